@@ -1,0 +1,39 @@
+/**
+ * A length of time: a number of milliseconds, or a number with a unit, such as `'500ms'`, `'30s'`, `'10m'`,
+ * `'2h'` or `'1d'`. Fractions are allowed (`'1.5h'`); the result is rounded to whole milliseconds.
+ */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}` | (string & {});
+
+const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/**
+ * Reads a {@link Duration}.
+ *
+ * @returns whole milliseconds, or `undefined` if `value` is not a positive, finite duration
+ */
+export function parseDuration(value: unknown): number | undefined {
+  let milliseconds = Number.NaN;
+  if (typeof value === 'number') {
+    milliseconds = value;
+  } else if (typeof value === 'string') {
+    const match = /^\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*$/.exec(value);
+    if (match) milliseconds = Number(match[1]) * (UNITS[match[2] ?? ''] ?? Number.NaN);
+  }
+  const whole = Math.round(milliseconds);
+  return Number.isFinite(milliseconds) && whole >= 1 ? whole : undefined;
+}
+
+/** Milliseconds as a person reads them: `340 ms`, `2.5 s`, `10 min`. */
+export function formatDuration(milliseconds: number): string {
+  const [unit, size] =
+    milliseconds < 1_000
+      ? ['ms', 1]
+      : milliseconds < 60_000
+        ? ['s', 1_000]
+        : milliseconds < 3_600_000
+          ? ['min', 60_000]
+          : milliseconds < 86_400_000
+            ? ['h', 3_600_000]
+            : (['d', 86_400_000] as const);
+  return `${Number((milliseconds / size).toFixed(unit === 'ms' ? 0 : 1))} ${unit}`;
+}

@@ -1,0 +1,181 @@
+/** Why a call did not run its job. */
+export type SkipReason =
+  | 'held'
+  | 'already-ran'
+  | 'cooling-down'
+  | 'clock-skew'
+  | 'store-unavailable'
+  | 'shutting-down'
+  | 'disabled'
+  | 'invalid-name';
+
+/** How a lease ended under a running job: not renewed in time, or the store says so. */
+export type LostReason = 'deadline' | 'taken' | 'expired';
+
+/** The base of every error this library throws. Tell them apart by `code`, which never changes, or `instanceof`. */
+export abstract class SchedulerLockError extends Error {
+  /** Stable identifier of the kind of error. */
+  abstract readonly code: string;
+
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, options?.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+  }
+}
+
+/** Options that cannot work. Thrown at start-up, listing every problem, or by a call that was given bad options. */
+export class SchedulerLockConfigError extends SchedulerLockError {
+  readonly code = 'SCHEDULER_LOCK_CONFIG';
+  /** One sentence per problem: where it is, the option, its value, what to change. */
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[], options?: { cause?: unknown }) {
+    const [only] = problems;
+    super(
+      problems.length === 1 && only !== undefined
+        ? `nestjs-scheduler-lock is misconfigured: ${only}`
+        : `nestjs-scheduler-lock is misconfigured, ${problems.length} problems:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
+      options,
+    );
+    this.problems = problems;
+  }
+}
+
+/** A call by hand was skipped and `onSkip: 'throw'` was asked for, or `acquire()` did not get its lock. */
+export class LockNotAcquiredError extends SchedulerLockError {
+  readonly code = 'LOCK_NOT_ACQUIRED';
+  readonly lock: string;
+  readonly reason: SkipReason;
+  /** Instance that has the lease, if the store knows it. */
+  readonly holder: string | undefined;
+  /** Milliseconds until the holder's lease expires unless it is renewed, if the store told it. */
+  readonly expiresIn: number | undefined;
+
+  constructor(
+    lock: string,
+    skip: {
+      reason: SkipReason;
+      holder?: string | undefined;
+      expiresIn?: number | undefined;
+      cause?: unknown;
+    },
+  ) {
+    super(`Lock "${lock}" was not acquired (${skip.reason}): ${EXPLANATIONS[skip.reason](skip)}`, skip);
+    this.lock = lock;
+    this.reason = skip.reason;
+    this.holder = skip.holder;
+    this.expiresIn = skip.expiresIn;
+  }
+}
+
+const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined }) => string> = {
+  held: ({ holder }) => `${holder === undefined ? 'another holder' : `instance ${holder}`} has it.`,
+  'already-ran': () => 'this tick, or a newer one, was already started.',
+  'cooling-down': () => 'its last run ended less than `atLeast` after it began.',
+  'clock-skew': () => "this tick lies in the future of the store's clock.",
+  'store-unavailable': () => 'the store did not answer.',
+  'shutting-down': () => 'this instance is shutting down.',
+  disabled: () => 'it is switched off on this instance by `enabled: false`.',
+  'invalid-name': () => 'the name is not valid.',
+};
+
+/** The lease ended under a running job: another instance may run it by now. Reason of the aborted `signal`. */
+export class LockLostError extends SchedulerLockError {
+  readonly code = 'LOCK_LOST';
+  readonly lock: string;
+  readonly reason: LostReason;
+  /** Instance that holds the lock now, if the store knows it. */
+  readonly holder: string | undefined;
+
+  constructor(lock: string, reason: LostReason, holder?: string) {
+    super(
+      `Lock "${lock}" was lost while its job was running: ${
+        reason === 'deadline'
+          ? 'it was not renewed in time'
+          : reason === 'taken'
+            ? `${holder === undefined ? 'somebody else' : `instance ${holder}`} has taken it`
+            : 'the store no longer knows the lease'
+      }. Stop writing: another instance may be running the job.`,
+    );
+    this.lock = lock;
+    this.reason = reason;
+    this.holder = holder;
+  }
+}
+
+/** The job has run for longer than its `timeout`. Reason of the aborted `signal`. */
+export class LockTimeoutError extends SchedulerLockError {
+  readonly code = 'LOCK_TIMEOUT';
+  readonly lock: string;
+  /** The `timeout` that passed, milliseconds. */
+  readonly timeout: number;
+
+  constructor(lock: string, timeout: number) {
+    super(`The job of lock "${lock}" has run for longer than its timeout of ${timeout} ms.`);
+    this.lock = lock;
+    this.timeout = timeout;
+  }
+}
+
+/** The application is closing and the job did not end within `shutdownTimeout`. Reason of the aborted `signal`. */
+export class LockShutdownError extends SchedulerLockError {
+  readonly code = 'LOCK_SHUTDOWN';
+  readonly lock: string;
+
+  constructor(lock: string) {
+    super(`The application is shutting down and the job of lock "${lock}" did not end in time.`);
+    this.lock = lock;
+  }
+}
+
+/** `currentLock()` or `assertLocked()` was called where no lock is held. */
+export class LockNotHeldError extends SchedulerLockError {
+  readonly code = 'LOCK_NOT_HELD';
+  /** The lock that is not held (any more), if there was one. */
+  readonly lock: string | undefined;
+
+  constructor(message: string, lock?: string) {
+    super(message);
+    this.lock = lock;
+  }
+}
+
+/** A guarded method was called that no module has bound. It did not run. */
+export class LockNotBoundError extends SchedulerLockError {
+  readonly code = 'LOCK_NOT_BOUND';
+  /** `ClassName.methodName` of what was called. */
+  readonly job: string;
+
+  constructor(job: string) {
+    super(
+      `${job} is guarded by @SchedulerLock(), but no SchedulerLockModule has bound it, so it did not run. ` +
+        'Import SchedulerLockModule.forRoot() in the application, make the class one of its providers or controllers, ' +
+        "and call the method after the module's initialisation. " +
+        "In a unit test, wrap the call in runUnlocked() of 'nestjs-scheduler-lock/testing'.",
+    );
+    this.job = job;
+  }
+}
+
+/** The store failed, did not answer in time, or is not connected. */
+export class StoreUnavailableError extends SchedulerLockError {
+  readonly code = 'STORE_UNAVAILABLE';
+  /** Whether the call may have been carried out all the same. */
+  readonly outcome: 'not-applied' | 'unknown';
+
+  constructor(message: string, options: { outcome: 'not-applied' | 'unknown'; cause?: unknown }) {
+    super(message, options);
+    this.outcome = options.outcome;
+  }
+}
+
+/** What the store keeps for one lock is not what this library wrote. Other locks are not affected. */
+export class LockStateError extends SchedulerLockError {
+  readonly code = 'LOCK_STATE';
+  readonly lock: string;
+
+  constructor(lock: string, message: string, options?: { cause?: unknown }) {
+    super(`Lock "${lock}": ${message}`, options);
+    this.lock = lock;
+  }
+}

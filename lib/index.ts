@@ -1,0 +1,72 @@
+// Module and decorator
+export { SchedulerLockModule } from './scheduler-lock.module.js';
+export type {
+  SchedulerLockModuleExtras,
+  SchedulerLockOptionsFactory,
+} from './scheduler-lock.module-definition.js';
+export { SchedulerLock, type SchedulerLockDecorator } from './scheduler-lock.decorator.js';
+export type {
+  LockOptions,
+  OnSkip,
+  OnStoreError,
+  RunOptions,
+  SchedulerLockModuleOptions,
+  SchedulerLockOptions,
+} from './scheduler-lock.options.js';
+export type { Duration } from './duration.js';
+
+// Inside a job, and without a decorator
+export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
+export type { AcquiredLock } from './lease/acquired-lock.js';
+export type { RunResult, Skipped } from './lease/lock-call.js';
+export { SchedulerLockService } from './scheduler-lock.service.js';
+
+// Events
+export { SchedulerLockEvents, type SchedulerLockListener } from './scheduler-lock.events.js';
+export type {
+  AcquiredEvent,
+  LostEvent,
+  OutageEndedEvent,
+  OutageStartedEvent,
+  ReleasedEvent,
+  RenewalFailedEvent,
+  RenewedEvent,
+  SchedulerLockEvent,
+  SkippedEvent,
+  TimeoutEvent,
+  UnlockedEvent,
+} from './lease/events.js';
+
+// Errors
+export {
+  LockLostError,
+  LockNotAcquiredError,
+  LockNotBoundError,
+  LockNotHeldError,
+  LockShutdownError,
+  LockStateError,
+  LockTimeoutError,
+  type LostReason,
+  SchedulerLockConfigError,
+  SchedulerLockError,
+  type SkipReason,
+  StoreUnavailableError,
+} from './errors.js';
+
+// Stores
+export type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOptions,
+  ReleaseOutcome,
+  ReleaseResult,
+} from './stores/lock-store.js';
+export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
+export type { RedisClient } from './stores/redis/redis-client.js';
+export type { RedisConnectionOptions, RedisConnectionSource } from './stores/redis/redis-connection.js';
+export { LOCK_STORE } from './scheduler-lock.tokens.js';
+export type { Clock, Timer } from './clock.js';

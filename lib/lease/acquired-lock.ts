@@ -1,0 +1,34 @@
+import { LeasedLock, type Lock } from './current-lock.js';
+import type { Lease } from './lease.js';
+
+/** A lock that was taken without a job around it. Ends with `release()`, or with the scope of `await using`. */
+export interface AcquiredLock extends Lock, AsyncDisposable {
+  /**
+   * Gives the lease back. Does not reject if the store does not answer: it is tried again, and the lease expires by
+   * itself. Calling it again does nothing.
+   */
+  release(): Promise<void>;
+}
+
+/** Plays the part of the job for an {@link AcquiredLock}: it lasts until it is released. */
+export class LockHandle extends LeasedLock implements AcquiredLock {
+  /** Resolves when the user lets go. */
+  readonly released: Promise<void>;
+  /** Resolves when the store has been told. */
+  finished: Promise<unknown> | undefined;
+  #let!: () => void;
+
+  constructor(lease: Lease) {
+    super(lease);
+    this.released = new Promise((resolve) => (this.#let = resolve));
+  }
+
+  async release(): Promise<void> {
+    this.#let();
+    await this.finished;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

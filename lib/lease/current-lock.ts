@@ -1,0 +1,132 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { LockLostError, LockNotHeldError } from '../errors.js';
+import type { Lease } from './lease.js';
+
+/** The lock that a job runs under. */
+export interface Lock {
+  /** Name of the lock. */
+  readonly name: string;
+  /** Identity of the job, where the lock was taken for one. */
+  readonly job: string | undefined;
+  /** Instance id of this process. */
+  readonly holder: string;
+  /**
+   * Grows with every lease of this lock. Hand it to what the job writes to, and have that refuse anything smaller
+   * than the greatest it has seen: then even a job that was frozen past its lease writes nothing late.
+   *
+   * `undefined` only if the store failed and the job runs without its lock, by `onStoreError: 'run'`.
+   */
+  readonly fencingToken: number | undefined;
+  /** Scheduled fire time that the run belongs to, epoch milliseconds; `undefined` for a call by hand. */
+  readonly tick: number | undefined;
+  /** Which run of the tick this is, from 1. */
+  readonly attempt: number;
+  /**
+   * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError` or `LockShutdownError`.
+   * Pass it on to `fetch`, database drivers and timers.
+   */
+  readonly signal: AbortSignal;
+  /**
+   * Call it before a step that must not happen twice. Judged by the clock at this moment, not by a timer.
+   *
+   * @throws LockLostError if the lease was lost
+   * @throws LockNotHeldError if the job has ended, or runs without its lock by `onStoreError: 'run'`
+   */
+  assertLocked(): void;
+}
+
+/** The async context of a job. */
+export interface Scope {
+  /** Whose lock it is: two applications in one process share nothing. */
+  readonly owner: object;
+  readonly lock: Lock;
+  /** Whether a call for the same lock belongs inside. */
+  isOpen(): boolean;
+  readonly parent: Scope | undefined;
+}
+
+const scopes = new AsyncLocalStorage<Scope>();
+
+/** Runs `callback` in the context of a lock. */
+export function withScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
+  return scopes.run({ ...scope, parent: scopes.getStore() }, callback);
+}
+
+/** The open scope of this lock that the caller is in, if any. */
+export function findScope(owner: object, name: string): Scope | undefined {
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
+    if (scope.owner === owner && scope.lock.name === name && scope.isOpen()) return scope;
+  }
+  return undefined;
+}
+
+/**
+ * The lock that the calling code runs under: the innermost one, if jobs are nested.
+ *
+ * @throws LockNotHeldError outside of a job
+ */
+export function currentLock(): Lock {
+  const scope = scopes.getStore();
+  if (scope === undefined) {
+    throw new LockNotHeldError(
+      'currentLock() was called outside of a lock. Call it inside a method with @SchedulerLock(), inside the ' +
+        'function given to SchedulerLockService.run(), or, in a unit test, inside runUnlocked().',
+    );
+  }
+  return scope.lock;
+}
+
+/**
+ * Throws unless the calling code still has its lock: `currentLock().assertLocked()`.
+ *
+ * @throws LockLostError if the lease was lost
+ * @throws LockNotHeldError outside of a job, after its end, or without its lock by `onStoreError: 'run'`
+ */
+export function assertLocked(): void {
+  currentLock().assertLocked();
+}
+
+/** What a job sees of its lease. */
+export class LeasedLock implements Lock {
+  constructor(protected readonly lease: Lease) {}
+
+  get name(): string {
+    return this.lease.ref.name;
+  }
+
+  get job(): string | undefined {
+    return this.lease.ref.job;
+  }
+
+  get holder(): string {
+    return this.lease.ref.holder;
+  }
+
+  get fencingToken(): number | undefined {
+    return this.lease.confirmed ? this.lease.ref.fencingToken : undefined;
+  }
+
+  get tick(): number | undefined {
+    return this.lease.ref.tick;
+  }
+
+  get attempt(): number {
+    return this.lease.ref.attempt ?? 1;
+  }
+
+  get signal(): AbortSignal {
+    return this.lease.signal;
+  }
+
+  assertLocked(): void {
+    const { live, confirmed, lostReason } = this.lease;
+    if (live && confirmed) return;
+    if (lostReason !== undefined) throw new LockLostError(this.name, lostReason);
+    throw new LockNotHeldError(
+      confirmed
+        ? `Lock "${this.name}" is not held any more: its job has ended.`
+        : `Lock "${this.name}" is not held: the store failed, and the job runs without it because onStoreError is "run".`,
+      this.name,
+    );
+  }
+}

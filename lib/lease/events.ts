@@ -1,0 +1,131 @@
+import type { LostReason, SkipReason } from '../errors.js';
+import type { ReleaseOutcome } from '../stores/lock-store.js';
+
+/** What every event about one lock says. */
+interface LockFacts {
+  readonly lock: string;
+  /** Identity of the job, where the lock was taken for one. */
+  readonly job?: string;
+  /** Instance id of this process. */
+  readonly instance: string;
+  /** Epoch milliseconds by this machine's clock. */
+  readonly at: number;
+}
+
+/** What every event about a lease says beyond that. */
+interface LeaseFacts extends LockFacts {
+  /** 0 if the job runs without its lock, by `onStoreError: 'run'`. */
+  readonly fencingToken: number;
+  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
+  readonly tick?: number;
+  /** Which run of the tick this is, from 1. */
+  readonly attempt?: number;
+}
+
+/** A lease was granted; its job begins. */
+export interface AcquiredEvent extends LeaseFacts {
+  readonly type: 'acquired';
+}
+
+/** A call did not run its job. */
+export interface SkippedEvent extends LockFacts {
+  readonly type: 'skipped';
+  readonly reason: SkipReason;
+  /** Instance that has the lease, if the store knows it. */
+  readonly holder?: string;
+  /** Milliseconds until the holder's lease expires unless it is renewed. */
+  readonly expiresIn?: number;
+  /** What went wrong, for `store-unavailable` and `invalid-name`. */
+  readonly error?: Error;
+}
+
+/** The heartbeat renewed a lease. */
+export interface RenewedEvent extends LeaseFacts {
+  readonly type: 'renewed';
+  /** The store had forgotten the lease, and it was written back. */
+  readonly restored: boolean;
+}
+
+/** A renewal failed; it is tried again until the lease is lost. */
+export interface RenewalFailedEvent extends LeaseFacts {
+  readonly type: 'renewal-failed';
+  readonly error: Error;
+  /** Milliseconds until the lease is lost. */
+  readonly expiresIn: number;
+}
+
+/** A job ended, and its lease was given back. */
+export interface ReleasedEvent extends LeaseFacts {
+  readonly type: 'released';
+  readonly outcome: ReleaseOutcome;
+  /** How long the job ran, milliseconds. */
+  readonly duration: number;
+  /** What the job threw, for the outcome `failed`. */
+  readonly error?: unknown;
+  /**
+   * Whether the store confirmed it. `false` if the lease was no longer ours, or if the store did not answer: then
+   * the release is tried again until the lease has expired by itself.
+   */
+  readonly confirmed: boolean;
+}
+
+/** A lease ended under a running job. */
+export interface LostEvent extends LeaseFacts {
+  readonly type: 'lost';
+  readonly reason: LostReason;
+  /** Instance that holds the lock now, if the store knows it. */
+  readonly holder?: string;
+}
+
+/** A job has run for longer than its `timeout`. */
+export interface TimeoutEvent extends LeaseFacts {
+  readonly type: 'timeout';
+  /** The `timeout` that passed, milliseconds. */
+  readonly timeout: number;
+}
+
+/** A job begins without its lock, because the store failed and `onStoreError` is `'run'`. */
+export interface UnlockedEvent extends LockFacts {
+  readonly type: 'unlocked';
+  readonly error: Error;
+}
+
+/** The store began to fail: for all locks, or for one whose entry in the store is broken. */
+export interface OutageStartedEvent {
+  readonly type: 'outage-started';
+  /** The one lock that fails; absent if the store itself does. */
+  readonly lock?: string;
+  readonly instance: string;
+  readonly at: number;
+  readonly error: Error;
+  /** The store could not be reached when the application started. */
+  readonly atStart: boolean;
+}
+
+/** The store answers again. */
+export interface OutageEndedEvent {
+  readonly type: 'outage-ended';
+  readonly lock?: string;
+  readonly instance: string;
+  readonly at: number;
+  /** How long it lasted, milliseconds. */
+  readonly duration: number;
+  /** How many calls were skipped meanwhile. */
+  readonly skipped: number;
+}
+
+/** All that can happen, told apart by `type`. */
+export type SchedulerLockEvent =
+  | AcquiredEvent
+  | SkippedEvent
+  | RenewedEvent
+  | RenewalFailedEvent
+  | ReleasedEvent
+  | LostEvent
+  | TimeoutEvent
+  | UnlockedEvent
+  | OutageStartedEvent
+  | OutageEndedEvent;
+
+/** Sends an event to whoever listens. Never throws. */
+export type Emit = (event: SchedulerLockEvent) => void;

@@ -1,0 +1,192 @@
+import type { Clock } from '../clock.js';
+import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
+import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
+import type { Emit } from './events.js';
+
+/** How a lease is to be kept, whole milliseconds. */
+export interface LeaseTiming {
+  /** Time between renewals; `false` for a lease that is never renewed. */
+  readonly heartbeat: number | false;
+  /** How long the job may run before it is told to stop. */
+  readonly timeout: number | undefined;
+}
+
+/** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
+const MAX_RETRY_DELAY = 1_000;
+
+/**
+ * One holding of a lock by this process: `live` until it is `lost` under its job or `ended` with it.
+ *
+ * A lease that was not confirmed (its job runs although the store failed, by `onStoreError: 'run'`) is never
+ * renewed and cannot be lost; it only knows its timeout.
+ */
+export class Lease {
+  /** Whether the store granted it. */
+  readonly confirmed: boolean;
+  /** When its job began, monotonic. */
+  readonly startedAt: number;
+  /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
+  renewal: Promise<unknown> | undefined;
+  /** What the signal was aborted with. */
+  abortReason: Error | undefined;
+  lostReason: LostReason | undefined;
+  /** Whether the last renewal failed. */
+  failing = false;
+
+  #state: 'live' | 'lost' | 'ended' = 'live';
+  #deadline: number;
+  #renewAt: number;
+  #timeoutAt: number;
+  /** When the heartbeat gives up on a job that has passed its timeout. */
+  #stopAt: number;
+  #controller: AbortController | undefined;
+
+  /**
+   * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
+   *   a lease that was not confirmed
+   */
+  constructor(
+    readonly ref: LeaseRef,
+    private readonly timing: LeaseTiming,
+    sent: number | undefined,
+    private readonly clock: Clock,
+    private readonly emit: Emit,
+  ) {
+    this.confirmed = sent !== undefined;
+    this.startedAt = clock.monotonic();
+    this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
+    this.#renewAt = sent === undefined || timing.heartbeat === false ? Infinity : sent + timing.heartbeat;
+    this.#timeoutAt = this.startedAt + (timing.timeout ?? Infinity);
+    this.#stopAt = this.#timeoutAt + ref.ttl;
+  }
+
+  /** Made when somebody asks for it: most jobs never do. */
+  get signal(): AbortSignal {
+    this.check();
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Whether the job still has its lock, judged now and not when a timer last fired. */
+  get live(): boolean {
+    this.check();
+    return this.#state === 'live';
+  }
+
+  /** Monotonic time of the next thing to do for this lease. */
+  get wakeAt(): number {
+    if (this.#state !== 'live') return Infinity;
+    return Math.min(this.#deadline, this.#timeoutAt, this.renewal === undefined ? this.#renewAt : Infinity);
+  }
+
+  /** Whether it is to be renewed now; `early` says by which part of the heartbeat it may be brought forward. */
+  isDue(now: number, early = 0): boolean {
+    if (this.#state !== 'live' || this.renewal !== undefined || this.timing.heartbeat === false) return false;
+    return this.#renewAt - early * this.timing.heartbeat <= now;
+  }
+
+  /** Ends what time has ended: the lease past its deadline, the patience past the timeout. */
+  check(now = this.clock.monotonic()): void {
+    if (this.#state !== 'live') return;
+    if (now >= this.#deadline) return this.#lose('deadline');
+    if (now >= this.#timeoutAt) {
+      const { timeout = 0 } = this.timing;
+      this.#timeoutAt = Infinity;
+      this.abort(new LockTimeoutError(this.ref.name, timeout));
+      this.emit({ type: 'timeout', ...this.facts(), timeout });
+    }
+    // A hung job must not block the others for good: let the lease run out.
+    if (now >= this.#stopAt) this.#renewAt = Infinity;
+  }
+
+  /** @param sent when the renewal was sent, monotonic */
+  renewed(result: ExtendResult, sent: number): void {
+    const now = this.clock.monotonic();
+    // Past the deadline the lease is lost, whatever the store says.
+    this.check(now);
+    if (this.#state !== 'live') return;
+    if (result.held === null) return this.renewalFailed(result.error);
+    if (!result.held) return this.#lose(result.reason, result.holder);
+    this.failing = false;
+    this.#deadline = leaseDeadline(sent, this.ref.ttl);
+    if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
+    this.emit({ type: 'renewed', ...this.facts(), restored: result.restored === true });
+  }
+
+  renewalFailed(error: Error): void {
+    const now = this.clock.monotonic();
+    this.check(now);
+    if (this.#state !== 'live') return;
+    this.failing = true;
+    if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
+    const expiresIn = Math.round(this.#deadline - now);
+    this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn });
+  }
+
+  /** Tries a failed renewal again now, not after its delay. */
+  renewNow(now: number): void {
+    if (this.#renewAt !== Infinity) this.#renewAt = Math.min(this.#renewAt, now);
+  }
+
+  /** The job has ended. */
+  end(): void {
+    this.check();
+    if (this.#state === 'live') this.#state = 'ended';
+  }
+
+  /** Stops renewing: the lease runs out, though its job goes on. */
+  stopRenewing(): void {
+    this.#renewAt = Infinity;
+    this.#stopAt = -Infinity;
+  }
+
+  /** Tells the job to stop. The first reason stands. */
+  abort(reason: Error): void {
+    if (this.abortReason !== undefined) return;
+    this.abortReason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Milliseconds since the job began. */
+  get age(): number {
+    return this.clock.monotonic() - this.startedAt;
+  }
+
+  #lose(reason: LostReason, holder?: string): void {
+    this.#state = 'lost';
+    this.lostReason = reason;
+    this.abort(new LockLostError(this.ref.name, reason, holder));
+    const event = { type: 'lost', ...this.facts(), reason } as const;
+    this.emit(holder === undefined ? event : { ...event, holder });
+  }
+
+  /** What events say of this lease. */
+  facts() {
+    const { name, fencingToken, tick, attempt } = this.ref;
+    return {
+      lock: name,
+      ...(this.ref.job === undefined ? undefined : { job: this.ref.job }),
+      instance: this.ref.holder,
+      at: this.clock.now(),
+      fencingToken,
+      ...(tick === undefined ? undefined : { tick }),
+      ...(attempt === undefined ? undefined : { attempt }),
+    };
+  }
+}
+
+/**
+ * Until when a holder may believe that it holds, monotonic: counted from before the call was sent, less 1 % of the
+ * ttl and 2 ms for clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
+ */
+export function leaseDeadline(sent: number, ttl: number): number {
+  return sent + ttl - (ttl * 0.01 + 2);
+}
+
+/** How long to wait before a failed renewal is tried again, milliseconds. */
+export function retryDelay(ttl: number): number {
+  return Math.min(ttl * 0.05, MAX_RETRY_DELAY);
+}

@@ -1,0 +1,36 @@
+import type { SkipReason } from '../errors.js';
+
+/** How one lock is taken and kept: checked, whole milliseconds. */
+export interface LockSettings {
+  readonly ttl: number;
+  readonly heartbeat: number | false;
+  readonly timeout: number | undefined;
+  readonly atLeast: number;
+  readonly storeTimeout: number;
+  readonly enabled: boolean;
+  readonly onStoreError: 'skip' | 'throw' | 'run';
+}
+
+/** One call through a lock. */
+export interface LockCall {
+  readonly name: string;
+  readonly job: string | undefined;
+  readonly settings: LockSettings;
+  /** Fired by the scheduler: then it is never part of another call, whatever async context it comes in. */
+  readonly scheduled: boolean;
+}
+
+/** A call that did not run its job. */
+export interface Skipped {
+  readonly ran: false;
+  readonly reason: SkipReason;
+  /** Instance that has the lease, if the store knows it. */
+  readonly holder?: string;
+  /** Milliseconds until the holder's lease expires unless it is renewed. */
+  readonly expiresIn?: number;
+  /** What went wrong, for `store-unavailable` and `invalid-name`. */
+  readonly error?: Error;
+}
+
+/** What became of a call. */
+export type RunResult<T> = { readonly ran: true; readonly value: T } | Skipped;

@@ -1,0 +1,319 @@
+import { v4 as uuid } from 'uuid';
+import type { Clock } from '../clock.js';
+import {
+  LockNotAcquiredError,
+  LockShutdownError,
+  LockTimeoutError,
+  SchedulerLockConfigError,
+  StoreUnavailableError,
+} from '../errors.js';
+import { nameProblem } from '../lock-name.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOutcome,
+} from '../stores/lock-store.js';
+import { type AcquiredLock, LockHandle } from './acquired-lock.js';
+import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
+import type { Emit } from './events.js';
+import { Heartbeat } from './heartbeat.js';
+import { Lease, leaseDeadline } from './lease.js';
+import type { LockCall, LockSettings, RunResult, Skipped } from './lock-call.js';
+import { Outages } from './outages.js';
+import { Releases, wasNotApplied } from './releases.js';
+import { within } from './time-limit.js';
+
+/** How long jobs get to end after their signal was aborted by a shutdown, ms. */
+const ABORT_GRACE = 1_000;
+
+/** Takes, keeps and gives back the leases of one application. Knows nothing of Nest or of any scheduler. */
+export class LockRunner {
+  readonly #heartbeat: Heartbeat;
+  readonly #outages: Outages;
+  readonly #releases: Releases;
+  /** Names of the locks that this process is attempting or running. */
+  readonly #busy = new Set<string>();
+  /** Everything that a shutdown waits for. */
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #leases = new Set<Lease>();
+  readonly #stopListening: (() => void) | undefined;
+  #closing = false;
+  #closed = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly instance: string,
+    private readonly clock: Clock,
+    private readonly emit: Emit,
+    storeTimeout: number,
+  ) {
+    this.#outages = new Outages(instance, clock, emit);
+    this.#releases = new Releases(store, clock, this.#outages);
+    this.#heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs, storeTimeout));
+    this.#stopListening = store.onAvailable?.(() => {
+      this.#heartbeat.renewFailed();
+      this.#releases.retry();
+    });
+  }
+
+  /** Notes that the store could not be reached at start-up. */
+  startFailed(error: Error): void {
+    this.#outages.failed(error, { atStart: true });
+  }
+
+  /** Runs `job` if the lock can be taken now. Rejects with what the job throws. */
+  async run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+    const outer = call.scheduled || !call.settings.enabled ? undefined : findScope(this, call.name);
+    if (outer !== undefined) return { ran: true, value: await job(outer.lock) };
+    return this.#track(async () => {
+      const taken = await this.#take(call);
+      if (!(taken instanceof Lease)) return this.#skipped(call, taken);
+      const lock = new LeasedLock(taken);
+      let thrown: { error: unknown } | undefined;
+      try {
+        const scope = { owner: this, lock, isOpen: () => taken.live };
+        return { ran: true, value: await withScope(scope, () => job(lock)) };
+      } catch (error) {
+        thrown = { error };
+        throw error;
+      } finally {
+        await this.#finish(call, taken, thrown);
+      }
+    });
+  }
+
+  /**
+   * Takes the lock without a job.
+   *
+   * @throws LockNotAcquiredError if it cannot be taken now
+   */
+  async acquire(call: LockCall): Promise<AcquiredLock> {
+    let granted!: (handle: LockHandle) => void;
+    const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
+    // Like a job that lasts until the handle is released, so that a shutdown treats both alike.
+    const run = this.#track(async () => {
+      const taken = await this.#take(call);
+      if (!(taken instanceof Lease)) return this.#skipped(call, taken);
+      const handle = new LockHandle(taken);
+      granted(handle);
+      await handle.released;
+      await this.#finish(call, taken, undefined);
+      return handle;
+    });
+    const first = await Promise.race([grant, run]);
+    if (!(first instanceof LockHandle))
+      throw new LockNotAcquiredError(call.name, { ...first, cause: first.error });
+    first.finished = run;
+    return first;
+  }
+
+  /**
+   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of
+   * jobs that go on are left to expire. Resolves when no timer and no store call is left.
+   */
+  async shutdown(limit: number): Promise<void> {
+    this.#closing = true;
+    await this.#settled(limit);
+    for (const lease of this.#leases) {
+      lease.stopRenewing();
+      lease.abort(new LockShutdownError(lease.ref.name));
+    }
+    await this.#settled(ABORT_GRACE);
+    this.#heartbeat.stop();
+    this.#stopListening?.();
+    await this.#releases.close();
+    this.#closed = true;
+  }
+
+  async #extend(refs: readonly LeaseRef[], storeTimeout: number): Promise<ExtendResult[]> {
+    // A lease with a short ttl cannot wait for as long as one with a long ttl.
+    const limit = refs.reduce((least, { ttl }) => Math.min(least, ttl / 3), storeTimeout);
+    try {
+      const results = await within(
+        called(() => this.store.extend(refs)),
+        limit,
+        this.clock,
+      );
+      for (const [index, result] of results.entries()) {
+        if (result.held === null) this.#outages.failed(result.error);
+        else this.#outages.succeeded(refs[index]?.name ?? '');
+      }
+      return results;
+    } catch (error) {
+      this.#outages.failed(error as Error);
+      throw error;
+    }
+  }
+
+  async #take(call: LockCall): Promise<Lease | Skipped> {
+    const { name, settings } = call;
+    if (!settings.enabled) return { ran: false, reason: 'disabled' };
+    if (this.#closing) return { ran: false, reason: 'shutting-down' };
+    const problem = nameProblem(name);
+    if (problem !== undefined) {
+      const quoted = JSON.stringify(name)?.slice(0, 80) ?? 'undefined';
+      const error = new SchedulerLockConfigError([
+        `the lock name ${quoted} is not valid: ${problem}. Nothing was run.`,
+      ]);
+      return { ran: false, reason: 'invalid-name', error };
+    }
+    // Asking the store would only say the same; and a run whose lease was lost may still be going on here.
+    if (this.#busy.has(name)) return { ran: false, reason: 'held', holder: this.instance };
+    this.#busy.add(name);
+    let lease: Lease | undefined;
+    try {
+      const taken = await this.#attempt(call);
+      if (!(taken instanceof Lease)) return taken;
+      lease = taken;
+    } finally {
+      if (lease === undefined) this.#busy.delete(name);
+    }
+    this.#leases.add(lease);
+    this.#heartbeat.add(lease);
+    if (lease.confirmed) this.emit({ type: 'acquired', ...lease.facts() });
+    return lease;
+  }
+
+  async #attempt({ name, job, settings }: LockCall): Promise<Lease | Skipped> {
+    const { ttl, storeTimeout: limit } = settings;
+    const token = uuid();
+    const request: AcquireRequest = {
+      name,
+      token,
+      ttl,
+      holder: this.instance,
+      ...(job === undefined ? undefined : { job }),
+    };
+    const sent = this.clock.monotonic();
+    const pending = called(() => this.store.acquire(request));
+    const abandon = (fencingToken = 0): void => {
+      this.#releases.abandon({ ...request, fencingToken }, { sent, limit, pending });
+    };
+    let result: AcquireResult;
+    try {
+      result = await within(pending, limit, this.clock);
+    } catch (error) {
+      if (!wasNotApplied(error)) abandon();
+      return this.#withoutStore(request, settings, error as Error);
+    }
+    this.#outages.succeeded(name);
+    if (!result.acquired) {
+      const { acquired: _acquired, ...refusal } = result;
+      return { ran: false, ...refusal };
+    }
+    const late = this.clock.monotonic() >= leaseDeadline(sent, ttl);
+    if (!late && !this.#closing) return this.#lease({ ...request, ...result }, settings, sent);
+    abandon(result.fencingToken);
+    if (this.#closing) return { ran: false, reason: 'shutting-down' };
+    const error = new StoreUnavailableError('The store granted the lease only when it was already over.', {
+      outcome: 'unknown',
+    });
+    return this.#withoutStore(request, settings, error);
+  }
+
+  /** What to do when the store did not decide. */
+  #withoutStore(request: AcquireRequest, settings: LockSettings, error: Error): Lease | Skipped {
+    this.#outages.failed(error, { skipped: settings.onStoreError === 'skip' });
+    if (this.#closing) return { ran: false, reason: 'shutting-down' };
+    if (settings.onStoreError === 'throw') throw error;
+    if (settings.onStoreError === 'skip') return { ran: false, reason: 'store-unavailable', error };
+    const { name, job } = request;
+    const facts = { lock: name, ...(job === undefined ? undefined : { job }), instance: this.instance };
+    this.emit({ type: 'unlocked', ...facts, at: this.clock.now(), error });
+    return this.#lease({ ...request, fencingToken: 0 }, settings, undefined);
+  }
+
+  #lease(
+    granted: AcquireRequest & { fencingToken: number },
+    settings: LockSettings,
+    sent: number | undefined,
+  ): Lease {
+    const { name, token, fencingToken, ttl, holder, job, tick, attempt } = granted;
+    const ref: LeaseRef = {
+      name,
+      token,
+      fencingToken,
+      ttl,
+      holder,
+      ...(job === undefined ? undefined : { job }),
+      ...(tick === undefined ? undefined : { tick }),
+      ...(attempt === undefined ? undefined : { attempt }),
+    };
+    return new Lease(ref, settings, sent, this.clock, this.emit);
+  }
+
+  async #finish(
+    { name, settings }: LockCall,
+    lease: Lease,
+    thrown: { error: unknown } | undefined,
+  ): Promise<void> {
+    lease.end();
+    const duration = Math.round(lease.age);
+    this.#heartbeat.delete(lease);
+    this.#leases.delete(lease);
+    if (lease.confirmed && !this.#closed) {
+      await lease.renewal;
+      const outcome = outcomeOf(lease, thrown !== undefined);
+      const result = await this.#releases.release(lease.ref, {
+        outcome,
+        keepUntil: lease.startedAt + settings.atLeast,
+        limit: settings.storeTimeout,
+        expiresAt: this.clock.monotonic() + settings.ttl,
+      });
+      const facts = { ...lease.facts(), outcome, duration, confirmed: result?.released === true };
+      this.emit({ type: 'released', ...facts, ...thrown });
+    }
+    this.#busy.delete(name);
+  }
+
+  #skipped(call: LockCall, skipped: Skipped): Skipped {
+    const { ran: _ran, ...why } = skipped;
+    const facts = {
+      lock: call.name,
+      ...(call.job === undefined ? undefined : { job: call.job }),
+      instance: this.instance,
+    };
+    this.emit({ type: 'skipped', ...facts, at: this.clock.now(), ...why });
+    return skipped;
+  }
+
+  async #track<T>(start: () => Promise<T>): Promise<T> {
+    const run = start();
+    this.#running.add(run);
+    try {
+      return await run;
+    } finally {
+      this.#running.delete(run);
+    }
+  }
+
+  /** Waits until nothing runs any more, `limit` milliseconds at most. */
+  async #settled(limit: number): Promise<void> {
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.clock.setTimer(resolve, limit, { keepAlive: true });
+      void Promise.allSettled(this.#running).then(() => {
+        timer.cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
+  if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
+  if (lease.abortReason !== undefined) return 'aborted';
+  return failed ? 'failed' : 'completed';
+}
+
+/** The promise of a call, also if it throws instead. */
+function called<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}

@@ -1,0 +1,157 @@
+import type { Clock, Timer } from '../clock.js';
+import { LockStateError, StoreUnavailableError } from '../errors.js';
+import type {
+  AcquireResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOutcome,
+  ReleaseResult,
+} from '../stores/lock-store.js';
+import type { Outages } from './outages.js';
+import { within } from './time-limit.js';
+
+interface Release {
+  readonly ref: LeaseRef;
+  readonly outcome: ReleaseOutcome;
+  /** Monotonic time until which the lock is to stay taken. */
+  readonly keepUntil: number;
+  /** Whether an acquire may still be on its way: then finding nothing to release proves nothing. */
+  readonly ambiguous: boolean;
+  /** Milliseconds that one call may take. */
+  readonly limit: number;
+  /** When the store has forgotten the lease by itself, monotonic. */
+  readonly until: number;
+  nextAt: number;
+  busy: boolean;
+}
+
+/** The part of the ttl after which a release that was not confirmed is tried again: a beat. */
+const BEAT = 0.3;
+
+/** Whether a call that failed has certainly changed nothing. */
+export function wasNotApplied(error: unknown): boolean {
+  return (
+    error instanceof LockStateError ||
+    (error instanceof StoreUnavailableError && error.outcome === 'not-applied')
+  );
+}
+
+/**
+ * Gives leases back, and goes on trying where the store did not confirm it, until the lease has expired by itself.
+ */
+export class Releases {
+  readonly #unconfirmed = new Set<Release>();
+  #timer: Timer | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly clock: Clock,
+    private readonly outages: Outages,
+  ) {}
+
+  /**
+   * Releases the lease of a job that has ended.
+   *
+   * @param expiresAt when the store has forgotten the lease at the latest, monotonic
+   * @returns the store's answer to the first try, or `undefined` if there was none
+   */
+  async release(
+    ref: LeaseRef,
+    options: { outcome: ReleaseOutcome; keepUntil: number; limit: number; expiresAt: number },
+  ): Promise<ReleaseResult | undefined> {
+    const { expiresAt: until, ...rest } = options;
+    return this.#try({ ref, ...rest, until, ambiguous: false, nextAt: 0, busy: false });
+  }
+
+  /**
+   * Takes back an acquire whose answer came too late, or that may have been carried out although it failed: at
+   * once, again when its promise settles, and, as long as nothing was found, with the beats until ttl has passed since it
+   * was sent. Across a reconnect the release can reach the server before the acquire does.
+   */
+  abandon(ref: LeaseRef, options: { sent: number; limit: number; pending: Promise<AcquireResult> }): void {
+    const release: Release = {
+      ref,
+      outcome: 'abandoned',
+      keepUntil: 0,
+      ambiguous: true,
+      limit: options.limit,
+      until: options.sent + ref.ttl,
+      nextAt: 0,
+      busy: false,
+    };
+    this.#unconfirmed.add(release);
+    void this.#try(release);
+    options.pending.then(
+      (result) => {
+        if (!result.acquired) this.#settle(release);
+        else {
+          const granted = { ...ref, fencingToken: result.fencingToken };
+          void this.#try({ ...release, ref: granted, ambiguous: false, busy: false });
+        }
+      },
+      (error: unknown) => {
+        if (wasNotApplied(error)) this.#settle(release);
+        else if (this.#unconfirmed.has(release)) void this.#try(release);
+      },
+    );
+  }
+
+  /** Tries everything again that was not confirmed, for the moment a connection is back. */
+  retry(): void {
+    for (const release of this.#unconfirmed) void this.#try(release);
+  }
+
+  /** One last try for each, then no more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.cancel();
+    await Promise.all([...this.#unconfirmed].map((release) => this.#try(release)));
+    this.#unconfirmed.clear();
+  }
+
+  /** Never rejects. */
+  async #try(release: Release): Promise<ReleaseResult | undefined> {
+    if (release.busy) return undefined;
+    release.busy = true;
+    release.nextAt = this.clock.monotonic() + release.ref.ttl * BEAT;
+    const { ref, outcome, limit, ambiguous } = release;
+    const keepFor = Math.max(0, Math.ceil(release.keepUntil - this.clock.monotonic()));
+    let result: ReleaseResult | undefined;
+    try {
+      result = await within(this.store.release(ref, { outcome, keepFor }), limit, this.clock);
+      this.outages.succeeded(ref.name);
+    } catch (error) {
+      this.outages.failed(error as Error);
+    }
+    release.busy = false;
+    if (result?.released || (result !== undefined && !ambiguous)) this.#settle(release);
+    else this.#later(release);
+    return result;
+  }
+
+  #settle(release: Release): void {
+    for (const other of this.#unconfirmed) {
+      if (other.ref.token === release.ref.token) this.#unconfirmed.delete(other);
+    }
+  }
+
+  #later(release: Release): void {
+    if (this.#closed || this.clock.monotonic() >= release.until) this.#settle(release);
+    else this.#unconfirmed.add(release);
+    this.#rearm();
+  }
+
+  #rearm(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    if (this.#closed || this.#unconfirmed.size === 0) return;
+    let next = Infinity;
+    for (const { nextAt, until } of this.#unconfirmed) next = Math.min(next, nextAt, until);
+    this.#timer = this.clock.setTimer(() => {
+      const now = this.clock.monotonic();
+      for (const release of this.#unconfirmed)
+        if (Math.min(release.nextAt, release.until) <= now) void this.#try(release);
+    }, next - this.clock.monotonic());
+  }
+}

@@ -1,0 +1,18 @@
+/** The longest name of a lock or a job, characters. */
+const MAX_LENGTH = 200;
+
+/**
+ * What is wrong with the name of a lock or a job, or `undefined`.
+ *
+ * Names become parts of keys and columns in every store: braces would move a key to another Redis Cluster slot,
+ * control characters and lone surrogates do not survive every driver unchanged.
+ */
+export function nameProblem(name: unknown): string | undefined {
+  if (typeof name !== 'string') return `expected a string, got ${name === null ? 'null' : typeof name}`;
+  if (name === '') return 'it is empty';
+  if (name.length > MAX_LENGTH) return `it has ${name.length} characters, at most ${MAX_LENGTH} are allowed`;
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (/[{}\u0000-\u001f\u007f]/.test(name)) return 'it holds "{", "}" or a control character';
+  if (/\p{Surrogate}/u.test(name)) return 'it holds half of a surrogate pair';
+  return undefined;
+}

@@ -1,0 +1,56 @@
+import { Injectable, Logger } from '@nestjs/common';
+import type { SchedulerLockEvent } from './lease/events.js';
+
+type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
+
+/** Called for each event. What it throws, or rejects with, is logged and changes nothing. */
+export type SchedulerLockListener<E extends SchedulerLockEvent = SchedulerLockEvent> = (
+  event: E,
+) => void | Promise<void>;
+
+/**
+ * Every outcome of every lock, once each, as it happens. Inject it to feed metrics, alerts or an audit log.
+ *
+ * Listeners are called synchronously, in the order in which they were added: be quick, and do not block.
+ */
+@Injectable()
+export class SchedulerLockEvents {
+  readonly #listeners = new Set<SchedulerLockListener>();
+  readonly #logger = new Logger('SchedulerLock');
+
+  /**
+   * Listens to all events, or to those of one type.
+   *
+   * @returns a function that stops listening
+   */
+  on(listener: SchedulerLockListener): () => void;
+  on<T extends SchedulerLockEvent['type']>(type: T, listener: SchedulerLockListener<EventOf<T>>): () => void;
+  on<T extends SchedulerLockEvent['type']>(
+    ...[first, second]: [SchedulerLockListener] | [T, SchedulerLockListener<EventOf<T>>]
+  ): () => void {
+    const listener: SchedulerLockListener =
+      second === undefined || typeof first === 'function'
+        ? (first as SchedulerLockListener)
+        : (event) => (event.type === first ? second(event as EventOf<T>) : undefined);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** @internal */
+  readonly emit = (event: SchedulerLockEvent): void => {
+    for (const listener of this.#listeners) {
+      try {
+        const result: unknown = listener(event);
+        if (result instanceof Promise) result.catch((error: unknown) => this.#failed(event, error));
+      } catch (error) {
+        this.#failed(event, error);
+      }
+    }
+  };
+
+  #failed({ type }: SchedulerLockEvent, error: unknown): void {
+    this.#logger.error(
+      `A listener of the event "${type}" failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
+    );
+  }
+}

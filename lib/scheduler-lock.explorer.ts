@@ -1,0 +1,153 @@
+import {
+  Injectable,
+  type OnApplicationBootstrap,
+  type OnModuleDestroy,
+  type OnModuleInit,
+  Inject,
+} from '@nestjs/common';
+import { DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { SchedulerLockConfigError } from './errors.js';
+import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
+import { nameProblem } from './lock-name.js';
+import { isScheduled, markByHand, markScheduled, takeScheduledMark } from './schedule/scheduled-call.js';
+import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { checkLockOptions, type Checked, type ModuleSettings } from './scheduler-lock.options-check.js';
+import { SchedulerLockService } from './scheduler-lock.service.js';
+import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
+
+type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** A guarded method of an instance that Nest manages. */
+interface Found {
+  readonly instance: object;
+  readonly method: GuardedMethod;
+  readonly bound: BoundJob;
+}
+
+/**
+ * Finds the guarded methods of the application, checks their options, and binds each instance's method to the
+ * interceptor. Whatever is misconfigured, in the module or in any decorator, stops the start in one message.
+ */
+@Injectable()
+export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  readonly #undo: (() => void)[] = [];
+  #found: Found[] = [];
+
+  constructor(
+    @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
+    private readonly discovery: DiscoveryService,
+    private readonly modules: ModulesContainer,
+    private readonly interceptor: SchedulerLockInterceptor,
+    private readonly locks: SchedulerLockService,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    const problems = [...this.module.problems];
+    if (this.#countModules() > 1) {
+      problems.push(
+        'SchedulerLockModule is imported more than once. Call forRoot() or forRootAsync() once, in the root module.',
+      );
+    }
+    for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
+    problems.push(...sharedNames(this.#found));
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+    await this.locks.start();
+    for (const found of this.#found) this.#bind(found);
+  }
+
+  /** The scheduler has looked its methods up by now: from here on, whoever looks one up calls it by hand. */
+  onApplicationBootstrap(): void {
+    for (const { instance, method } of this.#found) {
+      if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
+    }
+  }
+
+  /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
+  onModuleDestroy(): void {
+    for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  #countModules(): number {
+    const own = [...this.modules.values()].filter(({ providers }) => providers.has(SchedulerLockExplorer));
+    return own.length;
+  }
+
+  #wrappers(): InstanceWrapper[] {
+    return [...this.discovery.getControllers(), ...this.discovery.getProviders()];
+  }
+
+  #explore(wrapper: InstanceWrapper, problems: string[]): void {
+    const { metatype } = wrapper;
+    const prototype = wrapper.isNotMetatype ? undefined : (metatype?.prototype as object | undefined);
+    const declared = prototype === undefined ? [] : guardedMethods(Object.create(prototype) as object);
+    if (!wrapper.isDependencyTreeStatic()) {
+      for (const { key } of declared) {
+        problems.push(
+          `${metatype?.name}.${String(key)}: @SchedulerLock() on a request-scoped or transient provider. The scheduler does not ` +
+            'fire its methods, and each instance would be another one. Move the method to a provider with the default scope.',
+        );
+      }
+      return;
+    }
+    const instance: unknown = wrapper.instance;
+    if (typeof instance !== 'object' || instance === null) return;
+    for (const method of guardedMethods(instance)) {
+      // An alias (useExisting) shows the same instance again.
+      if (this.#found.some((found) => found.instance === instance && found.method === method)) continue;
+      this.#check(instance, method, problems);
+    }
+  }
+
+  #check(instance: object, method: GuardedMethod, problems: string[]): void {
+    const { key, options } = method;
+    const place = `${instance.constructor.name}.${String(key)}`;
+    const { job = place, name = job, ...given } = options;
+    const found: string[] = [];
+    if (instance.constructor.name === '' && options.job === undefined) {
+      found.push(
+        'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.',
+      );
+    } else {
+      const jobProblem = nameProblem(job);
+      if (jobProblem !== undefined) found.push(`job: ${JSON.stringify(job)}: ${jobProblem}.`);
+      const lockProblem = typeof name === 'function' || name === job ? undefined : nameProblem(name);
+      if (lockProblem !== undefined) found.push(`name: ${JSON.stringify(name)}: ${lockProblem}.`);
+    }
+    if (isBound(instance, method)) {
+      found.push('this very instance is already bound by another application that has not been closed.');
+    }
+    const checked = checkLockOptions(given, this.module.settings);
+    // What is wrong with the module's own options has been said once.
+    found.push(...checked.problems.filter((problem) => !this.module.problems.includes(problem)));
+    problems.push(...found.map((problem) => `${place}: ${problem}`));
+    this.#found.push({ instance, method, bound: { job, name, settings: checked.settings } });
+  }
+
+  #bind({ instance, method, bound }: Found): void {
+    const { key } = method;
+    const outermost = Reflect.get(instance, key) as (this: object, ...args: unknown[]) => unknown;
+    if (isScheduled(outermost)) markScheduled(outermost, key);
+    bind(instance, method, (proceed, args) =>
+      this.interceptor.intercept(bound, args, takeScheduledMark(instance, key), proceed),
+    );
+  }
+}
+
+/** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */
+function sharedNames(found: readonly Found[]): string[] {
+  const owners = new Map<string, Function>();
+  const problems: string[] = [];
+  for (const { instance, method, bound } of found) {
+    if (method.options.job !== undefined) continue;
+    const lock = typeof bound.name === 'string' ? bound.name : '';
+    const identity = JSON.stringify([bound.job, lock]);
+    const owner = owners.get(identity) ?? instance.constructor;
+    owners.set(identity, owner);
+    if (owner !== instance.constructor && !problems.some((problem) => problem.startsWith(bound.job))) {
+      problems.push(
+        `${bound.job}: two different classes of this name have this method, and both jobs would be "${bound.job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`,
+      );
+    }
+  }
+  return problems;
+}

@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import { LockNotAcquiredError } from './errors.js';
+import { SchedulerLockService } from './scheduler-lock.service.js';
+import type { JobSettings } from './scheduler-lock.options-check.js';
+
+/** One guarded method of one instance, as the explorer has resolved it. */
+export interface BoundJob {
+  readonly job: string;
+  readonly name: string | ((...args: never[]) => unknown);
+  readonly settings: JobSettings;
+}
+
+/** One call of a guarded method through its lock: take it, run, give it back. */
+@Injectable()
+export class SchedulerLockInterceptor {
+  constructor(private readonly locks: SchedulerLockService) {}
+
+  /**
+   * @param proceed runs the method itself
+   * @returns what the method returns, or `undefined` if it was skipped
+   * @throws LockNotAcquiredError for a call by hand that was skipped, with `onSkip: 'throw'`
+   */
+  async intercept(
+    { job, name, settings }: BoundJob,
+    args: readonly unknown[],
+    scheduled: boolean,
+    proceed: () => unknown,
+  ): Promise<unknown> {
+    // What a name function returns or throws is judged by the service: a name that is no text is skipped.
+    const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
+    const result = await this.locks.execute({ name: lockName, job, settings, scheduled }, proceed);
+    if (result.ran) return result.value;
+    if (settings.onSkip === 'throw' && !scheduled) {
+      throw new LockNotAcquiredError(String(lockName), { ...result, cause: result.error });
+    }
+    return undefined;
+  }
+}

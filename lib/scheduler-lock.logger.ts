@@ -1,0 +1,85 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { formatDuration } from './duration.js';
+import type { SchedulerLockEvent } from './lease/events.js';
+import { SchedulerLockEvents } from './scheduler-lock.events.js';
+
+/**
+ * The first listener: writes events to Nest's logger, under the context `SchedulerLock`.
+ *
+ * Levels by who must act: what happens all day is `debug`; what somebody should look into in daylight is `warn`;
+ * what keeps jobs from running is `error`, once when it starts, and `log` when it is over.
+ */
+@Injectable()
+export class SchedulerLockLogger {
+  readonly #logger = new Logger('SchedulerLock');
+
+  constructor(events: SchedulerLockEvents) {
+    events.on((event) => this.#write(event));
+  }
+
+  #write(event: SchedulerLockEvent): void {
+    switch (event.type) {
+      case 'acquired':
+        return this.#logger.debug(`${subject(event)}: acquired, fencing token ${event.fencingToken}`);
+      case 'renewed':
+        if (event.restored) {
+          return this.#logger.warn(
+            `${subject(event)}: the store had forgotten the lease; it was written back`,
+          );
+        }
+        return this.#logger.debug(`${subject(event)}: renewed`);
+      case 'released': {
+        const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
+        return this.#logger.debug(
+          `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`,
+        );
+      }
+      case 'skipped':
+        return this.#skipped(event);
+      case 'renewal-failed': {
+        const left = `lost in ${formatDuration(Math.max(0, event.expiresIn))} unless a renewal succeeds`;
+        return this.#logger.debug(`${subject(event)}: renewal failed, ${left}: ${event.error.message}`);
+      }
+      case 'lost': {
+        const by = event.holder === undefined ? '' : ` by ${event.holder}`;
+        return this.#logger.warn(`${subject(event)}: lost (${event.reason}${by}) while its job was running`);
+      }
+      case 'timeout':
+        return this.#logger.warn(
+          `${subject(event)}: still running after its timeout of ${formatDuration(event.timeout)}; its signal was aborted`,
+        );
+      case 'unlocked':
+        return this.#logger.warn(
+          `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
+        );
+      case 'outage-started': {
+        const what =
+          event.lock === undefined
+            ? 'The lock store is not available'
+            : `Lock "${event.lock}" cannot be used`;
+        const line = `${what}: jobs are skipped until it is. ${event.error.message}`;
+        return event.atStart ? this.#logger.warn(line) : this.#logger.error(line);
+      }
+      case 'outage-ended': {
+        const what = event.lock === undefined ? 'The lock store' : `Lock "${event.lock}"`;
+        const runs = `${event.skipped} run${event.skipped === 1 ? ' was' : 's were'} skipped`;
+        return this.#logger.log(
+          `${what} is available again after ${formatDuration(event.duration)}; ${runs}`,
+        );
+      }
+    }
+  }
+
+  #skipped(event: Extract<SchedulerLockEvent, { type: 'skipped' }>): void {
+    const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
+    const line = `${subject(event)}: skipped (${event.reason}${holder})`;
+    // An outage has its own two lines; one per tick would bury them.
+    if (event.reason === 'invalid-name') this.#logger.error(`${line}: ${event.error?.message}`);
+    else this.#logger.debug(line);
+  }
+}
+
+/** `RefreshJobs.refresh [auto-refresh]`, or the name alone where it says everything. */
+function subject({ job, lock }: { job?: string; lock: string }): string {
+  return job === undefined || job === lock ? lock : `${job} [${lock}]`;
+}

@@ -1,0 +1,28 @@
+import { ConfigurableModuleBuilder } from '@nestjs/common';
+import type { SchedulerLockModuleOptions } from './scheduler-lock.options.js';
+
+/** What is decided before the options of an asynchronous module are known. */
+export interface SchedulerLockModuleExtras {
+  /**
+   * Whether `SchedulerLockService` and `SchedulerLockEvents` can be injected everywhere without importing the module
+   * again. Decorated methods are found either way.
+   *
+   * @default true
+   */
+  isGlobal?: boolean;
+}
+
+/** For `forRootAsync({ useClass })` and `useExisting`. */
+export interface SchedulerLockOptionsFactory {
+  createSchedulerLockOptions(): SchedulerLockModuleOptions | Promise<SchedulerLockModuleOptions>;
+}
+
+export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
+  new ConfigurableModuleBuilder<SchedulerLockModuleOptions>({ moduleName: 'SchedulerLock' })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName('createSchedulerLockOptions')
+    .setExtras<SchedulerLockModuleExtras>({ isGlobal: true }, (definition, { isGlobal }) => ({
+      ...definition,
+      global: isGlobal ?? true,
+    }))
+    .build();

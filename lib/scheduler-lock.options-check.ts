@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { formatDuration, parseDuration } from './duration.js';
+import type { LockSettings } from './lease/lock-call.js';
+import { nameProblem } from './lock-name.js';
+import {
+  DEFAULTS,
+  type LockOptions,
+  type OnSkip,
+  type SchedulerLockModuleOptions,
+} from './scheduler-lock.options.js';
+import type { LockStore } from './stores/lock-store.js';
+import { connectionProblem, type RedisConnectionSource } from './stores/redis/redis-connection.js';
+
+/** Options of the module, checked and complete. */
+export interface ModuleSettings {
+  readonly connection: RedisConnectionSource | undefined;
+  readonly store: LockStore | 'memory' | undefined;
+  readonly key: (name: string) => string;
+  readonly instanceId: string;
+  readonly storeTimeout: number;
+  readonly shutdownTimeout: number;
+  /** What the module was given for all locks. */
+  readonly lock: LockOptions;
+  /** The user set `storeTimeout`: then it is not adapted to a short ttl, but an error. */
+  readonly strictStoreTimeout: boolean;
+}
+
+/** Options of one lock, checked and complete. */
+export interface JobSettings extends LockSettings {
+  readonly onSkip: OnSkip;
+}
+
+/** A result, and what is wrong with what it was made of: one sentence each, naming option and value. */
+export interface Checked<T> {
+  readonly settings: T;
+  readonly problems: readonly string[];
+}
+
+const MIN_TTL = 100;
+const MAX_TTL = 30 * 86_400_000;
+
+/** Reads and checks the options of the module. Whatever is wrong is replaced by its default, to find the rest. */
+export function checkModuleOptions(
+  given: unknown,
+  environment = process.env['NODE_ENV'],
+): Checked<ModuleSettings> {
+  const problems: string[] = [];
+  if (typeof given !== 'object' || given === null) {
+    problems.push(
+      `the options are ${given === null ? 'null' : typeof given}: forRoot() was given, or the factory of forRootAsync() returned, no object.`,
+    );
+  }
+  const options = (typeof given === 'object' && given !== null ? given : {}) as SchedulerLockModuleOptions;
+  const { connection, store, keyPrefix = DEFAULTS.keyPrefix, key, instanceId } = options;
+  if (problems.length === 0) problems.push(...storeProblems(options, environment));
+  if (typeof keyPrefix !== 'string' || keyPrefix === '') {
+    problems.push(`keyPrefix: ${show(keyPrefix)} is no text.`);
+  }
+  if (key !== undefined && typeof key !== 'function')
+    problems.push(`key: ${show(key)} is no function of the name.`);
+  const idProblem = instanceId === undefined ? undefined : nameProblem(instanceId);
+  if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
+  const read = (option: 'storeTimeout' | 'shutdownTimeout'): number =>
+    readDuration(option, options[option], problems) ?? DEFAULTS[option];
+  const settings: ModuleSettings = {
+    connection,
+    store,
+    key: typeof key === 'function' ? key : (name) => `${keyPrefix}:${name}:lock`,
+    instanceId: idProblem === undefined && instanceId !== undefined ? instanceId : defaultInstanceId(),
+    storeTimeout: read('storeTimeout'),
+    shutdownTimeout: read('shutdownTimeout'),
+    strictStoreTimeout: options.storeTimeout !== undefined,
+    lock: options,
+  };
+  problems.push(...checkLockOptions({}, settings).problems);
+  return { settings, problems };
+}
+
+/** Reads and checks the options of one lock, on top of the module's. */
+export function checkLockOptions(given: LockOptions, module: ModuleSettings): Checked<JobSettings> {
+  const problems: string[] = [];
+  const pick = <K extends keyof LockOptions>(option: K): LockOptions[K] =>
+    given[option] ?? module.lock[option];
+  const duration = (option: 'ttl' | 'timeout' | 'atLeast'): number | undefined =>
+    readDuration(option, pick(option), problems);
+
+  let ttl: number = duration('ttl') ?? DEFAULTS.ttl;
+  if (ttl < MIN_TTL || ttl > MAX_TTL) {
+    problems.push(`ttl: ${show(pick('ttl'))} is out of range. Give 100 ms to 30 days.`);
+    ttl = DEFAULTS.ttl;
+  }
+  const timeout = duration('timeout');
+  const atLeast = duration('atLeast') ?? 0;
+  if (atLeast > ttl) {
+    problems.push(
+      `atLeast: ${show(pick('atLeast'))} is longer than the ttl of ${formatDuration(ttl)}. Give a longer ttl.`,
+    );
+  }
+  const heartbeatOption = pick('heartbeat');
+  const heartbeat =
+    heartbeatOption === false
+      ? false
+      : (readDuration('heartbeat', heartbeatOption, problems) ??
+        Math.max(1, Math.floor(ttl * DEFAULTS.heartbeat)));
+  if (heartbeat === false && timeout !== undefined && timeout >= ttl) {
+    problems.push(
+      `timeout: ${show(pick('timeout'))} with heartbeat: false. The lease ends after its ttl of ${formatDuration(ttl)}, before the timeout. ` +
+        'Give a shorter timeout, a longer ttl, or a heartbeat.',
+    );
+  }
+  if (heartbeat !== false && heartbeat > ttl / 3) {
+    problems.push(
+      `heartbeat: ${show(heartbeatOption)} is longer than a third of the ttl of ${formatDuration(ttl)}. ` +
+        `Two more tries must fit in before the lease expires: give at most ${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`,
+    );
+  }
+  if (module.strictStoreTimeout && module.storeTimeout > ttl / 3) {
+    problems.push(
+      `storeTimeout: ${formatDuration(module.storeTimeout)} is longer than a third of the ttl of ${formatDuration(ttl)}. ` +
+        `Give at most ${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`,
+    );
+  }
+  const settings: JobSettings = {
+    ttl,
+    heartbeat,
+    timeout,
+    atLeast,
+    storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
+    enabled: readEnabled(given, module, problems),
+    onStoreError: readChoice('onStoreError', pick('onStoreError'), ['skip', 'throw', 'run'], problems),
+    onSkip: readChoice('onSkip', pick('onSkip'), ['ignore', 'throw'], problems),
+  };
+  return { settings, problems };
+}
+
+function storeProblems(
+  { connection, store }: SchedulerLockModuleOptions,
+  environment: string | undefined,
+): string[] {
+  if (connection !== undefined && store !== undefined) {
+    return ['connection and store are both given. Give one: a connection for Redis, or a store.'];
+  }
+  if (store === 'memory') return [];
+  if (store !== undefined) {
+    const methods = ['acquire', 'extend', 'release'] as const;
+    const missing = methods.filter(
+      (method) => typeof (store as Partial<LockStore> | null)?.[method] !== 'function',
+    );
+    return missing.length === 0
+      ? []
+      : [`store: ${show(store)} is no LockStore: it has no ${missing.join('(), ')}().`];
+  }
+  if (connection !== undefined) {
+    const problem = connectionProblem(connection);
+    return problem === undefined ? [] : [problem];
+  }
+  if (environment !== 'production') return [];
+  return [
+    'connection: none is given, and NODE_ENV is production. Give the URL of your Redis, or, for a single instance that ' +
+      "needs to exclude nobody but itself, store: 'memory'.",
+  ];
+}
+
+/** An instance that is switched off stays off, whatever its jobs say. */
+function readEnabled(given: LockOptions, module: ModuleSettings, problems: string[]): boolean {
+  const choices = [given.enabled, module.lock.enabled];
+  for (const enabled of choices) {
+    if (enabled !== undefined && typeof enabled !== 'boolean') {
+      problems.push(`enabled: ${show(enabled)} is neither true nor false.`);
+    }
+  }
+  return choices.every((enabled) => enabled ?? DEFAULTS.enabled);
+}
+
+function readChoice<T extends string>(
+  option: string,
+  given: T | undefined,
+  choices: readonly [T, ...T[]],
+  problems: string[],
+): T {
+  const [fallback] = choices;
+  if (given === undefined) return fallback;
+  if (choices.includes(given)) return given;
+  problems.push(
+    `${option}: ${show(given)} is not one of ${choices.map((choice) => `'${choice}'`).join(', ')}.`,
+  );
+  return fallback;
+}
+
+function readDuration(option: string, given: unknown, problems: string[]): number | undefined {
+  if (given === undefined) return undefined;
+  const milliseconds = parseDuration(given);
+  if (milliseconds === undefined) {
+    problems.push(
+      `${option}: ${show(given)} is no duration. Give milliseconds or a text such as '30s' or '10m'.`,
+    );
+  } else if (milliseconds > MAX_TTL && option !== 'ttl') {
+    problems.push(`${option}: ${show(given)} is longer than 30 days.`);
+    return undefined;
+  }
+  return milliseconds;
+}
+
+/** A value as it would be written in the code, short. */
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
+  if (typeof value === 'object' && value !== null)
+    return `an object of class ${value.constructor?.name ?? 'null'}`;
+  return String(value);
+}
+
+function defaultInstanceId(): string {
+  return `${hostname().slice(0, 150)}:${process.pid}:${randomUUID().slice(0, 8)}`;
+}

@@ -1,0 +1,136 @@
+import type { Duration } from './duration.js';
+import type { LockStore } from './stores/lock-store.js';
+import type { RedisConnectionSource } from './stores/redis/redis-connection.js';
+
+/** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
+export type OnStoreError = 'skip' | 'throw' | 'run';
+
+/** What a skipped call by hand does; see {@link LockOptions.onSkip}. */
+export type OnSkip = 'ignore' | 'throw';
+
+/** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
+export interface LockOptions {
+  /**
+   * How long a lease lives in the store without a renewal. It bounds how long a lock stays taken after its holder
+   * died, not how long a job may run: the heartbeat renews it. From 100 ms to 30 days.
+   *
+   * @default '1m'
+   */
+  readonly ttl?: Duration | undefined;
+  /**
+   * Time between two renewals, at most a third of the ttl; a renewal may come a third of it early to go along with
+   * others. `false`: never renew. Then the job must end within the ttl.
+   *
+   * @default 0.3 × ttl
+   */
+  readonly heartbeat?: Duration | false | undefined;
+  /**
+   * How long a job may run before its signal aborts with `LockTimeoutError`. It is renewed for one more ttl and then
+   * left to expire, so a job that hangs never blocks the others for good.
+   *
+   * @default none
+   */
+  readonly timeout?: Duration | undefined;
+  /**
+   * How long the lock stays taken from the start of a run, though the job ends sooner. At most the ttl.
+   *
+   * @default none
+   */
+  readonly atLeast?: Duration | undefined;
+  /**
+   * `false`: the job never runs on this instance, not even by hand.
+   *
+   * @default true
+   */
+  readonly enabled?: boolean | undefined;
+  /**
+   * What to do when the store does not answer. `'skip'`: nobody runs. `'throw'`: the call rejects with
+   * `StoreUnavailableError`. `'run'`: run without a lock, on every instance: only for jobs that may run twice.
+   *
+   * @default 'skip'
+   */
+  readonly onStoreError?: OnStoreError | undefined;
+  /**
+   * What a call by hand does when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
+   * `LockNotAcquiredError`. A call by the scheduler always resolves.
+   *
+   * @default 'ignore'
+   */
+  readonly onSkip?: OnSkip | undefined;
+}
+
+/** Options of `SchedulerLockModule.forRoot()`. */
+export interface SchedulerLockModuleOptions extends LockOptions {
+  /**
+   * Redis, as a URL, ioredis options, or your own `Redis` or `Cluster` client. A client of yours is never closed.
+   */
+  readonly connection?: RedisConnectionSource | undefined;
+  /**
+   * Any other store. `'memory'` keeps leases in this process: other processes are not excluded.
+   *
+   * @default Redis at `connection`; without one `'memory'`, or an error if `NODE_ENV` is `production`
+   */
+  readonly store?: LockStore | 'memory' | undefined;
+  /**
+   * Redis: locks are kept at `<keyPrefix>:<name>:lock`.
+   *
+   * @default 'scheduler'
+   */
+  readonly keyPrefix?: string | undefined;
+  /** Redis: the key of a lock, instead of `keyPrefix`. Different names need different keys. */
+  readonly key?: ((name: string) => string) | undefined;
+  /**
+   * Names this process to people and in the store. Must differ between instances.
+   *
+   * @default 'host:pid:short-uuid'
+   */
+  readonly instanceId?: string | undefined;
+  /**
+   * How long one call of the store may take, at most a third of every ttl.
+   *
+   * @default '2s', less for a ttl under 6 s
+   */
+  readonly storeTimeout?: Duration | undefined;
+  /**
+   * How long a shutdown waits for running jobs before it aborts their signals. Kubernetes kills after 30 s.
+   *
+   * @default '25s'
+   */
+  readonly shutdownTimeout?: Duration | undefined;
+}
+
+/** Options of `@SchedulerLock()`, for a method with the parameters `A`. */
+export interface SchedulerLockOptions<A extends readonly unknown[] = never> extends LockOptions {
+  /**
+   * Name of the lock, or a function of the call's arguments. At most 200 characters, without braces and control
+   * characters.
+   *
+   * @default the job
+   */
+  readonly name?: string | ((...args: A) => string) | undefined;
+  /**
+   * Identity of the job, for events and history. Set it before you rename a class or a method.
+   *
+   * @default 'ClassName.methodName' of the concrete class
+   */
+  readonly job?: string | undefined;
+}
+
+/** Options of `SchedulerLockService.run()` and `acquire()`. */
+export interface RunOptions extends Omit<LockOptions, 'onSkip'> {
+  /** Identity of the job, for events and history. */
+  readonly job?: string | undefined;
+}
+
+/** The defaults, in one place. Durations in milliseconds. */
+export const DEFAULTS = {
+  ttl: 60_000,
+  /** Part of the ttl: a lease survives two renewals that fail. */
+  heartbeat: 0.3,
+  enabled: true,
+  onStoreError: 'skip',
+  onSkip: 'ignore',
+  keyPrefix: 'scheduler',
+  storeTimeout: 2_000,
+  shutdownTimeout: 25_000,
+} as const;

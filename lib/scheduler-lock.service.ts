@@ -1,0 +1,146 @@
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
+import { systemClock } from './clock.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from './errors.js';
+import type { AcquiredLock } from './lease/acquired-lock.js';
+import type { Lock } from './lease/current-lock.js';
+import type { LockCall, RunResult } from './lease/lock-call.js';
+import { LockRunner } from './lease/lock-runner.js';
+import { nameProblem } from './lock-name.js';
+import { SchedulerLockEvents } from './scheduler-lock.events.js';
+import type { RunOptions } from './scheduler-lock.options.js';
+import {
+  checkLockOptions,
+  type Checked,
+  type JobSettings,
+  type ModuleSettings,
+} from './scheduler-lock.options-check.js';
+import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
+import type { LockStore } from './stores/lock-store.js';
+
+/** Locks without a decorator, and the lifecycle of all locks of an application. */
+@Injectable()
+export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutdown {
+  /** Names this process in the store, in events and in logs. */
+  readonly instanceId: string;
+
+  readonly #runner: LockRunner;
+  readonly #settings: ModuleSettings;
+  readonly #problems: readonly string[];
+  readonly #defaults: JobSettings;
+  #started: Promise<void> | undefined;
+  #ready = false;
+
+  constructor(
+    @Inject(MODULE_SETTINGS) checked: Checked<ModuleSettings>,
+    @Inject(LOCK_STORE) private readonly store: LockStore,
+    events: SchedulerLockEvents,
+  ) {
+    this.#settings = checked.settings;
+    this.#problems = checked.problems;
+    this.#defaults = checkLockOptions({}, checked.settings).settings;
+    this.instanceId = checked.settings.instanceId;
+    this.#runner = new LockRunner(
+      store,
+      this.instanceId,
+      systemClock,
+      events.emit,
+      checked.settings.storeTimeout,
+    );
+  }
+
+  /**
+   * Runs `job` if the lock can be taken now, keeps the lease while it runs, and gives it back.
+   *
+   * Inside a job that holds the same lock it runs at once, under that lease.
+   *
+   * @param name name of the lock
+   * @returns `{ ran: true, value }`, or `{ ran: false, reason, holder? }` if it did not run
+   * @throws what `job` throws; `SchedulerLockConfigError` for bad options; `StoreUnavailableError` with
+   *   `onStoreError: 'throw'`
+   */
+  async run<T>(name: string, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>>;
+  async run<T>(
+    name: string,
+    options: RunOptions,
+    job: (lock: Lock) => T | PromiseLike<T>,
+  ): Promise<RunResult<T>>;
+  async run<T>(
+    name: string,
+    ...rest: [(lock: Lock) => T | PromiseLike<T>] | [RunOptions, (lock: Lock) => T | PromiseLike<T>]
+  ): Promise<RunResult<T>> {
+    const [options, job] = rest.length === 1 ? [undefined, rest[0]] : rest;
+    return this.execute(this.#call(name, options), job);
+  }
+
+  /**
+   * Takes a lock without a job around it:
+   *
+   * ```ts
+   * await using lock = await locks.acquire('import', { ttl: '5m' });
+   * ```
+   *
+   * @returns the lock, kept until it is released or its scope ends
+   * @throws LockNotAcquiredError if it cannot be taken now, so that no code runs unlocked by a forgotten check
+   * @throws SchedulerLockConfigError for bad options
+   */
+  async acquire(name: string, options?: RunOptions): Promise<AcquiredLock> {
+    const call = this.#call(name, options);
+    if (!this.#ready) await this.start();
+    return this.#runner.acquire(call);
+  }
+
+  /**
+   * One call through a lock, with checked settings.
+   *
+   * @internal
+   */
+  async execute<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+    if (!this.#ready) await this.start();
+    return this.#runner.run(call, job);
+  }
+
+  /**
+   * Opens the store, once. A store that cannot be reached is an outage and does not stop the start.
+   *
+   * @internal
+   * @throws SchedulerLockConfigError for options or a connection that cannot work
+   */
+  start(): Promise<void> {
+    return (this.#started ??= this.#open());
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await this.#runner.shutdown(this.#settings.shutdownTimeout);
+  }
+
+  /** Last: other parts of the application may still have used locks while it was closing. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.store.close?.();
+  }
+
+  async #open(): Promise<void> {
+    if (this.#problems.length > 0) throw new SchedulerLockConfigError(this.#problems);
+    try {
+      await this.store.init?.();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) {
+        await this.store.close?.();
+        throw error;
+      }
+      this.#runner.startFailed(error);
+    }
+    this.#ready = true;
+  }
+
+  #call(name: string, options: RunOptions | undefined): LockCall {
+    if (options === undefined) return { name, job: undefined, settings: this.#defaults, scheduled: false };
+    const { job, ...given } = options;
+    const { settings, problems } = checkLockOptions(given, this.#settings);
+    const jobProblem = job === undefined ? undefined : nameProblem(job);
+    const all =
+      jobProblem === undefined ? problems : [...problems, `job: ${JSON.stringify(job)}: ${jobProblem}.`];
+    if (all.length > 0)
+      throw new SchedulerLockConfigError(all.map((problem) => `lock ${JSON.stringify(name)}: ${problem}`));
+    return { name, job, settings, scheduled: false };
+  }
+}

@@ -1,0 +1,105 @@
+import type { SchedulerLockError } from '../errors.js';
+
+/**
+ * Where leases live. Data access only: no timers, no policy, no logging.
+ *
+ * Rules that every store keeps; the contract suite in `nestjs-scheduler-lock/testing` checks each of them:
+ *
+ * 1. Of any number of concurrent `acquire` calls for one free or expired lock, exactly one wins.
+ * 2. `acquire` is idempotent per token: if the lock is already held by this very token, it answers with the
+ *    grant it recorded.
+ * 3. `extend` and `release` change something only while the token owns a live lease, compared and set in one
+ *    operation. One exception, *restore*: if the store forgot the lock, and what it keeps beside it is gone too or
+ *    still names this very lease as the newest and not ended, `extend` writes both back, with the greater of the
+ *    stored and the lease's own fencing token. An ended lease is never restored: `release` records it as ended.
+ * 4. `release` with the outcome `abandoned` also takes back the tick and attempt that this token recorded.
+ * 5. Expiry is measured by the store's clock, never by the instances' clocks.
+ * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry,
+ *    release, eviction of side data, and a restart of the store that lost all data.
+ * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
+ * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. A refused attempt changes
+ *    nothing. Each call is one round trip (per node, on a cluster).
+ *
+ * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
+ * carried out), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
+ * other rejection counts as a call that may have been carried out.
+ */
+export interface LockStore {
+  /** One atomic attempt to take a lock. */
+  acquire(request: AcquireRequest): Promise<AcquireResult>;
+  /** Renews many leases in one call. The results are in the order of the leases. */
+  extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]>;
+  /** Gives a lease back, and records it as ended. */
+  release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult>;
+  /**
+   * Called once at start-up, before any other call.
+   *
+   * @throws SchedulerLockConfigError to stop the start: malformed connection, rejected credentials
+   * @throws StoreUnavailableError if the store cannot be reached now: the application starts, and skips
+   */
+  init?(): Promise<void>;
+  /** Called once at shutdown, after the last other call. Closes only what the store itself has opened. */
+  close?(): Promise<void>;
+  /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
+  onAvailable?(listener: () => void): () => void;
+}
+
+/** What identifies a lease and all that is needed to restore it. Plain data. */
+export interface LeaseRef {
+  /** Name of the lock. */
+  readonly name: string;
+  /** UUID v4, drawn for this attempt only. Proves ownership. */
+  readonly token: string;
+  /** The grant's fencing token; 0 where the answer to the acquire never arrived. */
+  readonly fencingToken: number;
+  /** How long the lease lives in the store without a renewal, whole milliseconds. */
+  readonly ttl: number;
+  /** Instance id of the holder. */
+  readonly holder: string;
+  /** Identity of the job, where the lease is for one. */
+  readonly job?: string;
+  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
+  readonly tick?: number;
+  /** Which run of the tick this is, from 1. */
+  readonly attempt?: number;
+}
+
+/** One attempt. The fields are those of {@link LeaseRef}. */
+export type AcquireRequest = Omit<LeaseRef, 'fencingToken'>;
+
+export type AcquireResult =
+  { readonly acquired: true; readonly fencingToken: number; readonly attempt?: number } | AcquireRefusal;
+
+export interface AcquireRefusal {
+  readonly acquired: false;
+  readonly reason: 'held' | 'already-ran' | 'cooling-down' | 'clock-skew';
+  /** Instance id of the holder, if it is one of ours. */
+  readonly holder?: string;
+  /** Milliseconds until the lock is free unless it is renewed. Absent if it never expires by itself. */
+  readonly expiresIn?: number;
+  /** The newest tick of the job that was started, for `already-ran`. */
+  readonly tick?: number;
+  /** Whether that tick's run has ended. */
+  readonly finished?: boolean;
+}
+
+export type ExtendResult =
+  | { readonly held: true; readonly restored?: true }
+  | { readonly held: false; readonly reason: 'taken' | 'expired'; readonly holder?: string }
+  /** This lease could not be judged; the others of the batch were. */
+  | { readonly held: null; readonly error: SchedulerLockError };
+
+/** How a run ended. `abandoned`: nothing ran. */
+export type ReleaseOutcome = 'completed' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';
+
+export interface ReleaseOptions {
+  /** @default 'completed' */
+  readonly outcome?: ReleaseOutcome;
+  /** Keeps the lock taken for this many more milliseconds, though its lease has ended. @default 0 */
+  readonly keepFor?: number;
+}
+
+export type ReleaseResult =
+  | { readonly released: true }
+  /** `taken`: somebody else has the lock; `expired`: nobody has it; `ended`: this lease was released before. */
+  | { readonly released: false; readonly reason: 'taken' | 'expired' | 'ended' };

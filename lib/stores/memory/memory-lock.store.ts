@@ -1,0 +1,102 @@
+import { systemClock, type Clock } from '../../clock.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../lock-store.js';
+
+/** What is kept per lock: the newest lease and how far it got. */
+interface Entry {
+  lease: LeaseRef;
+  /** When the lock is free again, on the clock's monotonic time. */
+  freeAt: number;
+  ended: boolean;
+}
+
+/**
+ * Leases in the memory of this process, for development and tests: instances in other processes are not excluded.
+ * Apps that are to exclude each other share one store object.
+ */
+export class MemoryLockStore implements LockStore {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: { clock?: Clock } = {}) {
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return settle(() => {
+      const now = this.#clock.monotonic();
+      const entry = this.#entries.get(request.name);
+      if (entry !== undefined && entry.freeAt > now) {
+        const { lease, ended } = entry;
+        if (lease.token === request.token && !ended)
+          return { acquired: true, fencingToken: lease.fencingToken };
+        const expiresIn = Math.ceil(entry.freeAt - now);
+        return { acquired: false, reason: ended ? 'cooling-down' : 'held', holder: lease.holder, expiresIn };
+      }
+      // Microseconds of the wall clock, so that tokens also grow over a new store object.
+      const fencingToken = Math.max(
+        (entry?.lease.fencingToken ?? 0) + 1,
+        Math.trunc(this.#clock.now() * 1_000),
+      );
+      const lease: LeaseRef = { ...request, fencingToken };
+      this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false });
+      return { acquired: true, fencingToken };
+    });
+  }
+
+  extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    return settle(() => leases.map((lease) => this.#extend(lease)));
+  }
+
+  release(
+    lease: LeaseRef,
+    { outcome = 'completed', keepFor = 0 }: ReleaseOptions = {},
+  ): Promise<ReleaseResult> {
+    return settle(() => {
+      const now = this.#clock.monotonic();
+      const entry = this.#entries.get(lease.name);
+      if (entry?.lease.token !== lease.token) {
+        return { released: false, reason: entry !== undefined && entry.freeAt > now ? 'taken' : 'expired' };
+      }
+      if (entry.ended) return { released: false, reason: 'ended' };
+      const live = entry.freeAt > now;
+      entry.ended = true;
+      if (live) entry.freeAt = now + keepFor;
+      if (outcome === 'abandoned') {
+        const { tick: _tick, attempt: _attempt, ...rest } = entry.lease;
+        entry.lease = rest;
+      }
+      return live ? { released: true } : { released: false, reason: 'expired' };
+    });
+  }
+
+  #extend(lease: LeaseRef): ExtendResult {
+    const now = this.#clock.monotonic();
+    const entry = this.#entries.get(lease.name);
+    const live = entry !== undefined && entry.freeAt > now;
+    if (entry !== undefined && entry.lease.token !== lease.token) {
+      return live
+        ? { held: false, reason: 'taken', holder: entry.lease.holder }
+        : { held: false, reason: 'expired' };
+    }
+    if (entry?.ended) return { held: false, reason: 'expired' };
+    this.#entries.set(lease.name, { lease: entry?.lease ?? lease, freeAt: now + lease.ttl, ended: false });
+    return live ? { held: true } : { held: true, restored: true };
+  }
+}
+
+/** Runs `operation` at once, so that calls take effect in the order in which they were made. */
+function settle<T>(operation: () => T): Promise<T> {
+  try {
+    return Promise.resolve(operation());
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}

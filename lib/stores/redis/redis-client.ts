@@ -1,0 +1,65 @@
+import { StoreUnavailableError } from '../../errors.js';
+import { describeError } from './redact.js';
+import type { Script } from './scripts.js';
+
+/**
+ * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. Nothing else is called on it,
+ * and nothing is registered on it but a listener for its `ready` event.
+ */
+export interface RedisClient {
+  readonly status: string;
+  readonly isCluster?: boolean;
+  // Method syntax on purpose: ioredis' overloads are narrower than what is needed here.
+  evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  eval(lua: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+  on(event: string, listener: (argument?: unknown) => void): unknown;
+  off(event: string, listener: (argument?: unknown) => void): unknown;
+}
+
+/** A reply of the server that says no. The command was not carried out. */
+export class RedisReplyError extends Error {
+  override readonly name = 'RedisReplyError';
+}
+
+/**
+ * Runs a script by its digest, and by its text where the server does not have it.
+ *
+ * Never queues: a client that is not connected fails the call at once, because a command that waits out an outage
+ * is carried out when nobody wants it any more.
+ *
+ * @throws RedisReplyError if the server answered with an error
+ * @throws StoreUnavailableError for everything else
+ */
+export async function runScript(
+  client: RedisClient,
+  script: Script,
+  numberOfKeys: number,
+  keysAndArguments: readonly (string | number)[],
+): Promise<unknown> {
+  if (client.status !== 'ready') {
+    throw new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {
+      outcome: 'not-applied',
+    });
+  }
+  try {
+    return await client.evalsha(script.sha, numberOfKeys, ...keysAndArguments);
+  } catch (error) {
+    if (!isReply(error, 'NOSCRIPT')) throw translate(error);
+  }
+  try {
+    return await client.eval(script.lua, numberOfKeys, ...keysAndArguments);
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
+const isReply = (error: unknown, code: string): boolean =>
+  error instanceof Error && error.message.startsWith(code);
+
+/** ioredis' own errors carry the command with all its arguments (passwords included): they are never passed on. */
+function translate(error: unknown): Error {
+  const description = describeError(error);
+  if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);
+  return new StoreUnavailableError(`Redis did not answer: ${description}`, { outcome: 'unknown' });
+}

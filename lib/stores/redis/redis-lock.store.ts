@@ -1,0 +1,197 @@
+import {
+  LockStateError,
+  SchedulerLockConfigError,
+  type SchedulerLockError,
+  StoreUnavailableError,
+} from '../../errors.js';
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../lock-store.js';
+import { hashTag, stateKey } from './keys.js';
+import { RedisReplyError, runScript, type RedisClient } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
+import { ACQUIRE, EXTEND, RELEASE, type Script } from './scripts.js';
+
+/** The most leases that one script renews: a script over 1,000 keys blocks Redis for about 2 ms. */
+const MAX_BATCH = 250;
+
+export interface RedisLockStoreOptions {
+  /** Redis key of a lock. Different names need different keys. */
+  readonly key: (name: string) => string;
+}
+
+type Batch = { readonly index: number; readonly lease: LeaseRef }[];
+
+/** Leases in Redis: on a single server, behind Sentinel, or on a Cluster. */
+export class RedisLockStore implements LockStore {
+  readonly #connection: RedisConnection;
+  readonly #key: (name: string) => string;
+
+  constructor(connection: RedisConnection, options: RedisLockStoreOptions) {
+    this.#connection = connection;
+    this.#key = options.key;
+  }
+
+  async init(): Promise<void> {
+    await this.#connection.open();
+    try {
+      // No leases: proves that scripts may be run, and has the server compile one.
+      await runScript(this.#client, EXTEND, 0, []);
+    } catch (error) {
+      if (error instanceof RedisReplyError && /^(NOPERM|NOAUTH|WRONGPASS)/.test(error.message)) {
+        throw new SchedulerLockConfigError([
+          `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that the README lists.`,
+        ]);
+      }
+      throw this.#failure(error);
+    }
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const { name, token, ttl, holder, job = '', tick = '', attempt = '' } = request;
+    const reply = await this.#run(ACQUIRE, name, [token, ttl, holder, job, tick, attempt]);
+    if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
+    const [reason, refuser, expiresIn] = reply as [AcquireRefusal['reason'], string, number | string];
+    return {
+      acquired: false,
+      reason,
+      ...(refuser === '' ? undefined : { holder: refuser }),
+      // -1: a key without an expiry, put there by somebody else.
+      ...(Number(expiresIn) < 0 ? undefined : { expiresIn: Number(expiresIn) }),
+    };
+  }
+
+  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const { outcome = 'completed', keepFor = 0 } = options;
+    const reply = await this.#run(RELEASE, lease.name, [
+      lease.token,
+      keepFor,
+      outcome,
+      lease.fencingToken,
+      lease.ttl,
+    ]);
+    switch (Number(reply)) {
+      case 1:
+        return { released: true };
+      case 2:
+        return { released: false, reason: 'ended' };
+      case 0:
+        return { released: false, reason: 'expired' };
+      default:
+        return { released: false, reason: 'taken' };
+    }
+  }
+
+  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    const results: ExtendResult[] = Array.from({ length: leases.length });
+    const batches = this.#batches(leases);
+    const outcomes = await Promise.allSettled(
+      batches.map(async (batch) => {
+        const replies = await this.#extendBatch(batch.map(({ lease }) => lease));
+        for (const [i, { index, lease }] of batch.entries()) results[index] = this.#judge(lease, replies[i]);
+      }),
+    );
+    const failures = outcomes.flatMap((outcome) =>
+      outcome.status === 'rejected' ? [outcome.reason as unknown] : [],
+    );
+    // One failed node must not hide what the others said. If nobody answered, the whole call has failed.
+    if (failures.length > 0 && failures.length === batches.length) throw this.#failure(failures[0]);
+    for (const index of leases.keys()) {
+      results[index] ??= { held: null, error: this.#failure(failures[0]) };
+    }
+    return results;
+  }
+
+  onAvailable(listener: () => void): () => void {
+    return this.#connection.onReady(listener);
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  get #client(): RedisClient {
+    return this.#connection.client();
+  }
+
+  /** A Cluster runs a script where its keys are: leases are sent together only if they share a hash tag. */
+  #batches(leases: readonly LeaseRef[]): Batch[] {
+    const groups = new Map<string, Batch>();
+    const full: Batch[] = [];
+    const cluster = leases.length > 0 && this.#client.isCluster === true;
+    for (const [index, lease] of leases.entries()) {
+      const key = this.#connection.keyPrefix + this.#key(lease.name);
+      const slot = cluster ? (hashTag(key) ?? key) : '';
+      const group = groups.get(slot) ?? [];
+      group.push({ index, lease });
+      groups.set(slot, group);
+      if (group.length === MAX_BATCH) {
+        full.push(group);
+        groups.delete(slot);
+      }
+    }
+    return [...full, ...groups.values()];
+  }
+
+  async #extendBatch(leases: readonly LeaseRef[]): Promise<unknown[]> {
+    const keys: string[] = [];
+    const args: (string | number)[] = [];
+    for (const { name, token, ttl, fencingToken, holder, job = '', tick = '', attempt = '' } of leases) {
+      keys.push(...this.#keys(name));
+      args.push(token, ttl, fencingToken, holder, job, tick, attempt);
+    }
+    return (await runScript(this.#client, EXTEND, keys.length, [...keys, ...args])) as unknown[];
+  }
+
+  async #run(script: Script, name: string, args: readonly (string | number)[]): Promise<unknown> {
+    try {
+      return await runScript(this.#client, script, 2, [...this.#keys(name), ...args]);
+    } catch (error) {
+      if (error instanceof RedisReplyError && /^(WRONGTYPE|ERR fencing)/.test(error.message)) {
+        throw this.#stateError(name, error);
+      }
+      throw this.#failure(error);
+    }
+  }
+
+  #keys(name: string): [lock: string, state: string] {
+    const lock = this.#key(name);
+    return [lock, stateKey(lock, this.#connection.keyPrefix)];
+  }
+
+  /** Reads what the script answered for one lease. */
+  #judge({ name }: LeaseRef, reply: unknown): ExtendResult {
+    if (!Array.isArray(reply)) {
+      const verdict = Number(reply);
+      if (verdict === 0) return { held: false, reason: 'expired' };
+      return verdict === 2 ? { held: true, restored: true } : { held: true };
+    }
+    const [holder = '', message] = reply as [string, string?];
+    if (message !== undefined)
+      return { held: null, error: this.#stateError(name, new RedisReplyError(message)) };
+    return { held: false, reason: 'taken', ...(holder === '' ? undefined : { holder }) };
+  }
+
+  #stateError(name: string, cause: RedisReplyError): LockStateError {
+    const [lock, state] = this.#keys(name).map((key) => `"${this.#connection.keyPrefix}${key}"`);
+    return new LockStateError(
+      name,
+      `Redis refused the call: ${cause.message}. Look at the keys ${lock} (a string) and ${state} (a hash): ` +
+        'something else wrote there. Delete what does not belong, or change `keyPrefix` or `key`.',
+    );
+  }
+
+  /** What a caller is told of a call that failed as a whole. */
+  #failure(error: unknown): SchedulerLockError {
+    return error instanceof RedisReplyError
+      ? new StoreUnavailableError(`Redis refused the call: ${error.message}`, { outcome: 'not-applied' })
+      : (error as SchedulerLockError);
+  }
+}

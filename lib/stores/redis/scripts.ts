@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto';
+
+/** A Lua script and the digest under which Redis caches it. */
+export interface Script {
+  readonly lua: string;
+  readonly sha: string;
+}
+
+const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
+
+/*
+ * What the scripts have in common
+ *
+ * Each lock has two keys. The lock key is a plain string that holds the token, so that every client which follows
+ * the recipe of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us
+ * and is excluded. The state key is a hash with what a plain string cannot hold; it always names the newest lease:
+ *
+ *   token    of the newest lease          fence   its fencing token        holder  its instance id
+ *   since    when it was granted, ms      ended   when it ended, ms, or ''  outcome how the last one ended
+ *   job, tick, attempt                    what ran under it, '' if not given
+ *   ticks    '1' once a lease had a tick
+ *
+ * Fields that a script does not know are kept. Reads and checks come before the first write: a script that fails
+ * (a key of the wrong type, say) has changed nothing. Times are those of the server (TIME).
+ */
+
+/** How long the state outlives the lease: a day, so that fencing tokens and holders stay known overnight. */
+const STATE_RETENTION_MS = 86_400_000;
+/** The same once a tick was recorded: 400 days, so that a yearly job still knows its last run. */
+const TICK_RETENTION_MS = 34_560_000_000;
+
+/** Lua: milliseconds that the state is kept for, from a lease of `ttl` on. */
+const KEEP = /* lua */ `
+local function keep(ttl, ticks)
+  return string.format('%.0f', ttl + (ticks == '1' and ${TICK_RETENTION_MS} or ${STATE_RETENTION_MS}))
+end`;
+
+/**
+ * Takes the lock if it is free.
+ *
+ * KEYS  1 lock  2 state
+ * ARGV  1 token  2 ttl, ms  3 holder  4 job or ''  5 tick, epoch ms, or ''  6 attempt or ''
+ *
+ * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends
+ * the command after a broken connection must not be refused by its own lease).
+ * Returns { reason, holder or '', PTTL } for a refusal.
+ *
+ * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
+ * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
+ */
+export const ACQUIRE = script(/* lua */ `${KEEP}
+local token = redis.call('GET', KEYS[1])
+local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'ticks')
+local ours = token and s[1] == token
+local ended = ours and s[4] and s[4] ~= ''
+if token and (token ~= ARGV[1] or ended) then
+  return { ended and 'cooling-down' or 'held', ours and s[3] or '', redis.call('PTTL', KEYS[1]) }
+end
+local last = tonumber(s[2] or '0') or 0
+if ours then return last end
+local t = redis.call('TIME')
+local fence = math.max(last + 1, t[1] * 1000000 + t[2])
+if fence > 9007199254740991 then return redis.error_reply('ERR fencing token of ' .. KEYS[2] .. ' is out of range') end
+local ticks = (ARGV[5] ~= '' or s[5] == '1') and '1' or ''
+if not token then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', string.format('%.0f', fence), 'holder', ARGV[3],
+  'since', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)), 'ended', '',
+  'job', ARGV[4], 'tick', ARGV[5], 'attempt', ARGV[6], 'ticks', ticks)
+redis.call('PEXPIRE', KEYS[2], keep(ARGV[2], ticks))
+return fence`);
+
+/**
+ * Renews leases, and restores those that the server forgot.
+ *
+ * KEYS  per lease: lock, state (on a cluster all in one slot)
+ * ARGV  per lease: token, ttl in ms, fencing token, holder, job or '', tick or '', attempt or ''
+ *
+ * Returns per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else,
+ * { '', message } not judged because of an error. Each lease is judged alone, hence pcall.
+ */
+export const EXTEND = script(/* lua */ `${KEEP}
+local function extend(lock, state, i)
+  local token, ttl = ARGV[i], ARGV[i + 1]
+  local current = redis.call('GET', lock)
+  local s = redis.call('HMGET', state, 'token', 'fence', 'holder', 'ended', 'ticks')
+  local ended = s[1] == token and s[4] and s[4] ~= ''
+  if current and current ~= token then return { current == s[1] and s[3] or '' } end
+  if ended or (not current and s[1] and s[1] ~= token) then return 0 end
+  if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
+  local ticks = (ARGV[i + 5] ~= '' or s[5] == '1') and '1' or ''
+  if not s[1] or not current then
+    local fence = string.format('%.0f', math.max(tonumber(s[2] or '0') or 0, tonumber(ARGV[i + 2])))
+    local t = redis.call('TIME')
+    redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'ended', '',
+      'since', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)),
+      'job', ARGV[i + 4], 'tick', ARGV[i + 5], 'attempt', ARGV[i + 6], 'ticks', ticks)
+  end
+  redis.call('PEXPIRE', state, keep(ttl, ticks))
+  return current and 1 or 2
+end
+local results = {}
+for lease = 1, #KEYS / 2 do
+  local ok, result = pcall(extend, KEYS[lease * 2 - 1], KEYS[lease * 2], lease * 7 - 6)
+  results[lease] = ok and result or { '', type(result) == 'table' and result.err or tostring(result) }
+end
+return results`);
+
+/**
+ * Gives a lease back and records it as ended, so that no late renewal restores it.
+ *
+ * KEYS  1 lock  2 state
+ * ARGV  1 token  2 ms to keep the lock taken, or 0  3 outcome  4 fencing token  5 ttl, ms
+ *
+ * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
+ * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched.
+ */
+export const RELEASE = script(/* lua */ `${KEEP}
+local current = redis.call('GET', KEYS[1])
+local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'ended')
+local newest = s[1] == ARGV[1]
+if newest and s[3] and s[3] ~= '' then return 2 end
+if current == ARGV[1] then
+  if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+end
+if newest or (not s[1] and (not current or current == ARGV[1])) then
+  local t = redis.call('TIME')
+  local fence = string.format('%.0f', math.max(tonumber(s[2] or '0') or 0, tonumber(ARGV[4])))
+  redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', fence, 'outcome', ARGV[3],
+    'ended', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)))
+  if ARGV[3] == 'abandoned' then redis.call('HSET', KEYS[2], 'job', '', 'tick', '', 'attempt', '') end
+  if not s[1] then redis.call('PEXPIRE', KEYS[2], keep(ARGV[5], '')) end
+end
+return current == ARGV[1] and 1 or current and -1 or 0`);

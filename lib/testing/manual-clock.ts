@@ -1,0 +1,82 @@
+import type { Clock, Timer } from '../clock.js';
+
+interface Pending {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/**
+ * A clock that stands still until a test moves it. `MemoryLockStore` takes one; so do the parts of this library that
+ * know time.
+ */
+export class ManualClock implements Clock {
+  readonly #timers = new Set<Pending>();
+  #now: number;
+  #monotonic = 0;
+
+  /** @param now epoch milliseconds to begin with; the default is the start of 2026 */
+  constructor(now = Date.UTC(2026, 0, 1)) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  /** How many timers are waiting. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  setTimer(callback: () => void, delay: number): Timer {
+    const timer = { at: this.#monotonic + Math.max(0, delay), callback };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
+  }
+
+  /**
+   * Moves time on, fires each timer when its time comes, and lets promises settle in between.
+   *
+   * @param milliseconds how far
+   */
+  async advance(milliseconds: number): Promise<void> {
+    const end = this.#monotonic + milliseconds;
+    for (;;) {
+      await settlePromises();
+      let next: Pending | undefined;
+      for (const timer of this.#timers)
+        if (timer.at <= end && (next === undefined || timer.at < next.at)) next = timer;
+      if (next === undefined) break;
+      this.#timers.delete(next);
+      this.#move(next.at);
+      next.callback();
+    }
+    this.#move(end);
+    await settlePromises();
+  }
+
+  /** Moves time on without firing anything until the next `advance()`: an event loop that is blocked. */
+  block(milliseconds: number): void {
+    this.#move(this.#monotonic + milliseconds);
+  }
+
+  /** Sets the wall clock without moving time: a machine whose clock is corrected. */
+  setWallClock(now: number): void {
+    this.#now = now;
+  }
+
+  #move(to: number): void {
+    const step = Math.max(0, to - this.#monotonic);
+    this.#monotonic += step;
+    this.#now += step;
+  }
+}
+
+/** Lets every promise that can settle do so: one turn of the event loop, which drains all microtasks. */
+async function settlePromises(): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+}
