@@ -1,3 +1,9 @@
+/** A name as it goes into logs and messages: one that is not valid is quoted and cut, so that it breaks no line. */
+export function displayName(name: unknown): string {
+  if (typeof name !== 'string') return `(${name === null ? 'null' : typeof name})`;
+  return nameProblem(name) === undefined ? name : JSON.stringify(name.slice(0, 80));
+}
+
 /** The longest name of a lock or a job, characters. */
 const MAX_LENGTH = 200;
 

@@ -125,7 +125,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   #bind({ instance, method, bound }: Found): void {
     const { key } = method;
-    const outermost = Reflect.get(instance, key) as (this: object, ...args: unknown[]) => unknown;
+    const outermost: unknown = Reflect.get(instance, key);
     if (isScheduled(outermost)) markScheduled(outermost, key);
     bind(instance, method, (proceed, args) =>
       this.interceptor.intercept(bound, args, takeScheduledMark(instance, key), proceed),

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { LockNotAcquiredError } from './errors.js';
+import { displayName } from './lock-name.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';
 
@@ -31,7 +32,7 @@ export class SchedulerLockInterceptor {
     const result = await this.locks.execute({ name: lockName, job, settings, scheduled }, proceed);
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && !scheduled) {
-      throw new LockNotAcquiredError(String(lockName), { ...result, cause: result.error });
+      throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
     }
     return undefined;
   }

@@ -29,6 +29,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   readonly #defaults: JobSettings;
   #started: Promise<void> | undefined;
   #ready = false;
+  #closed: Promise<void> | undefined;
 
   constructor(
     @Inject(MODULE_SETTINGS) checked: Checked<ModuleSettings>,
@@ -115,7 +116,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
 
   /** Last: other parts of the application may still have used locks while it was closing. */
   async onApplicationShutdown(): Promise<void> {
-    await this.store.close?.();
+    await this.#close();
   }
 
   async #open(): Promise<void> {
@@ -124,12 +125,16 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
       await this.store.init?.();
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) {
-        await this.store.close?.();
+        await this.#close();
         throw error;
       }
       this.#runner.startFailed(error);
     }
     this.#ready = true;
+  }
+
+  #close(): Promise<void> {
+    return (this.#closed ??= Promise.resolve(this.store.close?.()));
   }
 
   #call(name: string, options: RunOptions | undefined): LockCall {

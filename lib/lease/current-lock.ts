@@ -40,8 +40,8 @@ export interface Scope {
   /** Whose lock it is: two applications in one process share nothing. */
   readonly owner: object;
   readonly lock: Lock;
-  /** Whether a call for the same lock belongs inside. */
-  isOpen(): boolean;
+  /** While it is live, calls for the same lock belong inside. */
+  readonly lease?: Lease;
   readonly parent: Scope | undefined;
 }
 
@@ -55,7 +55,7 @@ export function withScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T
 /** The open scope of this lock that the caller is in, if any. */
 export function findScope(owner: object, name: string): Scope | undefined {
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
-    if (scope.owner === owner && scope.lock.name === name && scope.isOpen()) return scope;
+    if (scope.owner === owner && scope.lock.name === name && scope.lease?.live) return scope;
   }
   return undefined;
 }

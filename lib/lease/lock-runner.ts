@@ -7,7 +7,7 @@ import {
   SchedulerLockConfigError,
   StoreUnavailableError,
 } from '../errors.js';
-import { nameProblem } from '../lock-name.js';
+import { displayName, nameProblem } from '../lock-name.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -74,7 +74,7 @@ export class LockRunner {
       const lock = new LeasedLock(taken);
       let thrown: { error: unknown } | undefined;
       try {
-        const scope = { owner: this, lock, isOpen: () => taken.live };
+        const scope = { owner: this, lock, lease: taken };
         return { ran: true, value: await withScope(scope, () => job(lock)) };
       } catch (error) {
         thrown = { error };
@@ -91,6 +91,9 @@ export class LockRunner {
    * @throws LockNotAcquiredError if it cannot be taken now
    */
   async acquire(call: LockCall): Promise<AcquiredLock> {
+    const outer = call.settings.enabled ? findScope(this, call.name)?.lease : undefined;
+    // Inside a job that holds this lock: the same lease, which ends with that job.
+    if (outer !== undefined) return new LockHandle(outer);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
     // Like a job that lasts until the handle is released, so that a shutdown treats both alike.
@@ -154,9 +157,8 @@ export class LockRunner {
     if (this.#closing) return { ran: false, reason: 'shutting-down' };
     const problem = nameProblem(name);
     if (problem !== undefined) {
-      const quoted = JSON.stringify(name)?.slice(0, 80) ?? 'undefined';
       const error = new SchedulerLockConfigError([
-        `the lock name ${quoted} is not valid: ${problem}. Nothing was run.`,
+        `the lock name ${displayName(name)} is not valid: ${problem}. Nothing was run.`,
       ]);
       return { ran: false, reason: 'invalid-name', error };
     }
@@ -272,7 +274,7 @@ export class LockRunner {
   #skipped(call: LockCall, skipped: Skipped): Skipped {
     const { ran: _ran, ...why } = skipped;
     const facts = {
-      lock: call.name,
+      lock: displayName(call.name),
       ...(call.job === undefined ? undefined : { job: call.job }),
       instance: this.instance,
     };

@@ -22,8 +22,8 @@ type Method = (this: object, ...args: unknown[]) => unknown;
 const SCHEDULER_TYPE = 'SCHEDULER_TYPE';
 
 /** Whether `@nestjs/schedule` will fire this method. */
-export function isScheduled(method: Method): boolean {
-  return Reflect.hasMetadata(SCHEDULER_TYPE, method);
+export function isScheduled(method: unknown): method is Method {
+  return typeof method === 'function' && Reflect.hasMetadata(SCHEDULER_TYPE, method);
 }
 
 /** Makes `method.call(…)` leave the mark of the scheduler. Safe to repeat. */

@@ -45,7 +45,7 @@ export class RedisLockStore implements LockStore {
       // No leases: proves that scripts may be run, and has the server compile one.
       await runScript(this.#client, EXTEND, 0, []);
     } catch (error) {
-      if (error instanceof RedisReplyError && /^(NOPERM|NOAUTH|WRONGPASS)/.test(error.message)) {
+      if (error instanceof RedisReplyError && /NOPERM|NOAUTH|WRONGPASS/.test(error.message)) {
         throw new SchedulerLockConfigError([
           `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that the README lists.`,
         ]);
@@ -154,7 +154,7 @@ export class RedisLockStore implements LockStore {
     try {
       return await runScript(this.#client, script, 2, [...this.#keys(name), ...args]);
     } catch (error) {
-      if (error instanceof RedisReplyError && /^(WRONGTYPE|ERR fencing)/.test(error.message)) {
+      if (error instanceof RedisReplyError && /WRONGTYPE|fencing token of/.test(error.message)) {
         throw this.#stateError(name, error);
       }
       throw this.#failure(error);
