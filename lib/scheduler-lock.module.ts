@@ -1,10 +1,15 @@
-import { Logger, Module } from '@nestjs/common';
+import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
+import { SchedulerLockConfigError } from './errors.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockLogger } from './scheduler-lock.logger.js';
-import { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } from './scheduler-lock.module-definition.js';
+import {
+  ConfigurableModuleClass,
+  MODULE_OPTIONS_TOKEN,
+  type OPTIONS_TYPE,
+} from './scheduler-lock.module-definition.js';
 import { checkModuleOptions, type Checked, type ModuleSettings } from './scheduler-lock.options-check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
@@ -34,7 +39,20 @@ import { RedisLockStore } from './stores/redis/redis-lock.store.js';
   ],
   exports: [SchedulerLockService, SchedulerLockEvents],
 })
-export class SchedulerLockModule extends ConfigurableModuleClass {}
+export class SchedulerLockModule extends ConfigurableModuleClass {
+  /**
+   * @param options see {@link SchedulerLockModuleOptions}; `isGlobal` is true by default
+   * @throws SchedulerLockConfigError at once if there are none; when the application starts, for all that is wrong
+   */
+  static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
+    if (typeof options !== 'object' || options === null) {
+      throw new SchedulerLockConfigError([
+        'forRoot() was called without options. Give at least a `connection`.',
+      ]);
+    }
+    return super.forRoot(options);
+  }
+}
 
 function createStore({ settings, problems }: Checked<ModuleSettings>): LockStore {
   // Options that do not work are reported together with all others when the module starts: nothing is opened for them.
