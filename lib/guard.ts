@@ -43,10 +43,9 @@ export function guard(
     if (unlocked === undefined) throw new LockNotBoundError(job);
     return unlocked;
   };
-  Object.defineProperties(guardedMethod, {
-    name: { value: method.name, configurable: true },
-    length: { value: method.length, configurable: true },
-  });
+  // Name and length, and whatever decorators below this one have hung on the function.
+  const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
+  Object.defineProperties(guardedMethod, properties);
   for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), guardedMethod);
   }
