@@ -62,8 +62,13 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
-      if (entry?.lease.token !== lease.token) {
-        return { released: false, reason: entry !== undefined && entry.freeAt > now ? 'taken' : 'expired' };
+      if (entry === undefined) {
+        // Unknown here, say because the process was started again: its end is noted, or extend would restore it.
+        this.#entries.set(lease.name, { lease, freeAt: now, ended: true });
+        return { released: false, reason: 'expired' };
+      }
+      if (entry.lease.token !== lease.token) {
+        return { released: false, reason: entry.freeAt > now ? 'taken' : 'expired' };
       }
       if (entry.ended) return { released: false, reason: 'ended' };
       const live = entry.freeAt > now;
@@ -87,7 +92,12 @@ export class MemoryLockStore implements LockStore {
         : { held: false, reason: 'expired' };
     }
     if (entry?.ended) return { held: false, reason: 'expired' };
-    this.#entries.set(lease.name, { lease: entry?.lease ?? lease, freeAt: now + lease.ttl, ended: false });
+    const fencingToken = Math.max(entry?.lease.fencingToken ?? 0, lease.fencingToken);
+    this.#entries.set(lease.name, {
+      lease: { ...(entry?.lease ?? lease), fencingToken },
+      freeAt: now + lease.ttl,
+      ended: false,
+    });
     return live ? { held: true } : { held: true, restored: true };
   }
 }
