@@ -1,3 +1,10 @@
+export {
+  type ContractCase,
+  describeLockStore,
+  lockStoreContract,
+  type TestRunner,
+} from './contract/contract.js';
+export type { ContractSubject, LockStoreContractOptions } from './contract/options.js';
 export { ManualClock } from './manual-clock.js';
 export { type PretendedLock, runUnlocked } from './run-unlocked.js';
 export { MemoryLockStore } from '../stores/memory/memory-lock.store.js';

@@ -1,0 +1,152 @@
+import { SchedulerLockError } from '../../errors.js';
+import type { ExtendResult, LeaseRef } from '../../stores/lock-store.js';
+import { answers, check, rejection, show } from './assert.js';
+import type { CaseDefinition } from './options.js';
+import { HOUR, type Kit } from './kit.js';
+
+/** More than any store takes in one statement: stores that cut a batch into pieces must put them together again. */
+const LARGE = 600;
+
+function checkLength(results: readonly ExtendResult[], length: number): void {
+  check(
+    results.length === length,
+    () => `extend should answer ${length} results, but answered ${results.length}`,
+  );
+}
+
+function checkStateError(error: unknown, name: string, what: string): void {
+  const code = error instanceof SchedulerLockError ? error.code : undefined;
+  check(
+    code === 'LOCK_STATE',
+    () => `${what} should fail with LockStateError, but failed with ${show(error)}`,
+  );
+  const { lock } = error as { lock?: unknown };
+  check(
+    lock === name,
+    () => `the error of ${what} should name the lock ${show(name)}, but names ${show(lock)}`,
+  );
+}
+
+async function takeAll(kit: Kit, count: number, label: string): Promise<LeaseRef[]> {
+  const requests = Array.from({ length: count }, (_, i) => kit.request(kit.name(`${label}-${i}`)));
+  const results = await kit.storm(requests);
+  return requests.map((request, i) => {
+    const result = results[i];
+    check(result?.acquired === true, () => `acquire of a free lock answered ${show(result)}`);
+    return { ...request, fencingToken: result.fencingToken };
+  });
+}
+
+/** Rule 8: many leases in one call, broken locks. */
+export const batchCases: readonly CaseDefinition[] = [
+  {
+    rule: 8,
+    sentence: 'extend judges each lease of a batch alone, and answers in their order',
+    async run(kit) {
+      const held = await kit.take(kit.name('held'));
+      const taken = await kit.take(kit.name('taken'));
+      const ended = await kit.take(kit.name('ended'));
+      await kit.store.release(ended);
+      const last = await kit.take(kit.name('last'));
+      const longer = { ...last, ttl: 10 * HOUR };
+      const batch = [ended, held, kit.stranger(taken.name), kit.stranger(held.name), ended, longer];
+      const results = await kit.store.extend(batch);
+      checkLength(results, batch.length);
+      const expected = [
+        { held: false, reason: 'expired' },
+        { held: true, restored: undefined },
+        { held: false, reason: 'taken', holder: taken.holder },
+        { held: false, reason: 'taken', holder: held.holder },
+        { held: false, reason: 'expired' },
+        { held: true, restored: undefined },
+      ];
+      for (const [i, fields] of expected.entries())
+        answers(results[i] ?? {}, fields, `lease ${i + 1} of the batch`);
+      await kit.stillHeld(longer, 'the last lease of the batch');
+      await kit.stillHeld(taken, "the lock of somebody else's lease");
+    },
+  },
+  {
+    rule: 8,
+    sentence: 'extend of no leases answers no results',
+    async run(kit) {
+      checkLength(await kit.store.extend([]), 0);
+    },
+  },
+  {
+    rule: 8,
+    sentence: 'extend takes any number of leases',
+    async run(kit) {
+      const leases = await takeAll(kit, LARGE, 'large');
+      const batch = leases.map((lease, i) => {
+        return i % 100 === 50 ? kit.stranger(lease.name) : { ...lease, ttl: 10 * HOUR };
+      });
+      const results = await kit.store.extend(batch);
+      checkLength(results, LARGE);
+      for (const [i, result] of results.entries()) {
+        const expected =
+          i % 100 === 50
+            ? { held: false, reason: 'taken', holder: leases[i]?.holder }
+            : { held: true, restored: undefined };
+        answers(result, expected, `lease ${i + 1} of ${LARGE}`);
+      }
+      for (const lease of batch.filter((_, i) => i % 149 === 0))
+        await kit.stillHeld(lease, 'after the batch');
+    },
+  },
+  {
+    rule: 8,
+    sentence: 'a broken lock in a batch does not stop the others',
+    needs: ['breakLock'],
+    async run(kit) {
+      const leases = await takeAll(kit, 5, 'batch');
+      const broken = kit.name('batch-2');
+      await kit.breakLock(broken);
+      const batch = leases.map((lease) => ({ ...lease, ttl: 10 * HOUR }));
+      const results = await kit.store.extend(batch);
+      checkLength(results, batch.length);
+      for (const [i, result] of results.entries()) {
+        answers(result, { held: i === 2 ? null : true }, `lease ${i + 1} of the batch`);
+        if (result.held === null) checkStateError(result.error, broken, 'extend of a broken lock');
+      }
+      for (const [i, lease] of batch.entries())
+        if (i !== 2) await kit.stillHeld(lease, 'beside a broken lock');
+    },
+  },
+  {
+    rule: 8,
+    sentence: 'acquire and release of a broken lock fail with an error that names it',
+    needs: ['breakLock'],
+    async run(kit) {
+      const lease = await kit.take(kit.name('broken'));
+      await kit.breakLock(lease.name);
+      const acquired = await rejection(
+        kit.store.acquire(kit.request(lease.name)),
+        'acquire of a broken lock',
+      );
+      checkStateError(acquired, lease.name, 'acquire of a broken lock');
+      const released = await rejection(kit.store.release(lease), 'release of a broken lock');
+      checkStateError(released, lease.name, 'release of a broken lock');
+      const other = await kit.take(kit.name('whole'));
+      answers(await kit.extend(other), { held: true }, 'extend of another lock');
+    },
+  },
+  {
+    rule: 8,
+    sentence: 'job, tick and attempt go along with a lease and change nothing of its life',
+    async run(kit) {
+      const run = { job: 'Contract.job:é%s', tick: 1_760_000_000_123, attempt: 2 };
+      const request = kit.request(kit.name(), run);
+      const result = await kit.store.acquire(request);
+      check(result.acquired, () => `acquire with job, tick and attempt answered ${show(result)}`);
+      check(result.attempt === undefined || result.attempt === run.attempt, () => {
+        return `attempt 2 was asked for, but attempt ${String(result.attempt)} was granted`;
+      });
+      const lease = { ...request, fencingToken: result.fencingToken };
+      await kit.stillHeld(lease, 'during the lease of a job');
+      answers(await kit.extend(lease), { held: true, restored: undefined }, 'extend of the lease of a job');
+      answers(await kit.store.release(lease), { released: true }, 'release of the lease of a job');
+      await kit.free(lease.name, 'after the job');
+    },
+  },
+];

@@ -1,0 +1,68 @@
+import { batchCases } from './batch-cases.js';
+import { endCases } from './end-cases.js';
+import { exclusionCases } from './exclusion-cases.js';
+import { Kit } from './kit.js';
+import { nameCases } from './name-cases.js';
+import type { CaseDefinition, LockStoreContractOptions } from './options.js';
+import { ownershipCases } from './ownership-cases.js';
+import { restoreCases } from './restore-cases.js';
+import { timeCases } from './time-cases.js';
+
+/** One case of the contract suite. */
+export interface ContractCase {
+  /** Number of the rule on the `LockStore` interface, and the sentence that is checked. */
+  readonly name: string;
+  /** Rejects with a plain `Error` that says what the store did and what it should have done. */
+  run(): Promise<void>;
+}
+
+/** The few functions of a test runner that the suite needs: those of Jest, Vitest, Mocha and `node:test` fit. */
+export interface TestRunner {
+  describe(name: string, body: () => void): unknown;
+  test(name: string, body: () => Promise<void>): unknown;
+}
+
+const definitions: readonly CaseDefinition[] = [
+  ...exclusionCases,
+  ...ownershipCases,
+  ...endCases,
+  ...restoreCases,
+  ...timeCases,
+  ...nameCases,
+  ...batchCases,
+].sort((a, b) => a.rule - b.rule);
+
+/**
+ * The contract of `LockStore` as cases that any test runner can run, one after another. Cases for which `options`
+ * has no hook are left out. No case depends on how fast the machine is.
+ */
+export function lockStoreContract(options: LockStoreContractOptions): ContractCase[] {
+  return definitions
+    .filter(({ needs = [], restore = false }) => {
+      return needs.every((hook) => options[hook] !== undefined) && !(restore && options.durable === true);
+    })
+    .map(({ rule, sentence, run }) => ({
+      name: `rule ${rule}: ${sentence}`,
+      run: async () => {
+        const subject = await options.create();
+        try {
+          await run(new Kit(subject, options));
+        } finally {
+          await subject.close?.();
+        }
+      },
+    }));
+}
+
+/**
+ * Registers the contract suite with a test runner:
+ *
+ * ```ts
+ * describeLockStore('MyStore', { create: async () => ({ store: new MyStore() }), wait: sleep }, { describe, test });
+ * ```
+ */
+export function describeLockStore(name: string, options: LockStoreContractOptions, runner: TestRunner): void {
+  runner.describe(name, () => {
+    for (const { name: sentence, run } of lockStoreContract(options)) runner.test(sentence, run);
+  });
+}

@@ -1,0 +1,157 @@
+import { v4 as uuid } from 'uuid';
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+} from '../../stores/lock-store.js';
+import { answers, check, show } from './assert.js';
+import type { ContractSubject, LockStoreContractOptions } from './options.js';
+
+/** A ttl that no pause of a test machine outlasts: for what must still be held. */
+export const HOUR = 3_600_000;
+/** The longest duration that a store must keep. */
+export const MONTH = 30 * 24 * HOUR;
+/** A ttl that is soon over: for what must expire. */
+export const SHORT = 30;
+/** How much of the store's time is waited for something to expire before that counts as never. */
+const PATIENCE = 30_000;
+const LOOK_AGAIN = 20;
+
+/** What a case is given: the store under test and the usual moves. */
+export class Kit {
+  readonly store: LockStore;
+  readonly #stores: readonly LockStore[];
+  readonly #options: LockStoreContractOptions;
+  readonly #run = uuid().slice(0, 8);
+
+  constructor(subject: ContractSubject, options: LockStoreContractOptions) {
+    this.store = subject.store;
+    this.#stores = [subject.store, ...(subject.others ?? [])];
+    this.#options = options;
+  }
+
+  /** A name that no other run of the suite uses. */
+  name(label = 'lock'): string {
+    return `contract-${this.#run}-${label}`;
+  }
+
+  /** An attempt with a token of its own. Frozen: a store must not write on what it is given. */
+  request(name: string, fields: Partial<AcquireRequest> = {}): AcquireRequest {
+    return Object.freeze({
+      name,
+      token: uuid(),
+      ttl: HOUR,
+      holder: `host:1:${uuid().slice(0, 8)}`,
+      ...fields,
+    });
+  }
+
+  /** A lease that the store never granted. */
+  stranger(name: string, fields: Partial<LeaseRef> = {}): LeaseRef {
+    return Object.freeze({ ...this.request(name), fencingToken: 1, ...fields });
+  }
+
+  /** Takes a lock that must be free. */
+  async take(name: string, fields: Partial<AcquireRequest> = {}, what = 'acquire'): Promise<LeaseRef> {
+    const request = this.request(name, fields);
+    const result = await this.store.acquire(request);
+    answers(result, { acquired: true }, `${what} of a free lock`);
+    return granted(request, result);
+  }
+
+  /** Many attempts at once, by as many instances as there are stores. */
+  storm(requests: readonly AcquireRequest[]): Promise<AcquireResult[]> {
+    return Promise.all(
+      requests.map((request, i) => (this.#stores[i % this.#stores.length] ?? this.store).acquire(request)),
+    );
+  }
+
+  /** A stranger tries and must be refused. */
+  async refusal(name: string, what: string, fields: Partial<AcquireRequest> = {}): Promise<AcquireRefusal> {
+    const result = await this.store.acquire(this.request(name, fields));
+    if (!result.acquired) return result;
+    throw new Error(`${what}: the lock should be taken, but an attempt was granted (${show(result)})`);
+  }
+
+  /** The lock must be this very lease's, with at most `expiresIn` and more than half of it left. */
+  async stillHeld(lease: LeaseRef, what: string, expiresIn = lease.ttl): Promise<void> {
+    const refusal = await this.refusal(lease.name, what);
+    answers(refusal, { reason: 'held', holder: lease.holder }, `${what}: an attempt`);
+    checkExpiry(refusal, expiresIn, what);
+  }
+
+  /** The lock must be free: a stranger takes it, and gives it back so that this look leaves it free. */
+  async free(name: string, what: string): Promise<void> {
+    const request = this.request(name);
+    const result = await this.store.acquire(request);
+    check(result.acquired, () => `${what}: the lock should be free, but an attempt got ${show(result)}`);
+    await this.store.release({ ...request, fencingToken: result.fencingToken });
+  }
+
+  /**
+   * Lets time pass until the lock is free, then takes it, or answers with the winners of several attempts at once.
+   * Looks again and again: on a busy machine nobody can say how long a wait really lasts.
+   */
+  async takeExpired(name: string, what: string, attempts = 1): Promise<LeaseRef[]> {
+    for (let waited = 0; waited < PATIENCE; waited += LOOK_AGAIN) {
+      await this.wait(LOOK_AGAIN);
+      const requests = Array.from({ length: attempts }, () => this.request(name));
+      const results = await this.storm(requests);
+      const winners = requests.flatMap((request, i) => {
+        const result = results[i];
+        return result?.acquired ? [granted(request, result)] : [];
+      });
+      if (winners.length > 0) return winners;
+    }
+    throw new Error(`${what}: the lock should be free by now, but every attempt was refused`);
+  }
+
+  async extend(lease: LeaseRef): Promise<ExtendResult> {
+    const results = await this.store.extend([lease]);
+    const [result] = results;
+    check(
+      result !== undefined && results.length === 1,
+      () => `extend of one lease answered ${show(results)}`,
+    );
+    return result;
+  }
+
+  wait(ms: number): Promise<void> {
+    return this.#options.wait(ms);
+  }
+
+  async forget(name: string): Promise<void> {
+    await this.#options.forget?.(name, this.store);
+  }
+
+  async forgetState(name: string): Promise<void> {
+    await this.#options.forgetState?.(name, this.store);
+  }
+
+  async forgetAll(): Promise<void> {
+    await this.#options.forgetAll?.(this.store);
+  }
+
+  async breakLock(name: string): Promise<void> {
+    await this.#options.breakLock?.(name, this.store);
+  }
+
+  async skewInstanceClock(ms: number): Promise<void> {
+    await this.#options.skewInstanceClock?.(ms);
+  }
+}
+
+/** What is left must be at most `most`, and more than half of it: only hours of delay could break that. */
+export function checkExpiry({ expiresIn }: AcquireRefusal, most: number, what: string): void {
+  check(
+    expiresIn !== undefined && expiresIn > most / 2 && expiresIn <= most,
+    () => `${what}: expiresIn should be within (${most / 2}, ${most}] ms, but is ${String(expiresIn)}`,
+  );
+}
+
+function granted(request: AcquireRequest, result: AcquireResult): LeaseRef {
+  return Object.freeze({ ...request, fencingToken: result.acquired ? result.fencingToken : 0 });
+}

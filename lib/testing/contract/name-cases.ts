@@ -1,0 +1,93 @@
+import type { LeaseRef } from '../../stores/lock-store.js';
+import { answers, check, show } from './assert.js';
+import type { CaseDefinition } from './options.js';
+import { checkExpiry, HOUR, MONTH } from './kit.js';
+
+/** Names that some store or other could take for one another, or for something else than a name. */
+function confusableNames(base: string): string[] {
+  const parts = '|:lock|:state|:lock:state|:|::|/x|/../x'.split('|');
+  const patterns = ['*', '?', '[a]', 'a', '_', '%', '%%', '%s', '%1$s', '$1', '\\', '\\\\', '+', '%20'];
+  const quotes = ["'", "')", '"', '`', ';--', ']]'];
+  // Spaces that are trimmed, one text in two normalisation forms, and letters that fold into others.
+  const spaces = [' ', '\u00a0', '\u200b'];
+  const letters = ['\u00e9', 'e\u0301', 'e', '\ufb01', 'fi', '\u00df', 'ss', '\u0130', 'i', '\uff11', '1'];
+  const wide = ['\u4e2d\u6587', '\ud83d\udd12', '\ud83d\udd11'];
+  const suffixes = [...parts, ...patterns, ...quotes, ...spaces, ...letters, ...wide];
+  const longest = base.padEnd(199, 'x');
+  const like = [` ${base}`, `:${base}`, base.slice(0, -1), base.toUpperCase(), `${longest}1`, `${longest}2`];
+  const words = ['__proto__', 'constructor', 'toString', '0', '00', 'null', 'undefined'];
+  return [...suffixes.map((suffix) => base + suffix), ...like, ...words];
+}
+
+/** Rule 7: names and durations. */
+export const nameCases: readonly CaseDefinition[] = [
+  {
+    rule: 7,
+    sentence: 'every name is a lock of its own',
+    async run(kit) {
+      const leases: LeaseRef[] = [];
+      for (const name of confusableNames(kit.name('n'))) {
+        const request = kit.request(name);
+        const result = await kit.store.acquire(request);
+        check(
+          result.acquired,
+          () => `the name ${show(name)} should be free, but an attempt got ${show(result)}`,
+        );
+        leases.push({ ...request, fencingToken: result.fencingToken });
+      }
+      for (const lease of leases) await kit.stillHeld(lease, `the lock ${show(lease.name)}`);
+      const results = await kit.store.extend(leases);
+      for (const [i, { name }] of leases.entries())
+        answers(results[i] ?? {}, { held: true, restored: undefined }, `extend of ${show(name)}`);
+    },
+  },
+  {
+    rule: 7,
+    sentence: 'release of one name frees no other',
+    async run(kit) {
+      const leases: LeaseRef[] = [];
+      for (const name of confusableNames(kit.name('n'))) leases.push(await kit.take(name));
+      for (const [i, lease] of leases.entries()) {
+        if (i % 2 === 0) continue;
+        answers(await kit.store.release(lease), { released: true }, `release of ${show(lease.name)}`);
+      }
+      for (const [i, lease] of leases.entries()) {
+        if (i % 2 === 0) await kit.stillHeld(lease, `the lock ${show(lease.name)}`);
+        else await kit.free(lease.name, `the lock ${show(lease.name)}`);
+      }
+    },
+  },
+  {
+    rule: 7,
+    sentence: 'a ttl may be as short as 1 ms',
+    async run(kit) {
+      const lease = await kit.take(kit.name(), { ttl: 1 });
+      await kit.takeExpired(lease.name, 'after a lease of 1 ms');
+    },
+  },
+  {
+    rule: 7,
+    sentence: 'a ttl may be as long as 30 days',
+    async run(kit) {
+      const lease = await kit.take(kit.name(), { ttl: MONTH });
+      await kit.stillHeld(lease, 'within a lease of 30 days');
+      const other = await kit.take(kit.name('renewed'));
+      answers(await kit.extend({ ...other, ttl: MONTH }), { held: true }, 'extend for 30 days');
+      await kit.stillHeld(other, 'within a renewal for 30 days', MONTH);
+    },
+  },
+  {
+    rule: 7,
+    sentence: 'a lock may be kept for 1 ms to 30 days after its lease',
+    async run(kit) {
+      const short = await kit.take(kit.name('short'));
+      await kit.store.release(short, { keepFor: 1 });
+      await kit.takeExpired(short.name, 'after it was kept for 1 ms');
+      const long = await kit.take(kit.name('long'), { ttl: HOUR });
+      await kit.store.release(long, { keepFor: MONTH });
+      const refusal = await kit.refusal(long.name, 'while it is kept for 30 days');
+      answers(refusal, { reason: 'cooling-down', holder: long.holder }, 'an attempt while it is kept');
+      checkExpiry(refusal, MONTH, 'while it is kept for 30 days');
+    },
+  },
+];

@@ -1,0 +1,188 @@
+import { answers, check, show } from './assert.js';
+import type { CaseDefinition } from './options.js';
+import type { LeaseRef } from '../../stores/lock-store.js';
+import type { Kit } from './kit.js';
+
+/** The fencing token that the store has on record for a lease, asked for by a repeated acquire (rule 2). */
+async function recorded(kit: Kit, lease: LeaseRef): Promise<number | undefined> {
+  const { fencingToken: _, ...request } = lease;
+  const result = await kit.store.acquire(request);
+  return result.acquired ? result.fencingToken : undefined;
+}
+
+async function checkRecorded(kit: Kit, lease: LeaseRef, expected: number): Promise<void> {
+  const token = await recorded(kit, lease);
+  check(token === expected, () => {
+    return `the fencing token should be the greater one, ${expected}, but the store has ${show(token)}`;
+  });
+}
+
+/** Rule 3, second half: leases that the store forgot. */
+export const restoreCases: readonly CaseDefinition[] = [
+  {
+    rule: 3,
+    sentence: 'extend restores a lease whose lock was forgotten',
+    needs: ['forget'],
+    restore: true,
+    async run(kit) {
+      const lease = await kit.take(kit.name(), { job: 'Contract.job', tick: 1_760_000_000_000, attempt: 1 });
+      await kit.forget(lease.name);
+      answers(await kit.extend(lease), { held: true, restored: true }, 'extend of a forgotten lease');
+      await kit.stillHeld(lease, 'after it was restored');
+      answers(await kit.extend(lease), { held: true, restored: undefined }, 'the next extend');
+      answers(await kit.store.release(lease), { released: true }, 'release of the restored lease');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'extend restores a lease after the store lost all data',
+    needs: ['forgetAll'],
+    restore: true,
+    async run(kit) {
+      const lease = await kit.take(kit.name(), { job: 'Contract.job', tick: 1_760_000_000_000, attempt: 1 });
+      await kit.forgetAll();
+      answers(await kit.extend(lease), { held: true, restored: true }, 'extend of a forgotten lease');
+      await kit.stillHeld(lease, 'after it was restored');
+      await checkRecorded(kit, lease, lease.fencingToken);
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'extend writes side data back that was evicted while the lock was held',
+    needs: ['forgetState'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forgetState(lease.name);
+      answers(await kit.extend(lease), { held: true }, 'extend after the eviction');
+      await kit.stillHeld(lease, 'after the renewal');
+      await checkRecorded(kit, lease, lease.fencingToken);
+    },
+  },
+  {
+    rule: 3,
+    sentence: "a restored lease keeps the store's fencing token where that is the greater one",
+    needs: ['forget'],
+    restore: true,
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forget(lease.name);
+      const result = await kit.extend({ ...lease, fencingToken: lease.fencingToken - 1 });
+      answers(result, { held: true, restored: true }, 'extend of a forgotten lease');
+      await checkRecorded(kit, lease, lease.fencingToken);
+    },
+  },
+  {
+    rule: 3,
+    sentence: "a restored lease brings the lease's own fencing token back where that is the greater one",
+    needs: ['forgetAll'],
+    restore: true,
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forgetAll();
+      const ahead = { ...lease, fencingToken: lease.fencingToken + 1_000_000_000_000 };
+      answers(await kit.extend(ahead), { held: true, restored: true }, 'extend of a forgotten lease');
+      await checkRecorded(kit, lease, ahead.fencingToken);
+      await kit.store.release(ahead);
+      const next = await kit.take(lease.name);
+      check(next.fencingToken > ahead.fencingToken, () => {
+        return `the next fencing token should be above ${ahead.fencingToken}, but is ${next.fencingToken}`;
+      });
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a forgotten lease is not restored while somebody else has the lock',
+    needs: ['forget'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forget(lease.name);
+      const next = await kit.take(lease.name);
+      const result = await kit.extend(lease);
+      answers(
+        result,
+        { held: false, reason: 'taken', holder: next.holder },
+        'extend of a lease since taken over',
+      );
+      await kit.stillHeld(next, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a forgotten lease is not restored once somebody else has had the lock',
+    needs: ['forget'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forget(lease.name);
+      const next = await kit.take(lease.name);
+      await kit.store.release(next);
+      const result = await kit.extend(lease);
+      answers(result, { held: false, reason: 'expired' }, 'extend after somebody else had the lock');
+      await kit.free(lease.name, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a forgotten lease is not restored where the side data names a newer one',
+    needs: ['forget'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forget(lease.name);
+      const next = await kit.take(lease.name);
+      await kit.forget(lease.name);
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend of the older lease');
+      await kit.free(next.name, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease that was released is not restored, whatever was forgotten of its lock',
+    needs: ['forget'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.store.release(lease, { keepFor: lease.ttl });
+      await kit.forget(lease.name);
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend of a released lease');
+      await kit.free(lease.name, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease that was released after its lock was forgotten is not restored',
+    needs: ['forget'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forget(lease.name);
+      const released = await kit.store.release(lease);
+      answers(released, { released: false, reason: 'expired' }, 'release of a forgotten lease');
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+      const again = await kit.store.release(lease);
+      answers(again, { released: false, reason: 'ended' }, 'the second release');
+      await kit.free(lease.name, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease that was released after the store lost all data is not restored',
+    needs: ['forgetAll'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forgetAll();
+      const released = await kit.store.release(lease);
+      answers(released, { released: false, reason: 'expired' }, 'release of a forgotten lease');
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+      await kit.free(lease.name, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease whose side data was evicted can be released, and stays ended',
+    needs: ['forgetState'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forgetState(lease.name);
+      answers(await kit.store.release(lease), { released: true }, 'release after the eviction');
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+      await kit.free(lease.name, 'after that');
+    },
+  },
+];

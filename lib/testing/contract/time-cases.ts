@@ -1,0 +1,129 @@
+import type { LeaseRef } from '../../stores/lock-store.js';
+import { answers, check } from './assert.js';
+import type { CaseDefinition } from './options.js';
+import { HOUR, type Kit, MONTH, SHORT } from './kit.js';
+
+function checkGrowth(before: LeaseRef, after: LeaseRef | undefined, what: string): void {
+  const [old, next] = [before.fencingToken, after?.fencingToken ?? 0];
+  check(next > old, () => `the fencing token should grow ${what}, but went from ${old} to ${next}`);
+}
+
+/** Takes the lock, lets `end` end the lease, takes it again and compares. */
+function growsAfter(
+  what: string,
+  end: (kit: Kit, lease: LeaseRef) => Promise<unknown>,
+): CaseDefinition['run'] {
+  return async (kit) => {
+    const before = await kit.take(kit.name());
+    await end(kit, before);
+    // However fast a store may be, it does not end a lease and begin the next one within the same microsecond.
+    await kit.wait(1);
+    checkGrowth(before, await kit.take(before.name, {}, `the acquire ${what}`), what);
+  };
+}
+
+/** Rules 5 and 6: time, and the order of leases. */
+export const timeCases: readonly CaseDefinition[] = [
+  {
+    rule: 5,
+    sentence: 'a lease that is not renewed is over when its ttl has passed, and not before',
+    async run(kit) {
+      const [short, long] = [kit.name('short'), kit.name('long')];
+      await kit.take(short, { ttl: SHORT });
+      const lease = await kit.take(long);
+      await kit.takeExpired(short, `after a lease of ${SHORT} ms`);
+      await kit.stillHeld(lease, 'within a lease of an hour');
+    },
+  },
+  {
+    rule: 5,
+    sentence: 'a renewed lease lasts beyond its first ttl, and ends after the last one',
+    async run(kit) {
+      const lease = await kit.take(kit.name(), { ttl: HOUR });
+      answers(await kit.extend({ ...lease, ttl: SHORT }), { held: true }, 'extend');
+      await kit.takeExpired(lease.name, `after a renewal for ${SHORT} ms`);
+    },
+  },
+  {
+    rule: 5,
+    sentence: "expiry does not depend on the instances' clocks",
+    needs: ['skewInstanceClock'],
+    async run(kit) {
+      const names = [kit.name('ahead'), kit.name('behind')];
+      for (const [i, skew] of [MONTH, -MONTH].entries()) {
+        const name = names[i] ?? '';
+        await kit.skewInstanceClock(skew);
+        try {
+          const lease = await kit.take(name);
+          await kit.stillHeld(lease, 'taken by an instance whose clock is wrong');
+          await kit.skewInstanceClock(-skew);
+          await kit.stillHeld(lease, 'looked at by an instance whose clock is wrong');
+          answers(await kit.extend(lease), { held: true, restored: undefined }, 'extend by that instance');
+          await kit.stillHeld(lease, 'renewed by an instance whose clock is wrong');
+        } finally {
+          await kit.skewInstanceClock(0);
+        }
+      }
+    },
+  },
+  {
+    rule: 6,
+    sentence: 'a fencing token is a safe integer above 0',
+    async run(kit) {
+      const { fencingToken } = await kit.take(kit.name());
+      check(Number.isSafeInteger(fencingToken) && fencingToken > 0, () => {
+        return `the fencing token should be a safe integer above 0, but is ${String(fencingToken)}`;
+      });
+    },
+  },
+  {
+    rule: 6,
+    sentence: 'fencing tokens grow over leases that follow each other at once',
+    async run(kit) {
+      let before = await kit.take(kit.name());
+      for (let i = 0; i < 20; i++) {
+        await kit.store.release(before);
+        const next = await kit.take(before.name);
+        checkGrowth(before, next, 'with every lease');
+        before = next;
+      }
+    },
+  },
+  {
+    rule: 6,
+    sentence: 'fencing tokens grow after expiry',
+    async run(kit) {
+      const before = await kit.take(kit.name(), { ttl: SHORT });
+      const [next] = await kit.takeExpired(before.name, `after a lease of ${SHORT} ms`);
+      checkGrowth(before, next, 'after expiry');
+    },
+  },
+  {
+    rule: 6,
+    sentence: 'fencing tokens grow after a lease was abandoned',
+    run: growsAfter('after an abandoned lease', (kit, lease) =>
+      kit.store.release(lease, { outcome: 'abandoned' }),
+    ),
+  },
+  {
+    rule: 6,
+    sentence: 'fencing tokens grow after the lock was forgotten',
+    needs: ['forget'],
+    run: growsAfter('after the lock was forgotten', (kit, { name }) => kit.forget(name)),
+  },
+  {
+    rule: 6,
+    sentence: 'fencing tokens grow after the side data was evicted',
+    needs: ['forgetState'],
+    run: growsAfter('after an eviction', async (kit, lease) => {
+      await kit.store.release(lease);
+      await kit.forgetState(lease.name);
+    }),
+  },
+  {
+    rule: 6,
+    sentence: 'fencing tokens grow after the store lost all data',
+    needs: ['forgetAll'],
+    run: growsAfter('after the loss of all data', (kit) => kit.forgetAll()),
+  },
+];

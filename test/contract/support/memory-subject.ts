@@ -1,0 +1,29 @@
+import { ManualClock, MemoryLockStore, type LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStore } from '../../../lib/index.js';
+
+const LONGER_THAN_ANY_LEASE = 31 * 86_400_000;
+
+/** The contract on the memory store: time is moved by hand, so nothing is waited for. */
+export function memoryContract(): LockStoreContractOptions {
+  let clock = new ManualClock();
+  let current: LockStore = new MemoryLockStore({ clock });
+  return {
+    create: () => {
+      clock = new ManualClock();
+      current = new MemoryLockStore({ clock });
+      // What the suite talks to stays the same when the process behind it is started again.
+      const store: LockStore = {
+        acquire: (request) => current.acquire(request),
+        extend: (leases) => current.extend(leases),
+        release: (lease, options) => current.release(lease, options),
+      };
+      return { store, others: [store] };
+    },
+    wait: (ms) => clock.advance(ms),
+    // It keeps lock and side data together; a lock is gone, and its side data is not, when time has passed.
+    forget: () => clock.advance(LONGER_THAN_ANY_LEASE),
+    forgetAll: () => {
+      current = new MemoryLockStore({ clock });
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LockStore, RedisClient } from '../../../lib/index.js';
+import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
+import { stateKey } from '../../../lib/stores/redis/keys.js';
+import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { uniquePrefix } from '../../support/redis-server.js';
+
+/** A client of the user's: what the store needs, and the commands with which a test looks behind its back. */
+export interface TestClient extends RedisClient {
+  del(key: string): Promise<unknown>;
+  rpush(key: string, value: string): Promise<unknown>;
+  disconnect(): void;
+}
+
+export interface RedisContract {
+  readonly options: LockStoreContractOptions;
+  /** Ends the clients. */
+  close(): void;
+}
+
+/**
+ * The contract on Redis, as users have it: clients with the default options of ioredis, several of them competing.
+ *
+ * @param connect makes a client; called when the first case runs
+ */
+export function redisContract(connect: () => TestClient): RedisContract {
+  const clients: TestClient[] = [];
+  const now = Date.now.bind(Date);
+  let key = (name: string): string => name;
+  const used = new Set<string>();
+
+  const [locks, states] = [
+    (name: string) => key(name),
+    (name: string) => stateKey(key(name), new RedisConnection(first()).keyPrefix),
+  ];
+  const first = (): TestClient => {
+    const [client] = clients;
+    if (client === undefined) throw new Error('No case has been started');
+    return client;
+  };
+  const remove = async (...keys: string[]): Promise<void> => {
+    // One by one: on a cluster they are in different slots.
+    await Promise.all(keys.map((each) => first().del(each)));
+  };
+
+  const options: LockStoreContractOptions = {
+    async create() {
+      while (clients.length < 3) clients.push(connect());
+      // Nothing is flushed, as the server may be shared: each case has keys of its own.
+      const prefix = uniquePrefix('contract');
+      key = (name) => {
+        used.add(name);
+        return `${prefix}${name}:lock`;
+      };
+      const stores = clients.map((client) => new RedisLockStore(new RedisConnection(client), { key }));
+      await Promise.all(stores.map((store) => store.init()));
+      const [store, ...others] = stores as [LockStore, ...LockStore[]];
+      const close = async (): Promise<void> => {
+        await Promise.all(stores.map((each) => each.close()));
+        await options.forgetAll?.(store);
+        used.clear();
+      };
+      return { store, others, close };
+    },
+    wait: (ms) => sleep(ms),
+    forget: (name) => remove(locks(name)),
+    forgetState: (name) => remove(states(name)),
+    forgetAll: () => remove(...[...used].flatMap((name) => [locks(name), states(name)])),
+    async breakLock(name) {
+      await remove(locks(name));
+      await first().rpush(locks(name), 'somebody else put this here');
+    },
+    skewInstanceClock: (ms) => {
+      Date.now = ms === 0 ? now : () => now() + ms;
+    },
+  };
+  return { options, close: () => clients.forEach((client) => client.disconnect()) };
+}
