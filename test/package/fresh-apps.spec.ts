@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import type { TestChild } from '../support/child.js';
+import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { redisCommand } from '../support/redis-command.js';
+import { FreshApp } from './support/fresh-app.js';
+import { makeTarball } from './support/tarball.js';
+
+// npm, a compiler and an application, on a machine that does other things as well.
+jest.setTimeout(300_000);
+
+const apps = [
+  { fixture: 'nest12', format: 'ESM', nest: /^12\./, schedule: /^12\./, ioredis: /^6\./ },
+  { fixture: 'nest11', format: 'CommonJS', nest: /^11\./, schedule: /^6\./, ioredis: /^5\./ },
+];
+
+let tarball: Awaited<ReturnType<typeof makeTarball>>;
+let redis: RedisServer;
+
+beforeAll(async () => {
+  [tarball, redis] = await Promise.all([makeTarball(), provideRedis()]);
+});
+
+afterAll(async () => {
+  await tarball.remove();
+  await redis.stop();
+});
+
+describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, schedule, ioredis }) => {
+  const prefix = uniquePrefix(fixture);
+  let app: FreshApp;
+  let child: TestChild;
+  let result: Record<string, unknown>;
+
+  beforeAll(async () => {
+    app = await FreshApp.install(fixture, tarball.path, 'app');
+    await app.compile();
+    // Somebody else has the lock "held" for the whole time.
+    await redisCommand(redis.url, 'SET', `${prefix}:held:lock`, 'somebody-else', 'PX', 3_600_000);
+    child = await app.start('dist/main.js', { TEST_REDIS_URL: redis.url, TEST_KEY_PREFIX: prefix });
+    result = await child.next('result', 120_000);
+  });
+
+  afterAll(async () => {
+    await child?.kill();
+    await app?.remove();
+    await redisCommand(redis.url, 'DEL', `${prefix}:held:lock`, `{${prefix}:held:lock}:state`);
+  });
+
+  test('is compiled to its own module format, and has the versions it is about', async () => {
+    expect(await app.read('dist/main.js')).toMatch(format === 'ESM' ? /^import / : /^"use strict"/);
+    expect(await app.copies('@nestjs/schedule')).toEqual([expect.stringMatching(schedule)]);
+    expect(await app.copies('ioredis')).toEqual([expect.stringMatching(ioredis)]);
+  });
+
+  test('has one copy of @nestjs/common', async () => {
+    expect(await app.copies('@nestjs/common')).toEqual([expect.stringMatching(nest)]);
+  });
+
+  test('runs a job that the scheduler fires, under a lease in Redis', async () => {
+    const fencingToken = expect.any(Number);
+    expect(result['quick']).toEqual({ name: 'quick', job: 'QuickJob.run', fencingToken, aborted: false });
+    expect(await redisCommand(redis.url, 'EXISTS', `{${prefix}:quick:lock}:state`)).toBe(1);
+    expect(await redisCommand(redis.url, 'EXISTS', `${prefix}:quick:lock`)).toBe(0);
+  });
+
+  test('calls that the scheduler fires resolve when they are skipped, with onSkip "throw" too', () => {
+    expect(result['scheduled']).toEqual({
+      below: ['HeldJobs.below'],
+      above: ['HeldJobs.above'],
+      wrapped: ['HeldJobs.wrapped'],
+      inherited: ['HeldJobs.inherited'],
+      route: ['ReportsController.held'],
+    });
+  });
+
+  test('calls by hand of the same methods reject', () => {
+    const rejected = 'LOCK_NOT_ACQUIRED';
+    expect(result['byHand']).toEqual({
+      below: rejected,
+      above: rejected,
+      wrapped: rejected,
+      inherited: rejected,
+      'of a route': rejected,
+      'by .call()': rejected,
+      'in a bootstrap hook': rejected,
+      'from a scheduled job': rejected,
+    });
+  });
+
+  test('a route that is a cron job too is called by hand, and a lock may be named by its arguments', () => {
+    expect(result['http']).toEqual({
+      '/reports/held': '409 LOCK_NOT_ACQUIRED',
+      '/reports/7': '200 ran under report-7',
+    });
+  });
+
+  test('ends by itself after app.close(), without a warning', async () => {
+    await expect(child.exited).resolves.toEqual({ code: 0, signal: null });
+    expect(withoutLateness(child.stderr)).toBe('');
+    expect(child.stdout).toBe('');
+  });
+});
+
+/** Without the notices of `cron` about a machine that was too busy to fire in time. */
+function withoutLateness(text: string): string {
+  return text.replace(/^\[Cron\] Missed execution deadline .*\n/gm, '');
+}

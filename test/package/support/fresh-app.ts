@@ -1,0 +1,78 @@
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawnChild, type TestChild } from '../../support/child.js';
+import { projectRoot } from '../../support/project.js';
+import { npm, runProgram } from './tarball.js';
+
+const fixtures = join(projectRoot, 'test/package/fixtures');
+
+/** A new application outside of the repository, with the packed package installed as a user would. */
+export class FreshApp {
+  private constructor(readonly folder: string) {}
+
+  /**
+   * @param fixture its folder below `fixtures`
+   * @param tarball the packed package
+   * @param sources folder below `fixtures` with sources that it shares with others
+   */
+  static async install(fixture: string, tarball: string, sources?: string): Promise<FreshApp> {
+    const folder = await mkdtemp(join(tmpdir(), `scheduler-lock-${fixture}-`));
+    const app = new FreshApp(folder);
+    await cp(join(fixtures, fixture), folder, { recursive: true });
+    if (sources !== undefined) await cp(join(fixtures, sources), join(folder, 'src'), { recursive: true });
+    const manifest = JSON.parse(await app.read('package.json')) as { dependencies: Record<string, string> };
+    manifest.dependencies['nestjs-scheduler-lock'] = `file:${tarball}`;
+    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+    await npm(['install', '--no-package-lock'], folder);
+    return app;
+  }
+
+  /** Compiles it with its own TypeScript. @throws with what the compiler said */
+  async compile(): Promise<void> {
+    await runProgram(
+      process.execPath,
+      [join(this.folder, 'node_modules/typescript/bin/tsc'), '-p', '.'],
+      this.folder,
+    );
+  }
+
+  start(script: string, env: Record<string, string> = {}): Promise<TestChild> {
+    return spawnChild(join(this.folder, script), { env: { NODE_ENV: 'production', ...env } });
+  }
+
+  read(path: string): Promise<string> {
+    return readFile(join(this.folder, path), 'utf8');
+  }
+
+  /** Versions of a package that are installed, one per copy. */
+  async copies(name: string): Promise<string[]> {
+    const manifests = await findPackage(join(this.folder, 'node_modules'), name);
+    return Promise.all(
+      manifests.map(
+        async (path) => (JSON.parse(await readFile(path, 'utf8')) as { version: string }).version,
+      ),
+    );
+  }
+
+  remove(): Promise<void> {
+    return rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Manifests of all copies of a package below a `node_modules` folder, nested ones included. */
+async function findPackage(nodeModules: string, name: string): Promise<string[]> {
+  if (!existsSync(nodeModules)) return [];
+  const own = join(nodeModules, name, 'package.json');
+  const entries = await readdir(nodeModules);
+  const packages = await Promise.all(
+    entries.map(async (entry) =>
+      entry.startsWith('@')
+        ? (await readdir(join(nodeModules, entry))).map((part) => join(entry, part))
+        : [entry],
+    ),
+  );
+  const nested = packages.flat().map((entry) => findPackage(join(nodeModules, entry, 'node_modules'), name));
+  return [...(existsSync(own) ? [own] : []), ...(await Promise.all(nested)).flat()];
+}
