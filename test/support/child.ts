@@ -1,0 +1,166 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { clearTimeout, setTimeout } from 'node:timers';
+import { guard } from './process-guard.js';
+
+/** What parent and child tell each other. */
+export interface ChildMessage {
+  type: string;
+  [field: string]: unknown;
+}
+
+export interface SpawnChildOptions {
+  args?: string[];
+  /** Added to this process's environment. */
+  env?: Record<string, string | undefined>;
+}
+
+export interface ChildExit {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+}
+
+type Match = string | ((message: ChildMessage) => boolean);
+
+const MESSAGE_TIMEOUT = 20_000;
+const STOP_TIMEOUT = 5_000;
+
+/** A Node program of the tests: killed, frozen, and told what to do over an IPC channel. */
+export class TestChild {
+  /** Everything it has said so far. */
+  readonly messages: ChildMessage[] = [];
+  /** What it wrote to stdout and stderr so far. */
+  stdout = '';
+  stderr = '';
+  /** Resolves when it has ended and all its output has arrived. */
+  readonly exited: Promise<ChildExit>;
+  readonly #unread: ChildMessage[] = [];
+  readonly #waiting = new Set<() => void>();
+  #exit: ChildExit | undefined;
+
+  /** @internal see {@link spawnChild} */
+  constructor(
+    private readonly script: string,
+    private readonly child: ChildProcess,
+  ) {
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    child.on('message', (message) => {
+      this.messages.push(message as ChildMessage);
+      this.#unread.push(message as ChildMessage);
+      this.#wake();
+    });
+    this.exited = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        this.#exit = { code, signal };
+        resolve(this.#exit);
+        this.#wake();
+      });
+    });
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  send(message: ChildMessage): void {
+    // One that died meanwhile is noticed by next() and exited.
+    if (this.child.connected) this.child.send(message, () => undefined);
+  }
+
+  /**
+   * The oldest message not yet taken that has this type, or for which the predicate holds; waits for it.
+   *
+   * @throws if the child ends first, with what it wrote to stderr, or after `timeout` (20 s)
+   */
+  async next<T extends object = ChildMessage>(
+    match: Match,
+    timeout = MESSAGE_TIMEOUT,
+  ): Promise<T & ChildMessage> {
+    const matches = typeof match === 'string' ? (message: ChildMessage) => message.type === match : match;
+    const wanted = typeof match === 'string' ? `the message "${match}"` : 'a message';
+    let timedOut = false;
+    const limit = setTimeout(() => {
+      timedOut = true;
+      this.#wake();
+    }, timeout);
+    try {
+      for (;;) {
+        const index = this.#unread.findIndex(matches);
+        const [message] = index < 0 ? [] : this.#unread.splice(index, 1);
+        if (message) return message as T & ChildMessage;
+        if (this.#exit) throw this.#failure(`ended (${describe(this.#exit)}) before ${wanted}`);
+        if (timedOut) throw this.#failure(`did not send ${wanted} within ${timeout} ms`);
+        await new Promise<void>((resolve) => this.#waiting.add(resolve));
+      }
+    } finally {
+      clearTimeout(limit);
+    }
+  }
+
+  /** Ends it the hard way (SIGKILL). */
+  async kill(): Promise<void> {
+    if (this.running) this.child.kill('SIGKILL');
+    await this.exited;
+  }
+
+  /** Freezes it (SIGSTOP), as a long garbage collection or a suspended machine would. */
+  pause(): void {
+    this.child.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.child.kill('SIGCONT');
+  }
+
+  /** Asks it to end (SIGTERM), kills it if it does not within 5 s. */
+  async stop(): Promise<ChildExit> {
+    if (this.running) {
+      this.child.kill('SIGTERM');
+      this.resume();
+      const limit = setTimeout(() => this.child.kill('SIGKILL'), STOP_TIMEOUT);
+      await this.exited;
+      clearTimeout(limit);
+    }
+    return this.exited;
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const resume of waiting) resume();
+  }
+
+  #failure(what: string): Error {
+    const heard = this.messages.map(({ type }) => type).join(', ') || 'nothing';
+    return new Error(`${this.script} (pid ${this.pid}) ${what}; it sent: ${heard}\n${this.stderr}`);
+  }
+}
+
+function describe({ code, signal }: ChildExit): string {
+  return signal ?? `exit code ${code}`;
+}
+
+/**
+ * Runs `node script` with an IPC channel. `script` is the absolute path of a compiled program: see `builtScript`
+ * in project.ts, and `childMain` in child-main.ts for its side of the channel.
+ */
+export async function spawnChild(
+  script: string,
+  { args = [], env }: SpawnChildOptions = {},
+): Promise<TestChild> {
+  const child = fork(script, args, {
+    // Not what this process was started with, as Jest's flags.
+    execArgv: ['--enable-source-maps'],
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  const testChild = new TestChild(script, child);
+  await once(child, 'spawn');
+  guard(child);
+  return testChild;
+}

@@ -1,0 +1,184 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+// Not the globals, which a test may have replaced by fake ones.
+import { clearTimeout, setTimeout } from 'node:timers';
+import { freePort, LOOPBACK } from './ports.js';
+import { guard } from './process-guard.js';
+import { findRedisBinary } from './redis-binary.js';
+import { redisCommand } from './redis-command.js';
+import { until } from './until.js';
+
+const READY_TIMEOUT = 15_000;
+/** How long a server may take to end when asked to; then it is killed. */
+const STOP_TIMEOUT = 3_000;
+const PORT_TRIES = 20;
+
+export interface StartRedisOptions {
+  /** A port of one's own choice; by default a free one. */
+  port?: number;
+  /** More server options: `['--maxmemory', '1mb']`. A function is told the port. */
+  args?: string[] | ((port: number) => string[]);
+  /** Where data, configuration and log go. By default a temporary folder that `stop()` removes. */
+  dir?: string;
+  env?: NodeJS.ProcessEnv;
+  /** Keeps every write on disk, over `kill()` and `restart()`. @default false: nothing is kept */
+  persistent?: boolean;
+  /** Lines of a configuration of one's own in place of the usual one, for `--sentinel`. */
+  sentinel?: string[];
+}
+
+/** A Redis process of one's own on the loopback interface. Ends with this process at the latest. */
+export class LocalRedis {
+  readonly host = LOOPBACK;
+  readonly url: string;
+  #child: ChildProcess | undefined;
+
+  /** @internal see {@link startRedis} */
+  constructor(
+    readonly port: number,
+    readonly dir: string,
+    private readonly options: StartRedisOptions,
+  ) {
+    this.url = `redis://${LOOPBACK}:${port}`;
+  }
+
+  /** The process id; of the latest process if it was restarted. */
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get running(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Ends the process, politely first, and removes its folder. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+    if (this.options.dir === undefined) await rm(this.dir, { recursive: true, force: true });
+  }
+
+  /** Ends the process the hard way (SIGKILL); `restart()` starts it again. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Freezes the process: connections stay open and are not answered. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  /**
+   * Ends the process if it runs and starts it on the same port. Data survives only with `persistent`, and not
+   * if it shall be `empty`.
+   */
+  async restart({ empty = false }: { empty?: boolean } = {}): Promise<void> {
+    await this.#end('SIGTERM');
+    if (empty) {
+      const data = ['appendonlydir', 'appendonly.aof', 'dump.rdb'].map((name) => join(this.dir, name));
+      await Promise.all(data.map((path) => rm(path, { recursive: true, force: true })));
+    }
+    // Sentinel writes into the configuration who is master.
+    await this.launch({ keepConfig: true });
+  }
+
+  /** One command over a connection of its own: for looking at the server and setting it up. */
+  command(command: string, ...args: (string | number)[]): Promise<unknown> {
+    return redisCommand(this, command, ...args);
+  }
+
+  /** What the server has written so far. */
+  async log(): Promise<string> {
+    return readFile(join(this.dir, 'redis.log'), 'utf8').catch(() => '');
+  }
+
+  /** @internal Starts the process and waits until it answers. */
+  async launch({ keepConfig = false }: { keepConfig?: boolean } = {}): Promise<void> {
+    const { args = [], env, sentinel } = this.options;
+    const binary = await findRedisBinary();
+    await mkdir(this.dir, { recursive: true });
+    const config = join(this.dir, 'redis.conf');
+    if (!keepConfig || !existsSync(config)) await writeFile(config, `${this.#config().join('\n')}\n`);
+    const more = typeof args === 'function' ? args(this.port) : args;
+    // A file, not a pipe: a server must not block or die on a reader that was frozen or killed.
+    const log = openSync(join(this.dir, 'redis.log'), 'w');
+    const child = spawn(binary.command, [config, ...(sentinel ? ['--sentinel'] : []), ...more], {
+      // In a group of its own: an interrupt from the terminal is for the tests, which then end it.
+      detached: true,
+      env: { ...binary.env, ...env },
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    this.#child = child;
+    let failure: Error | undefined;
+    child.on('error', (error) => (failure = error));
+    guard(child, this.options.dir === undefined ? this.dir : undefined);
+    child.unref();
+    // The port may be that of a stranger who accepts and says nothing, while our server is long gone.
+    const ended = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
+    await until(async () => failure !== undefined || (await Promise.race([this.#answers(), ended])), {
+      timeout: READY_TIMEOUT,
+      message: `Redis on port ${this.port}`,
+    }).catch(async (error: Error) => {
+      await this.#end('SIGKILL');
+      throw new Error(`${error.message}; its log:\n${await this.log()}`, { cause: error });
+    });
+    if (failure) throw failure;
+    if (!this.running)
+      throw new Error(`Redis on port ${this.port} ended at once; its log:\n${await this.log()}`);
+  }
+
+  #config(): string[] {
+    const { sentinel, persistent = false } = this.options;
+    const place = [`bind ${LOOPBACK}`, `port ${this.port}`, `dir ${JSON.stringify(this.dir)}`];
+    if (sentinel) return [...place, ...sentinel];
+    return [...place, 'save ""', `appendonly ${persistent ? 'yes' : 'no'}`, 'appendfsync always'];
+  }
+
+  /** Asks for the process id: on a contended port somebody else's server might answer. */
+  async #answers(): Promise<boolean> {
+    await this.command('PING');
+    return String(await this.command('INFO', 'server')).includes(`process_id:${this.pid}\r`);
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.pid === undefined || !this.running) return;
+    const exited = once(child, 'exit');
+    child.ref();
+    child.kill(signal);
+    // A frozen process takes notice of SIGTERM only once it goes on.
+    child.kill('SIGCONT');
+    const limit = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT);
+    await exited;
+    clearTimeout(limit);
+  }
+}
+
+/**
+ * Starts a Redis process of one's own on a free loopback port; resolves when it answers.
+ *
+ * @throws with the server's log if it does not come up
+ */
+export async function startRedis(options: StartRedisOptions = {}): Promise<LocalRedis> {
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await freePort());
+    const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'scheduler-lock-redis-')));
+    const server = new LocalRedis(port, dir, options);
+    try {
+      await server.launch();
+      return server;
+    } catch (error) {
+      const taken = /address already in use/i.test(await server.log());
+      await server.stop();
+      if (!taken || options.port !== undefined || attempt >= PORT_TRIES) throw error;
+    }
+  }
+}

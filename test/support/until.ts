@@ -1,0 +1,42 @@
+// Not the global timers: a test that installs fake timers still waits for real processes.
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface UntilOptions {
+  /** Milliseconds after which to give up. @default 20_000 */
+  timeout?: number;
+  /** Milliseconds between two looks. @default 5 */
+  interval?: number;
+  /** What was waited for, as the error shall say it; a function is asked at the end, for the latest facts. */
+  message?: string | (() => string);
+}
+
+type Truthy<T> = Exclude<T, false | 0 | 0n | '' | null | undefined>;
+
+/**
+ * Looks at `condition` until it is truthy and answers with that value. A condition that throws counts as
+ * "not yet"; its last error is the `cause` of the failure.
+ */
+export async function until<T>(
+  condition: () => T | Promise<T>,
+  { timeout = 20_000, interval = 5, message = 'the condition' }: UntilOptions = {},
+): Promise<Truthy<Awaited<T>>> {
+  const deadline = performance.now() + timeout;
+  for (;;) {
+    let failure: unknown;
+    try {
+      const value = await condition();
+      if (value) return value as Truthy<Awaited<T>>;
+    } catch (error) {
+      failure = error;
+    }
+    if (performance.now() >= deadline) throw gaveUp(message, timeout, failure);
+    await sleep(interval);
+  }
+}
+
+function gaveUp(message: string | (() => string), timeout: number, failure: unknown): Error {
+  const what = typeof message === 'function' ? message() : message;
+  if (failure === undefined) return new Error(`Waited ${timeout} ms in vain for ${what}`);
+  const reason = failure instanceof Error ? failure.message : String(failure);
+  return new Error(`Waited ${timeout} ms in vain for ${what}: ${reason}`, { cause: failure });
+}
