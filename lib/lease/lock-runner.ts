@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import {
   LockNotAcquiredError,
   LockShutdownError,
+  LockStateError,
   LockTimeoutError,
   SchedulerLockConfigError,
   StoreUnavailableError,
@@ -127,6 +128,7 @@ export class LockRunner {
     await this.#settled(ABORT_GRACE);
     this.#heartbeat.stop();
     this.#stopListening?.();
+    await Promise.all([...this.#leases].map(({ renewal }) => renewal));
     await this.#releases.close();
     this.#closed = true;
   }
@@ -140,9 +142,13 @@ export class LockRunner {
         limit,
         this.clock,
       );
+      // While one node of a cluster is away, the answers of the others do not end the outage.
+      const away = results.some(
+        (result) => result.held === null && !(result.error instanceof LockStateError),
+      );
       for (const [index, result] of results.entries()) {
         if (result.held === null) this.#outages.failed(result.error);
-        else this.#outages.succeeded(refs[index]?.name ?? '');
+        else if (!away) this.#outages.succeeded(refs[index]?.name ?? '');
       }
       return results;
     } catch (error) {

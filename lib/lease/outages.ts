@@ -26,6 +26,8 @@ export class Outages {
   /** A call failed. */
   failed(error: Error, { skipped = false, atStart = false } = {}): void {
     const key = error instanceof LockStateError ? error.lock : STORE;
+    // A store that says what is wrong with one lock has answered.
+    if (key !== STORE) this.succeeded();
     let outage = this.#outages.get(key);
     if (outage === undefined) {
       outage = { since: this.clock.monotonic(), skipped: 0 };

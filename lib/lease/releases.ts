@@ -22,8 +22,13 @@ interface Release {
   /** When the store has forgotten the lease by itself, monotonic. */
   readonly until: number;
   nextAt: number;
-  busy: boolean;
+  /** The try under way, if any. */
+  busy: Promise<ReleaseResult | undefined> | undefined;
+  /** Nothing is left to release: an answer that comes after it changes nothing. */
+  settled: boolean;
 }
+
+const FRESH = { nextAt: 0, busy: undefined, settled: false };
 
 /** The part of the ttl after which a release that was not confirmed is tried again: a beat. */
 const BEAT = 0.3;
@@ -61,7 +66,7 @@ export class Releases {
     options: { outcome: ReleaseOutcome; keepUntil: number; limit: number; expiresAt: number },
   ): Promise<ReleaseResult | undefined> {
     const { expiresAt: until, ...rest } = options;
-    return this.#try({ ref, ...rest, until, ambiguous: false, nextAt: 0, busy: false });
+    return this.#try({ ref, ...rest, until, ambiguous: false, ...FRESH });
   }
 
   /**
@@ -77,8 +82,7 @@ export class Releases {
       ambiguous: true,
       limit: options.limit,
       until: options.sent + ref.ttl,
-      nextAt: 0,
-      busy: false,
+      ...FRESH,
     };
     this.#unconfirmed.add(release);
     void this.#try(release);
@@ -87,7 +91,11 @@ export class Releases {
         if (!result.acquired) this.#settle(release);
         else {
           const granted = { ...ref, fencingToken: result.fencingToken };
-          void this.#try({ ...release, ref: granted, ambiguous: false, busy: false });
+          // Carried out at some time until now: it may live for a whole ttl.
+          const until = this.clock.monotonic() + ref.ttl;
+          const certain: Release = { ...release, ref: granted, until, ambiguous: false, ...FRESH };
+          this.#unconfirmed.add(certain);
+          void this.#try(certain);
         }
       },
       (error: unknown) => {
@@ -106,14 +114,17 @@ export class Releases {
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
+    this.#timer = undefined;
     await Promise.all([...this.#unconfirmed].map((release) => this.#try(release)));
     this.#unconfirmed.clear();
   }
 
-  /** Never rejects. */
-  async #try(release: Release): Promise<ReleaseResult | undefined> {
-    if (release.busy) return undefined;
-    release.busy = true;
+  /** Never rejects. One try at a time: who asks for another one waits for the one under way. */
+  #try(release: Release): Promise<ReleaseResult | undefined> {
+    return (release.busy ??= this.#send(release).finally(() => (release.busy = undefined)));
+  }
+
+  async #send(release: Release): Promise<ReleaseResult | undefined> {
     release.nextAt = this.clock.monotonic() + release.ref.ttl * BEAT;
     const { ref, outcome, limit, ambiguous } = release;
     const keepFor = Math.max(0, Math.ceil(release.keepUntil - this.clock.monotonic()));
@@ -124,22 +135,27 @@ export class Releases {
     } catch (error) {
       this.outages.failed(error as Error);
     }
-    release.busy = false;
     if (result?.released || (result !== undefined && !ambiguous)) this.#settle(release);
     else this.#later(release);
     return result;
   }
 
   #settle(release: Release): void {
+    release.settled = true;
     for (const other of this.#unconfirmed) {
-      if (other.ref.token === release.ref.token) this.#unconfirmed.delete(other);
+      if (other.ref.token !== release.ref.token) continue;
+      other.settled = true;
+      this.#unconfirmed.delete(other);
     }
+    this.#rearm();
   }
 
   #later(release: Release): void {
-    if (this.#closed || this.clock.monotonic() >= release.until) this.#settle(release);
-    else this.#unconfirmed.add(release);
-    this.#rearm();
+    if (release.settled || this.#closed || this.clock.monotonic() >= release.until) this.#settle(release);
+    else {
+      this.#unconfirmed.add(release);
+      this.#rearm();
+    }
   }
 
   #rearm(): void {
