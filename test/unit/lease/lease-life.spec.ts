@@ -1,0 +1,189 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
+import { Harness } from './harness.js';
+import { answers, brokenConnection, hold, notConnected } from './scripted-store.js';
+
+describe('the life of a lease', () => {
+  it('counts its deadline from before the acquire was sent, less a drift of 1 % of the ttl and 2 ms', async () => {
+    const app = new Harness();
+    app.store.always('extend', notConnected);
+    const acquire = hold('reply');
+    app.store.next('acquire', acquire.behaviour);
+    const job = app.launch();
+    await app.clock.advance(1_500);
+    acquire.answer();
+    await app.clock.advance(0);
+    expect(job.began).toBe(true);
+
+    await app.clock.advance(9_897 - 1_500);
+    expect(app.of('lost')).toEqual([]);
+    await app.clock.advance(1);
+    expect(app.of('lost')).toMatchObject([{ lock: 'report', reason: 'deadline' }]);
+  });
+
+  it('counts the deadline after a renewal from before that renewal was sent', async () => {
+    const app = new Harness();
+    const extend = hold('reply');
+    app.store.next('extend', extend.behaviour);
+    await app.start();
+    await app.clock.advance(3_000 + 1_900);
+    extend.answer();
+    await app.clock.advance(0);
+    app.store.always('extend', notConnected);
+
+    await app.clock.advance(3_000 + 9_897 - 4_900);
+    expect(app.of('lost')).toEqual([]);
+    await app.clock.advance(1);
+    expect(app.of('lost')).toHaveLength(1);
+  });
+
+  it('is judged by the clock at this moment, not by when a timer last fired', async () => {
+    const app = new Harness();
+    const { lock } = await app.start();
+    expect(() => lock.assertLocked()).not.toThrow();
+    // A blocked event loop: no timer has fired since.
+    app.clock.block(9_898);
+    expect(() => lock.assertLocked()).toThrow(LockLostError);
+    expect(lock.signal.aborted).toBe(true);
+    expect(app.of('lost')).toHaveLength(1);
+  });
+
+  it('is lost past its deadline whatever the store says later', async () => {
+    const app = new Harness();
+    const extend = hold('reply');
+    app.store.next('extend', extend.behaviour);
+    const { lock } = await app.start();
+    await app.clock.advance(3_000);
+    // The store has renewed the lease, and says so on time; but this process wakes up too late.
+    app.clock.block(6_898);
+    extend.answer();
+    await app.clock.advance(0);
+    expect(app.of('renewed')).toEqual([]);
+    expect(app.of('lost')).toMatchObject([{ reason: 'deadline' }]);
+    expect(() => lock.assertLocked()).toThrow('it was not renewed in time');
+  });
+
+  it('tells the job of its loss once, by the signal with a LockLostError, and by one event', async () => {
+    const app = new Harness();
+    app.store.next('extend', answers([{ held: false, reason: 'taken', holder: 'there' }]));
+    const { lock } = await app.start();
+    const { signal } = lock;
+    let aborts = 0;
+    signal.addEventListener('abort', () => (aborts += 1));
+    await app.clock.advance(60_000);
+
+    expect(aborts).toBe(1);
+    expect(signal.reason).toBeInstanceOf(LockLostError);
+    expect(signal.reason).toMatchObject({
+      code: 'LOCK_LOST',
+      lock: 'report',
+      reason: 'taken',
+      holder: 'there',
+    });
+    expect(app.of('lost')).toMatchObject([
+      { lock: 'report', reason: 'taken', holder: 'there', instance: 'here' },
+    ]);
+    expect(app.store.of('extend')).toHaveLength(1);
+  });
+
+  it('gives a signal asked for after the loss that has aborted already', async () => {
+    const app = new Harness();
+    app.store.next('extend', answers([{ held: false, reason: 'expired' }]));
+    const { lock } = await app.start();
+    await app.clock.advance(3_000);
+    expect(lock.signal.aborted).toBe(true);
+    expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+  });
+
+  it('does not kill the job that lost it, and keeps the lock from this process until that job ends', async () => {
+    const app = new Harness();
+    app.store.next('extend', answers([{ held: false, reason: 'expired' }]));
+    const job = await app.start();
+    await app.clock.advance(20_000);
+    const asked = app.store.of('acquire').length;
+    const second = await app.start();
+    expect(second.result).toEqual({ ran: false, reason: 'held', holder: 'here' });
+    expect(app.store.of('acquire')).toHaveLength(asked);
+
+    job.end();
+    await app.clock.advance(0);
+    expect(job.result).toEqual({ ran: true, value: 'done' });
+    expect(app.of('released')).toMatchObject([{ outcome: 'aborted', confirmed: false }]);
+    expect((await app.start()).began).toBe(true);
+  });
+
+  it('goes on when the store has forgotten it and nobody took the lock since', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    app.store.forget();
+    await app.clock.advance(3_000);
+    expect(app.of('renewed')).toMatchObject([{ lock: 'report', restored: true }]);
+    expect(() => job.lock.assertLocked()).not.toThrow();
+    await app.clock.advance(3_000);
+    expect(app.of('renewed')).toMatchObject([{ restored: true }, { restored: false }]);
+  });
+
+  it('is lost when the store has forgotten it and somebody took the lock since', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const job = await app.start();
+    app.store.forget();
+    const taker = await other.start();
+    expect(taker.began).toBe(true);
+    await app.clock.advance(3_000);
+    expect(app.of('lost')).toMatchObject([{ reason: 'taken', holder: 'there' }]);
+    job.end();
+    await app.clock.advance(0);
+    expect(app.of('released')).toMatchObject([{ confirmed: false }]);
+    // The new holder has kept its lock.
+    expect((await app.start()).result).toMatchObject({ ran: false, reason: 'held', holder: 'there' });
+    expect(() => taker.lock.assertLocked()).not.toThrow();
+  });
+
+  it('is free for others after its expiry, and not before, when its holder is gone', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    app.store.always('extend', brokenConnection);
+    await app.start();
+    await app.clock.advance(9_999);
+    expect((await other.start()).result).toMatchObject({ reason: 'held', holder: 'here', expiresIn: 1 });
+    await app.clock.advance(1);
+    expect((await other.start()).began).toBe(true);
+  });
+
+  it('grows its fencing token with every lease', async () => {
+    const app = new Harness();
+    const tokens: number[] = [];
+    for (let run = 0; run < 3; run += 1) {
+      const job = await app.start();
+      tokens.push(job.lock.fencingToken ?? 0);
+      job.end();
+      await app.clock.advance(0);
+    }
+    expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
+    expect(new Set(tokens).size).toBe(3);
+  });
+
+  it('is over for the job once the job has ended', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    const { lock } = job;
+    job.end();
+    await app.clock.advance(0);
+    expect(() => lock.assertLocked()).toThrow(LockNotHeldError);
+    expect(() => lock.assertLocked()).toThrow('Lock "report" is not held any more: its job has ended.');
+    expect(lock.signal.aborted).toBe(false);
+  });
+
+  it('draws a new UUID v4 for every attempt', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    await app.start();
+    await other.start();
+    await other.start();
+    const tokens = [...app.store.of('acquire'), ...other.store.of('acquire')].map(({ token }) => token);
+    expect(new Set(tokens).size).toBe(3);
+    for (const token of tokens)
+      expect(token).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+  });
+});
