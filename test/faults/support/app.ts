@@ -1,0 +1,120 @@
+import 'reflect-metadata';
+import { afterEach } from '@jest/globals';
+import type { INestApplicationContext, LoggerService, Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import {
+  type SchedulerLockEvent,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  SchedulerLockService,
+} from '../../../lib/index.js';
+import { until } from '../../support/until.js';
+
+type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
+
+/** Nest's logger is one for the whole process, so this one is too. */
+const lines: { level: string; text: string }[] = [];
+const write =
+  (level: string) =>
+  (text: unknown): void => {
+    lines.push({ level, text: String(text) });
+  };
+const logger: LoggerService = {
+  log: write('log'),
+  warn: write('warn'),
+  error: write('error'),
+  debug: write('debug'),
+};
+
+const open = new Set<TestApp>();
+
+/** A Nest application in this process. */
+export class TestApp {
+  readonly events: SchedulerLockEvent[] = [];
+
+  constructor(readonly context: INestApplicationContext) {
+    context.get(SchedulerLockEvents).on((event) => void this.events.push(event));
+  }
+
+  get locks(): SchedulerLockService {
+    return this.context.get(SchedulerLockService);
+  }
+
+  /** The events of this type so far, of one lock or of all. */
+  heard<T extends SchedulerLockEvent['type']>(type: T, lock?: string): EventOf<T>[] {
+    return this.events.filter(
+      (event): event is EventOf<T> => event.type === type && (lock === undefined || event.lock === lock),
+    );
+  }
+
+  /** Resolves with the first event of this type, once there have been `count` of them. */
+  async event<T extends SchedulerLockEvent['type']>(type: T, lock?: string, count = 1): Promise<EventOf<T>> {
+    const message = (): string =>
+      `${count} × the event ${type}${lock === undefined ? '' : ` of ${lock}`}; heard: ${this.events.map((event) => event.type).join(', ')}`;
+    const heard = await until(
+      () => {
+        const events = this.heard(type, lock);
+        return events.length >= count && events;
+      },
+      { message },
+    );
+    return heard[0] as EventOf<T>;
+  }
+
+  async close(): Promise<void> {
+    open.delete(this);
+    await this.context.close();
+  }
+}
+
+/** Starts an application, closed after the test at the latest. */
+export async function startApp(
+  options: SchedulerLockModuleOptions,
+  providers: Type[] = [],
+): Promise<TestApp> {
+  class AppModule {}
+  const context = await NestFactory.createApplicationContext(
+    { module: AppModule, imports: [SchedulerLockModule.forRoot(options)], providers },
+    { logger, abortOnError: false },
+  );
+  const app = new TestApp(context);
+  open.add(app);
+  return app;
+}
+
+/** What has been logged since the test began, for people: warnings and worse, and news at the level `log`. */
+export function logged(pattern: RegExp): string[] {
+  return lines
+    .filter(({ level, text }) => level !== 'debug' && pattern.test(text))
+    .map(({ level, text }) => `${level}: ${text}`);
+}
+
+export function closeApps(): void {
+  afterEach(async () => {
+    await Promise.all([...open].map((app) => app.close()));
+    lines.length = 0;
+  });
+}
+
+/** A job that lasts until it is told to end. */
+export function job() {
+  let end!: () => void;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  let start!: () => void;
+  const started = new Promise<void>((resolve) => (start = resolve));
+  let runs = 0;
+  return {
+    /** Give this to `locks.run()`. */
+    body: async (): Promise<void> => {
+      runs += 1;
+      start();
+      await ended;
+    },
+    started,
+    end,
+    get runs() {
+      return runs;
+    },
+  };
+}

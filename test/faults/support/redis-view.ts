@@ -1,0 +1,55 @@
+import { Redis } from 'ioredis';
+import { ACQUIRE, EXTEND, RELEASE, type Script } from '../../../lib/stores/redis/scripts.js';
+import type { LocalRedis } from '../../support/redis-server.js';
+
+/** The key of a lock under the default prefix, and the one of its state: documented, so not asked of the library. */
+export const lockKey = (name: string): string => `scheduler:${name}:lock`;
+export const stateKey = (name: string): string => `{${lockKey(name)}}:state`;
+
+/** What the server keeps for a lock, looked at past the library. */
+export async function look(server: LocalRedis, name: string) {
+  const [token, ended, outcome, fence, since] = await Promise.all([
+    server.command('GET', lockKey(name)),
+    ...['ended', 'outcome', 'fence', 'since'].map((field) => server.command('HGET', stateKey(name), field)),
+  ]);
+  return { token, ended, outcome, fence: Number(fence), since: Number(since) };
+}
+
+/**
+ * When the lock expires unless it is renewed, epoch milliseconds of the server's clock, or slightly before: TIME is
+ * asked first.
+ */
+export async function expiry(server: LocalRedis, name: string): Promise<number> {
+  const lua = `local t = redis.call('TIME')
+return math.floor(t[1] * 1000 + t[2] / 1000) + redis.call('PTTL', KEYS[1])`;
+  return Number(await server.command('EVAL', lua, 1, lockKey(name)));
+}
+
+/** Requests of the library that run this script, by its digest or by its text. */
+export const requestsFor =
+  (script: Script) =>
+  (request: string): boolean =>
+    request.includes(script.sha) || request.includes(script.lua);
+
+export const acquires = requestsFor(ACQUIRE);
+export const extensions = requestsFor(EXTEND);
+export const releases = requestsFor(RELEASE);
+
+/** Makes the server know the scripts, so that each call is one request. */
+export async function loadScripts(server: LocalRedis): Promise<void> {
+  for (const { lua } of [ACQUIRE, EXTEND, RELEASE]) await server.command('SCRIPT', 'LOAD', lua);
+}
+
+/** Sends a request that went through a proxy once more, as if the network had kept it until now. */
+export async function replay(server: LocalRedis, request: string): Promise<unknown> {
+  // Arguments are joined by single spaces; none of those replayed here contains one.
+  const [command = '', ...args] = request.split(' ');
+  return server.command(command, ...args);
+}
+
+/** A client as a user makes it: it queues, retries and sends again. */
+export function userClient(url: string): Redis {
+  const client = new Redis(url);
+  client.on('error', () => undefined);
+  return client;
+}
