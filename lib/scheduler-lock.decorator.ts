@@ -4,11 +4,11 @@ import { guard, type Method } from './guard.js';
 import type { SchedulerLockOptions } from './scheduler-lock.options.js';
 
 /**
- * What `@SchedulerLock()` decorates: a method with the parameters `A` that returns a promise or nothing. One that
+ * What `@SchedulerLock()` decorates: a method whose parameters begin with `A` and that returns a promise or nothing. One that
  * returns a plain value does not compile, since its callers would get a promise instead.
  */
 export interface SchedulerLockDecorator<A extends readonly unknown[]> {
-  <T extends (...args: A) => PromiseLike<unknown> | void>(
+  <T extends (...args: [...A, ...never[]]) => PromiseLike<unknown> | void>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<T>,
