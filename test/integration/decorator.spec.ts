@@ -1,0 +1,286 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
+import { Cron, SchedulerRegistry } from '@nestjs/schedule';
+import { currentLock, LockNotBoundError, SchedulerLock } from '../../lib/index.js';
+import { runUnlocked } from '../../lib/testing/index.js';
+import { until } from '../support/until.js';
+import { closeApps, NotedStore, startApp } from './app.js';
+
+const YEARLY = '0 0 0 1 1 *';
+
+type AsyncMethod = (...args: never[]) => Promise<unknown>;
+
+/** What users write around their methods: replaces the function and says nothing of it. */
+function Log(lines: string[], how: 'call' | 'apply'): MethodDecorator {
+  return (_target, key, descriptor) => {
+    const original = descriptor.value as AsyncMethod;
+    descriptor.value = async function (this: unknown, ...args: never[]) {
+      lines.push(String(key));
+      return how === 'call' ? original.call(this, ...args) : original.apply(this, args);
+    } as never;
+  };
+}
+
+afterEach(() => {
+  jest.restoreAllMocks();
+  return closeApps();
+});
+
+describe('@SchedulerLock()', () => {
+  it('keeps the metadata of other decorators in either order, and the name and length of the function', () => {
+    class Jobs {
+      @SetMetadata('role', 'admin')
+      @Cron(YEARLY)
+      @SchedulerLock()
+      async above(_a: number, _b: number) {}
+      @SchedulerLock()
+      @SetMetadata('role', 'admin')
+      @Cron(YEARLY)
+      async below(_a: number, _b: number) {}
+      async bare(_a: number, _b: number) {}
+    }
+    const { above, below, bare } = Jobs.prototype;
+    expect([above.name, below.name]).toEqual(['above', 'below']);
+    expect([above.length, below.length]).toEqual([bare.length, bare.length]);
+    for (const method of [above, below]) {
+      expect(Reflect.getMetadata('role', method)).toBe('admin');
+      expect(Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method)).toMatchObject({ cronTime: YEARLY });
+    }
+    expect(Reflect.getMetadata('design:paramtypes', Jobs.prototype, 'below')).toEqual([Number, Number]);
+  });
+
+  it('goes together with others in applyDecorators()', async () => {
+    const Nightly = (name: string) => applyDecorators(Cron(YEARLY, { name }), SchedulerLock(name));
+    @Injectable()
+    class Jobs {
+      @Nightly('report')
+      async report() {
+        return currentLock().name;
+      }
+    }
+    const app = await startApp([Jobs]);
+    expect(await app.get(Jobs).report()).toBe('report');
+    await app.fire('report');
+    await until(() => app.events.filter(({ type }) => type === 'released').length === 2);
+  });
+
+  it.each(['call', 'apply'] as const)(
+    'works below decorators that replace the function and use %s(), and tells the scheduler from a call by hand',
+    async (how) => {
+      const lines: string[] = [];
+      const locks: unknown[] = [];
+      @Injectable()
+      class Jobs {
+        @Cron(YEARLY, { name: 'report' })
+        @Log(lines, how)
+        @SchedulerLock({ name: 'report', onSkip: 'throw' })
+        async report() {
+          const { job } = currentLock();
+          locks.push(job);
+          if (locks.length > 1) return;
+          // Fired by the scheduler, so not nested, although it is fired inside the job; by hand it is.
+          await app.get(SchedulerRegistry).getCronJob('report').fireOnTick();
+          await until(() => app.events.some(({ type }) => type === 'skipped'));
+          await this.report();
+        }
+      }
+      const app = await startApp([Jobs]);
+      await app.get(Jobs).report();
+      expect(lines).toEqual(['report', 'report', 'report']);
+      expect(locks).toEqual(['Jobs.report', 'Jobs.report']);
+      // onSkip: throw concerns calls by hand alone, and no call by hand was skipped.
+      expect(app.logs.lines.filter(({ level }) => level === 'error')).toEqual([]);
+    },
+  );
+
+  it('works above decorators that replace the function', async () => {
+    const lines: string[] = [];
+    @Injectable()
+    class Jobs {
+      @SchedulerLock('report')
+      @Log(lines, 'apply')
+      async report() {
+        return currentLock().name;
+      }
+    }
+    const app = await startApp([Jobs]);
+    expect(await app.get(Jobs).report()).toBe('report');
+    expect(lines).toEqual(['report']);
+  });
+
+  it('lets spies on the prototype and on the instance see every call', async () => {
+    @Injectable()
+    class Jobs {
+      @Cron(YEARLY, { name: 'report' })
+      @SchedulerLock('report')
+      async report() {
+        return 'ran';
+      }
+    }
+    const app = await startApp([Jobs]);
+    const jobs = app.get(Jobs);
+    const onPrototype = jest.spyOn(Jobs.prototype, 'report').mockResolvedValueOnce('mocked');
+    expect(await jobs.report()).toBe('mocked');
+    expect(await jobs.report()).toBe('ran');
+    expect(onPrototype).toHaveBeenCalledTimes(2);
+    onPrototype.mockRestore();
+
+    const onInstance = jest.spyOn(jobs, 'report').mockResolvedValueOnce('mocked');
+    expect(await jobs.report()).toBe('mocked');
+    expect(await jobs.report()).toBe('ran');
+    expect(onInstance).toHaveBeenCalledTimes(2);
+    onInstance.mockRestore();
+    expect(await jobs.report()).toBe('ran');
+  });
+
+  it('leaves the instance as it was after the application has closed', async () => {
+    @Injectable()
+    class Jobs {
+      @Cron(YEARLY, { name: 'report' })
+      @SchedulerLock('report')
+      async report() {}
+    }
+    const app = await startApp([Jobs]);
+    const jobs = app.get(Jobs);
+    expect(Object.keys(jobs)).toEqual([]);
+    await app.close();
+    expect(Object.getOwnPropertyNames(jobs)).toEqual([]);
+  });
+
+  it('refuses to run where no module has bound it, and says what to do', async () => {
+    class Jobs {
+      ran = false;
+      @SchedulerLock('report')
+      async report() {
+        this.ran = true;
+      }
+    }
+    const jobs = new Jobs();
+    const failure = await jobs.report().catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(LockNotBoundError);
+    expect((failure as Error).message).toBe(
+      'Jobs.report is guarded by @SchedulerLock(), but no SchedulerLockModule has bound it, so it did not run. ' +
+        'Import SchedulerLockModule.forRoot() in the application, make the class one of its providers or controllers, ' +
+        "and call the method after the module's initialisation. " +
+        "In a unit test, wrap the call in runUnlocked() of 'nestjs-scheduler-lock/testing'.",
+    );
+    expect(jobs.ran).toBe(false);
+  });
+
+  it('runs under a pretended lock inside runUnlocked(), and only there', async () => {
+    class Jobs {
+      @SchedulerLock('report')
+      async report(how: string) {
+        currentLock().assertLocked();
+        return [how, currentLock().fencingToken];
+      }
+    }
+    const jobs = new Jobs();
+    expect(await runUnlocked(() => jobs.report('well'))).toEqual(['well', 1]);
+    expect(await runUnlocked(() => jobs.report('well'), { fencingToken: 7 })).toEqual(['well', 7]);
+    const signal = AbortSignal.abort(new Error('stop'));
+    await expect(runUnlocked(() => jobs.report('badly'), { signal })).rejects.toThrow('stop');
+    await expect(jobs.report('not at all')).rejects.toThrow(LockNotBoundError);
+  });
+});
+
+describe('the jobs of classes', () => {
+  it('are bound once for a provider with aliases', async () => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock()
+      async report() {
+        return currentLock().job;
+      }
+    }
+    const store = new NotedStore();
+    const app = await startApp([Jobs, { provide: 'ALIAS', useExisting: Jobs }], { store });
+    expect(await app.get(Jobs).report()).toBe('Jobs.report');
+    expect(store.calls).toEqual(['init', 'acquire Jobs.report', 'release Jobs.report completed']);
+  });
+
+  it('are found on values and factories too, and on all instances of a class', async () => {
+    class Jobs {
+      constructor(readonly shop: string) {}
+      @SchedulerLock({ name: 'report' })
+      async report() {
+        return this.shop;
+      }
+    }
+    const app = await startApp([
+      { provide: 'A', useValue: new Jobs('a') },
+      { provide: 'B', useFactory: async () => new Jobs('b') },
+    ]);
+    const [a, b] = ['A', 'B'].map((token) => app.module.get<Jobs>(token));
+    expect([await a?.report(), await b?.report()]).toEqual(['a', 'b']);
+  });
+
+  it('are jobs of their own in each concrete class that inherits them', async () => {
+    abstract class Base {
+      @SchedulerLock()
+      async report() {
+        return currentLock().name;
+      }
+    }
+    @Injectable()
+    class Invoices extends Base {}
+    @Injectable()
+    class Orders extends Base {}
+    const app = await startApp([Invoices, Orders]);
+    expect(await app.get(Invoices).report()).toBe('Invoices.report');
+    expect(await app.get(Orders).report()).toBe('Orders.report');
+  });
+
+  it('run inside one lease when an override calls super, be both decorated or the base alone', async () => {
+    class Base {
+      @SchedulerLock()
+      async both(): Promise<unknown[]> {
+        return [currentLock().name];
+      }
+      @SchedulerLock()
+      async base(): Promise<unknown[]> {
+        return [currentLock().name];
+      }
+    }
+    @Injectable()
+    class Jobs extends Base {
+      @SchedulerLock()
+      override async both() {
+        return [currentLock().name, ...(await super.both())];
+      }
+      @Cron(YEARLY, { name: 'base' })
+      override async base() {
+        return ['unlocked', ...(await super.base())];
+      }
+    }
+    const store = new NotedStore();
+    const app = await startApp([Jobs], { store });
+    expect(await app.get(Jobs).both()).toEqual(['Jobs.both', 'Jobs.both']);
+    expect(await app.get(Jobs).base()).toEqual(['unlocked', 'Jobs.base']);
+    expect(store.calls.filter((call) => call.startsWith('acquire'))).toEqual([
+      'acquire Jobs.both',
+      'acquire Jobs.base',
+    ]);
+  });
+
+  it('are told apart by `job`, and exclude each other under one name', async () => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock({ name: 'shared', job: 'billing' })
+      async first() {
+        return currentLock();
+      }
+      @SchedulerLock({ name: 'shared' })
+      async second() {
+        return currentLock();
+      }
+    }
+    const app = await startApp([Jobs]);
+    const jobs = app.get(Jobs);
+    expect(await Promise.all([jobs.first(), jobs.second()])).toMatchObject([
+      { name: 'shared', job: 'billing' },
+      undefined,
+    ]);
+    expect(await jobs.second()).toMatchObject({ name: 'shared', job: 'Jobs.second' });
+  });
+});
