@@ -1,0 +1,205 @@
+import { footprint } from './footprint.js';
+import type { Session } from './session.js';
+import { format, median, medianRatio } from './statistics.js';
+import type { Row } from './table.js';
+import type { Figures, Task } from './task.js';
+
+/** One question to the benchmark, with its answer as lines of the table. */
+export interface BenchCase {
+  readonly name: string;
+  readonly rounds: number;
+  run(session: Session, rounds: number): Promise<Row[]>;
+}
+
+type Measurements = ReadonlyMap<Task['contender'], readonly Figures[]>;
+
+const LIBRARIES = ['service', 'redlock', 'redis-semaphore'] as const;
+
+export const CASES: readonly BenchCase[] = [
+  {
+    name: 'cycles',
+    rounds: 9,
+    run: (session, rounds) => throughput(session, rounds, 'cycles', 'one after another', 0.8),
+  },
+  {
+    name: 'at-once',
+    rounds: 9,
+    run: (session, rounds) => throughput(session, rounds, 'at-once', '1,000 keys at once', 0.6),
+  },
+  { name: 'refused', rounds: 9, run: refused },
+  { name: 'hold', rounds: 3, run: hold },
+  { name: 'block', rounds: 5, run: block },
+  { name: 'start', rounds: 9, run: start },
+  { name: 'footprint', rounds: 1, run: async () => footprint() },
+];
+
+/** All contenders in turn, round after round: what disturbs the machine disturbs all of them. */
+async function measureAll(
+  session: Session,
+  rounds: number,
+  measurement: Task['measurement'],
+  contenders: readonly Task['contender'][],
+): Promise<Measurements> {
+  const all = new Map<Task['contender'], Figures[]>(contenders.map((contender) => [contender, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const [contender, figures] of all) figures.push(await session.measure(measurement, contender));
+    process.stderr.write(`${measurement}: round ${round + 1} of ${rounds}\n`);
+  }
+  return all;
+}
+
+const column = (all: Measurements, contender: Task['contender'], figure: string): number[] =>
+  (all.get(contender) ?? []).map((figures) => figures[figure] ?? NaN);
+
+async function throughput(
+  session: Session,
+  rounds: number,
+  measurement: 'cycles' | 'at-once',
+  title: string,
+  target: number,
+): Promise<Row[]> {
+  const contenders = ['raw', 'service', 'runner', 'redlock', 'redis-semaphore', 'fenced'] as const;
+  const all = await measureAll(session, rounds, measurement, contenders);
+  const ratio = (contender: Task['contender'], figure: string): number =>
+    medianRatio(column(all, 'raw', figure), column(all, contender, figure));
+  const row = (label: string, figure: string, ours: Task['contender']): Row => ({
+    case: `lease + release, ${title}: ${label}`,
+    ours: format(ratio(ours, figure)),
+    reference: `1 (${format(median(column(all, 'raw', figure)))} µs)`,
+    redlock: format(ratio('redlock', figure)),
+    semaphore: format(ratio('redis-semaphore', figure)),
+    target: `≥ ${target}`,
+    met: ratio(ours, figure) >= target,
+  });
+  const fenced = `fenced EVAL recipe by hand ${format(ratio('fenced', 'wall'))}`;
+  return [
+    row(`throughput over raw (${fenced})`, 'wall', 'service'),
+    row('the same without Nest', 'wall', 'runner'),
+    row(`by processor time (by hand ${format(ratio('fenced', 'cpu'))})`, 'cpu', 'service'),
+    row('by processor time, without Nest', 'cpu', 'runner'),
+  ];
+}
+
+async function refused(session: Session, rounds: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'refused', ['raw', ...LIBRARIES]);
+  const ratio = (contender: Task['contender'], figure: string): number =>
+    medianRatio(column(all, contender, figure), column(all, 'raw', figure));
+  const times = (label: string, figure: string): Row => ({
+    case: `refused attempt: ${label}`,
+    ours: format(ratio('service', figure)),
+    reference: `1 (${format(median(column(all, 'raw', figure)))} µs)`,
+    redlock: format(ratio('redlock', figure)),
+    semaphore: format(ratio('redis-semaphore', figure)),
+    target: '≤ 1.3',
+    met: ratio('service', figure) <= 1.3,
+  });
+  const counts = (label: string, figure: string, target: number): Row => {
+    const count = (contender: Task['contender']): number => Math.max(...column(all, contender, figure));
+    return {
+      case: label,
+      ours: format(count('service')),
+      reference: format(count('raw')),
+      redlock: format(count('redlock')),
+      semaphore: format(count('redis-semaphore')),
+      target: String(target),
+      met: count('service') === target,
+    };
+  };
+  return [
+    times('time over raw', 'wall'),
+    times('processor time over raw', 'cpu'),
+    counts('refused attempt: commands', 'commands', 1),
+    counts('refused by this very process: commands', 'repeated', 0),
+  ];
+}
+
+async function hold(session: Session, rounds: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'hold', ['idle', ...LIBRARIES]);
+  const of = (contender: Task['contender'], figure: string): number => median(column(all, contender, figure));
+  const row = (
+    label: string,
+    figure: string,
+    limit: number,
+    target: string,
+    unit = '',
+    reference = '',
+  ): Row => ({
+    case: `1,000 leases held, ttl 3 s: ${label}`,
+    ours: format(of('service', figure), unit),
+    reference: reference || format(of('idle', figure), unit),
+    redlock: format(of('redlock', figure), unit),
+    semaphore: format(of('redis-semaphore', figure), unit),
+    target,
+    met: of('service', figure) <= limit,
+  });
+  const lost = (contender: Task['contender']): number => Math.max(...column(all, contender, 'lost'));
+  return [
+    row('batches per second', 'batches', 5, '≤ 5', '', '-'),
+    row('commands per batch', 'perBatch', 4, '≤ 4', '', '-'),
+    row('commands per second', 'commands', 20, '≤ 20'),
+    row('timers', 'timers', 5, 'a handful'),
+    row('event-loop delay p99', 'delay', 2 * of('idle', 'delay'), '≤ 2 × idle', 'ms'),
+    { ...row('event-loop delay, longest', 'longest', 0, '', 'ms'), met: undefined },
+    { ...row('processor time of node', 'cpu', 0, '', '%'), met: undefined },
+    {
+      case: '1,000 leases held, ttl 3 s: leases lost',
+      ours: String(lost('service')),
+      reference: '-',
+      redlock: String(lost('redlock')),
+      semaphore: String(lost('redis-semaphore')),
+      target: '0',
+      met: lost('service') === 0,
+    },
+  ];
+}
+
+async function block(session: Session, rounds: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'block', LIBRARIES);
+  const worst = (contender: Task['contender'], figure: string): number =>
+    Math.max(...column(all, contender, figure));
+  const signalled = (contender: Task['contender']): string =>
+    worst(contender, 'signalled') > 3_000
+      ? 'never'
+      : format(median(column(all, contender, 'signalled')), 'ms');
+  const yesNo = (label: string, figure: string): Row => {
+    const answer = (contender: Task['contender']): string => (worst(contender, figure) > 0 ? 'yes' : 'no');
+    return {
+      case: `loop blocked for 3 × ttl: ${label}`,
+      ours: answer('service'),
+      reference: '-',
+      redlock: answer('redlock'),
+      semaphore: answer('redis-semaphore'),
+      target: 'no',
+      met: worst('service', figure) === 0,
+    };
+  };
+  return [
+    {
+      case: 'loop blocked for 3 × ttl: signalled after (worst of ours)',
+      ours: `${signalled('service')} (${format(worst('service', 'signalled'), 'ms')})`,
+      reference: '-',
+      redlock: signalled('redlock'),
+      semaphore: signalled('redis-semaphore'),
+      target: '≤ 20 ms',
+      met: worst('service', 'signalled') <= 20,
+    },
+    yesNo('release throws', 'threw'),
+    yesNo("release frees the next holder's lock", 'freed'),
+  ];
+}
+
+async function start(session: Session, rounds: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'start', ['raw', 'service']);
+  const [without, locked] = [column(all, 'raw', 'wall'), column(all, 'service', 'wall')];
+  const added = median(locked.map((time, round) => time - (without[round] ?? NaN)));
+  const row: Row = {
+    case: 'start-up with 1,000 decorated methods: added',
+    ours: format(added, 'ms'),
+    reference: `${format(median(without), 'ms')} undecorated`,
+    redlock: '-',
+    semaphore: '-',
+    target: '< 50 ms',
+    met: added < 50,
+  };
+  return [row];
+}

@@ -1,0 +1,63 @@
+import { Redis } from 'ioredis';
+import { type Contender, createContender } from '../contenders.js';
+import { measure } from '../measure.js';
+import type { Figures, Task } from '../task.js';
+
+const TTL = 60_000;
+const COUNTED = 50;
+
+/** Attempts at a lock that somebody else has, and at one that this very process has. */
+export async function measureRefused({ contender: name, url, prefix, quick }: Task): Promise<Figures> {
+  if (name === 'idle') throw new Error('An idle process takes no locks');
+  const observer = new Redis(url);
+  const contender = await createContender(name, { url, prefix, ttl: TTL });
+  const attempts = quick ? 200 : 6_000;
+  // By somebody who knows nothing of us and just follows the recipe.
+  await observer.set(contender.key('taken'), 'somebody else', 'PX', 600_000);
+  const work = async (lock: string, count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) await refused(contender, lock);
+  };
+  await work('taken', attempts / 2);
+  const cost = await measure(observer, attempts, () => work('taken', attempts));
+  const commands = (await countCommands(url, () => work('taken', COUNTED))) / COUNTED;
+  // The attempts come from outside of the job: inside of it they would be nested calls.
+  let begin!: () => void;
+  let letGo!: () => void;
+  const begun = new Promise<void>((resolve) => (begin = resolve));
+  const ended = new Promise<void>((resolve) => (letGo = resolve));
+  const run = contender.run('own', () => {
+    begin();
+    return ended;
+  });
+  await begun;
+  const repeated = (await countCommands(url, () => work('own', COUNTED))) / COUNTED;
+  letGo();
+  await run;
+  await contender.close();
+  observer.disconnect();
+  return { ...cost, commands, repeated };
+}
+
+async function refused(contender: Contender, lock: string): Promise<void> {
+  const ran = await contender.run(lock, () => undefined);
+  if (ran) throw new Error(`The lock ${lock} was free`);
+}
+
+/** Commands that arrive at Redis from outside while `work` runs. Those that scripts call are not round trips. */
+async function countCommands(url: string, work: () => Promise<void>): Promise<number> {
+  const client = new Redis(url);
+  const monitor = await client.monitor();
+  let commands = 0;
+  const ended = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, args: string[], source: string) => {
+      if (args[0]?.toLowerCase() === 'echo' && args[1] === 'counted') resolve();
+      else if (source !== 'lua') commands += 1;
+    });
+  });
+  await work();
+  await client.echo('counted');
+  await ended;
+  monitor.disconnect();
+  client.disconnect();
+  return commands;
+}

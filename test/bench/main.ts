@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { projectRoot } from '../support/project.js';
+import { parseArguments } from './arguments.js';
+import { CASES } from './cases.js';
+import { Session } from './session.js';
+import { markdownTable, type Row } from './table.js';
+
+/*
+ * npm run bench [-- --only <part of a case's name>] [-- --rounds <n>] [-- --quick]
+ *
+ * A benchmark, not a test: it ends with 0 whatever the figures are. Ratios are medians over interleaved rounds, each
+ * measurement in a fresh process.
+ */
+const args = parseArguments(process.argv.slice(2));
+const cases = CASES.filter(({ name }) => name.includes(args.only));
+if (cases.length === 0) {
+  throw new Error(`No case is called ${args.only}. There are: ${CASES.map(({ name }) => name).join(', ')}`);
+}
+
+const session = await Session.open(args.quick);
+const rows: Row[] = [];
+const rounds: string[] = [];
+try {
+  for (const bench of cases) {
+    const count = args.rounds || bench.rounds;
+    rows.push(...(await bench.run(session, count)));
+    rounds.push(`${bench.name} ${count}`);
+  }
+  console.log(`\n${markdownTable(rows)}\n`);
+  console.log(`Machine: ${await session.machine()}.`);
+} finally {
+  await session.close();
+}
+const packages = ['nestjs-scheduler-lock', 'ioredis', 'redlock', 'redis-semaphore', '@nestjs/core', 'uuid'];
+console.log(`Versions: ${packages.map((name) => `${name} ${version(name)}`).join(', ')}.`);
+console.log(`Rounds: ${rounds.join(', ')}. Made by: npm run bench${commandLine()}`);
+
+function version(name: string): string {
+  const folder = name === 'nestjs-scheduler-lock' ? '.' : join('node_modules', name);
+  const text = readFileSync(join(projectRoot, folder, 'package.json'), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+function commandLine(): string {
+  const given = process.argv.slice(2).join(' ');
+  return given === '' ? '' : ` -- ${given}`;
+}
