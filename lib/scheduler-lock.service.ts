@@ -5,6 +5,7 @@ import type { AcquiredLock } from './lease/acquired-lock.js';
 import type { Lock } from './lease/current-lock.js';
 import type { LockCall, RunResult } from './lease/lock-call.js';
 import { LockRunner } from './lease/lock-runner.js';
+import { within } from './lease/time-limit.js';
 import { nameProblem } from './lock-name.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import type { RunOptions } from './scheduler-lock.options.js';
@@ -16,6 +17,9 @@ import {
 } from './scheduler-lock.options-check.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 import type { LockStore } from './stores/lock-store.js';
+
+/** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance down. */
+const START_LIMIT = 10_000;
 
 /** Locks without a decorator, and the lifecycle of all locks of an application. */
 @Injectable()
@@ -122,7 +126,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   async #open(): Promise<void> {
     if (this.#problems.length > 0) throw new SchedulerLockConfigError(this.#problems);
     try {
-      await this.store.init?.();
+      if (this.store.init) await within(this.store.init(), START_LIMIT, systemClock);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) {
         await this.#close();

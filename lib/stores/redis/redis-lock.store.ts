@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   LockStateError,
   SchedulerLockConfigError,
@@ -17,7 +18,7 @@ import type {
 import { hashTag, stateKey } from './keys.js';
 import { RedisReplyError, runScript, type RedisClient } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
-import { ACQUIRE, EXTEND, RELEASE, type Script } from './scripts.js';
+import { ACQUIRE, EXTEND, PROBE, RELEASE, type Script } from './scripts.js';
 
 /** The most leases that one script renews: a script over 1,000 keys blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
@@ -41,17 +42,25 @@ export class RedisLockStore implements LockStore {
 
   async init(): Promise<void> {
     await this.#connection.open();
+    // No lock has this name, so the keys are nobody's.
+    const keys = this.#keys(`probe-${randomUUID()}`);
+    let denied: unknown;
     try {
-      // No leases: proves that scripts may be run, and has the server compile one.
-      await runScript(this.#client, EXTEND, 0, []);
+      denied = await runScript(this.#client, PROBE, keys.length, keys);
     } catch (error) {
       if (error instanceof RedisReplyError && /NOPERM|NOAUTH|WRONGPASS/.test(error.message)) {
         throw new SchedulerLockConfigError([
-          `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that the README lists.`,
+          `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that the README lists; ` +
+            `the keys tried were "${keys.join('" and "')}".`,
         ]);
       }
       throw this.#failure(error);
     }
+    if (!Array.isArray(denied) || denied.length === 0) return;
+    throw new SchedulerLockConfigError([
+      `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that the README ` +
+        `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
+    ]);
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireResult> {
