@@ -17,8 +17,9 @@ type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent,
 const lines: { level: string; text: string }[] = [];
 const write =
   (level: string) =>
-  (text: unknown): void => {
-    lines.push({ level, text: String(text) });
+  (text: unknown, ...rest: unknown[]): void => {
+    // Errors have a stack before the context.
+    if (rest.at(-1) === 'SchedulerLock') lines.push({ level, text: String(text) });
   };
 const logger: LoggerService = {
   log: write('log'),
@@ -83,8 +84,8 @@ export async function startApp(
   return app;
 }
 
-/** What has been logged since the test began, for people: warnings and worse, and news at the level `log`. */
-export function logged(pattern: RegExp): string[] {
+/** What the library has logged since the test began, but for what is only for debugging. */
+export function logged(pattern = /^/): string[] {
   return lines
     .filter(({ level, text }) => level !== 'debug' && pattern.test(text))
     .map(({ level, text }) => `${level}: ${text}`);

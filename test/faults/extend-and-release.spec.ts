@@ -1,0 +1,144 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { EXTEND } from '../../lib/stores/redis/scripts.js';
+import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { until } from '../support/until.js';
+import { job, startApp, type TestApp } from './support/app.js';
+import {
+  extensions,
+  loadScripts,
+  lockKey,
+  look,
+  releases,
+  replay,
+  userClient,
+} from './support/redis-view.js';
+import { faultSuite } from './support/suite.js';
+
+faultSuite();
+
+let server: LocalRedis;
+let proxy: TcpProxy;
+/** Requests of the library as they reach the server. */
+let arrived: string[];
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(async () => {
+  await server.command('FLUSHALL');
+  await loadScripts(server);
+  arrived = [];
+  proxy = await startProxy(server);
+  proxy.onRequest((request) => {
+    if (extensions(request)) arrived.push('extend');
+    if (releases(request)) arrived.push('release');
+  });
+});
+afterEach(() => proxy.stop());
+afterAll(() => server.stop());
+
+const start = (storeTimeout?: number): Promise<TestApp> =>
+  startApp({ connection: proxy.url, ttl: '1m', heartbeat: 50, storeTimeout });
+
+const free = async (): Promise<boolean> => (await server.command('EXISTS', lockKey('job'))) === 0;
+
+test('a release waits for the renewal under way, so a lease restored by it is given back', async () => {
+  const client = userClient(proxy.url);
+  const app = await startApp({ connection: client, ttl: '1m', heartbeat: 50, storeTimeout: '20s' });
+  const { body, started, end } = job();
+  const run = app.locks.run('job', body);
+  await started;
+  const letGo = proxy.holdRequests();
+  const calls = jest.spyOn(client, 'evalsha').mock.calls;
+  await until(() => calls.some(([sha]) => sha === EXTEND.sha), { message: 'a renewal under way' });
+  // Now the server forgets everything, and the job ends.
+  await server.command('FLUSHDB');
+  end();
+  const before = arrived.length;
+  letGo();
+  await run;
+  expect(arrived.slice(before).slice(-2)).toEqual(['extend', 'release']);
+  expect(await free()).toBe(true);
+  expect((await look(server, 'job')).ended).toMatch(/^\d+$/);
+  await app.close();
+  client.disconnect();
+});
+
+test('a release of a forgotten lease is recorded, so that a renewal that arrives after it restores nothing', async () => {
+  const app = await start(300);
+  const { body, started, end } = job();
+  const run = app.locks.run('job', body);
+  await started;
+  let renewal = '';
+  const stop = proxy.onRequest((request) => {
+    if (extensions(request)) renewal = request;
+  });
+  // The network keeps the renewals to itself, until all is over.
+  const kept = proxy.swallowRequests(extensions);
+  await app.event('renewal-failed');
+  await server.command('FLUSHDB');
+  end();
+  await run;
+  stop();
+  kept.stop();
+  expect(app.heard('released')).toMatchObject([{ outcome: 'completed', confirmed: false }]);
+  expect(await free()).toBe(true);
+  await loadScripts(server);
+  expect(await replay(server, renewal)).toEqual([0]);
+  expect(await free()).toBe(true);
+});
+
+test('a renewal that arrives after the release of a lease that was not forgotten restores nothing either', async () => {
+  const app = await start();
+  const { body, started, end } = job();
+  const run = app.locks.run('job', body);
+  let renewal = '';
+  proxy.onRequest((request) => {
+    if (extensions(request)) renewal = request;
+  });
+  await started;
+  await app.event('renewed');
+  end();
+  await run;
+  expect(app.heard('released')).toMatchObject([{ confirmed: true }]);
+  expect(await replay(server, renewal)).toEqual([0]);
+  expect(await free()).toBe(true);
+});
+
+test('a renewal that timed out is followed by the release, and nothing is left when both arrive', async () => {
+  const app = await start(200);
+  const { body, started, end } = job();
+  const run = app.locks.run('job', body);
+  await started;
+  const letGo = proxy.holdRequests();
+  await app.event('renewal-failed');
+  await server.command('FLUSHDB');
+  end();
+  await run;
+  expect(app.heard('released')).toMatchObject([{ confirmed: false }]);
+  letGo();
+  await until(() => arrived.includes('release'), { message: 'the release to arrive' });
+  await until(free, { message: 'the lock to be free' });
+  await app.close();
+  expect(await free()).toBe(true);
+  expect((await look(server, 'job')).ended).toMatch(/^\d+$/);
+});
+
+test('a Redis that forgot a lease while its release was under way does not get it back from the next renewals', async () => {
+  const app = await start();
+  const [released, kept] = [job(), job()];
+  const runs = [app.locks.run('job', released.body), app.locks.run('kept', kept.body)];
+  await Promise.all([released.started, kept.started]);
+  // The other lease keeps the heartbeat going, and is restored in one batch with whatever is still in it.
+  const held = proxy.swallowReplyTo(releases, { cut: true });
+  released.end();
+  await held.struck;
+  await server.command('FLUSHDB');
+  await until(() => app.heard('renewed', 'kept').some(({ restored }) => restored));
+  expect(await free()).toBe(true);
+  expect(await server.command('EXISTS', lockKey('kept'))).toBe(1);
+  kept.end();
+  await Promise.all(runs);
+  expect(await free()).toBe(true);
+});
