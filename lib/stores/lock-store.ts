@@ -13,6 +13,9 @@ import type { SchedulerLockError } from '../errors.js';
  *    still names this very lease as the newest and not ended, `extend` writes both back, with the greater of the
  *    stored and the lease's own fencing token. An ended lease is never restored: `release` records it as ended.
  * 4. `release` with the outcome `abandoned` also takes back the tick and attempt that this token recorded.
+ *    A tick of a job is refused (`already-ran`) if it or a newer one was started, and (`clock-skew`) if it lies further
+ *    in the future of the store's clock than `maxClockSkew`. An interval is refused (`already-ran`) until nine tenths of
+ *    it have passed since its last start was due. Other jobs under the same lock have ticks of their own.
  * 5. Expiry is measured by the store's clock, never by the instances' clocks.
  * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry,
  *    release, eviction of side data, and a restart of the store that lost all data.
@@ -64,11 +67,25 @@ export interface LeaseRef {
   readonly attempt?: number;
 }
 
-/** One attempt. The fields are those of {@link LeaseRef}. */
-export type AcquireRequest = Omit<LeaseRef, 'fencingToken'>;
+/** One attempt. */
+export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken'> {
+  /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
+  readonly maxClockSkew?: number;
+  /** With a `tick`: the schedule it comes from, kept with it to notice instances that disagree. */
+  readonly schedule?: string;
+  /** Milliseconds between two starts of the job, on the store's clock, instead of a `tick`. */
+  readonly interval?: number;
+}
 
 export type AcquireResult =
-  { readonly acquired: true; readonly fencingToken: number; readonly attempt?: number } | AcquireRefusal;
+  | {
+      readonly acquired: true;
+      readonly fencingToken: number;
+      readonly attempt?: number;
+      /** The schedule that the job's last start came from, if it was another one. */
+      readonly previousSchedule?: string;
+    }
+  | AcquireRefusal;
 
 export interface AcquireRefusal {
   readonly acquired: false;
@@ -81,6 +98,8 @@ export interface AcquireRefusal {
   readonly tick?: number;
   /** Whether that tick's run has ended. */
   readonly finished?: boolean;
+  /** The store's time, epoch milliseconds, for `clock-skew`. */
+  readonly storeTime?: number;
 }
 
 export type ExtendResult =

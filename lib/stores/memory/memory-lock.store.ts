@@ -8,6 +8,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import { Starts } from './starts.js';
 
 /** What is kept per lock: the newest lease and how far it got. */
 interface Entry {
@@ -15,6 +16,7 @@ interface Entry {
   /** When the lock is free again, on the clock's monotonic time. */
   freeAt: number;
   ended: boolean;
+  starts: Starts;
 }
 
 /**
@@ -40,14 +42,22 @@ export class MemoryLockStore implements LockStore {
         const expiresIn = Math.ceil(entry.freeAt - now);
         return { acquired: false, reason: ended ? 'cooling-down' : 'held', holder: lease.holder, expiresIn };
       }
+      const starts = entry?.starts ?? new Starts();
+      const refusal = starts.refusal(request, this.#clock.now());
+      if (refusal !== undefined) return refusal;
       // Microseconds of the wall clock, so that tokens also grow over a new store object.
       const fencingToken = Math.max(
         (entry?.lease.fencingToken ?? 0) + 1,
         Math.trunc(this.#clock.now() * 1_000),
       );
       const lease: LeaseRef = { ...request, fencingToken };
-      this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false });
-      return { acquired: true, fencingToken };
+      const previousSchedule = starts.start(request, this.#clock.now());
+      this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, starts });
+      return {
+        acquired: true,
+        fencingToken,
+        ...(previousSchedule === undefined ? undefined : { previousSchedule }),
+      };
     });
   }
 
@@ -64,7 +74,7 @@ export class MemoryLockStore implements LockStore {
       const entry = this.#entries.get(lease.name);
       if (entry === undefined) {
         // Unknown here, say because the process was started again: its end is noted, or extend would restore it.
-        this.#entries.set(lease.name, { lease, freeAt: now, ended: true });
+        this.#entries.set(lease.name, { lease, freeAt: now, ended: true, starts: new Starts() });
         return { released: false, reason: 'expired' };
       }
       if (entry.lease.token !== lease.token) {
@@ -74,6 +84,7 @@ export class MemoryLockStore implements LockStore {
       const live = entry.freeAt > now;
       entry.ended = true;
       if (live) entry.freeAt = now + keepFor;
+      entry.starts.end(outcome);
       if (outcome === 'abandoned') {
         const { tick: _tick, attempt: _attempt, ...rest } = entry.lease;
         entry.lease = rest;
@@ -97,9 +108,17 @@ export class MemoryLockStore implements LockStore {
       lease: { ...(entry?.lease ?? lease), fencingToken },
       freeAt: now + lease.ttl,
       ended: false,
+      starts: entry?.starts ?? restoredStarts(lease, this.#clock.now()),
     });
     return live ? { held: true } : { held: true, restored: true };
   }
+}
+
+/** A store that was made anew learns the tick of a lease that it restores. */
+function restoredStarts(lease: LeaseRef, now: number): Starts {
+  const starts = new Starts();
+  starts.start(lease, now);
+  return starts;
 }
 
 /** Runs `operation` at once, so that calls take effect in the order in which they were made. */

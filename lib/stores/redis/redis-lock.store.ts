@@ -65,15 +65,26 @@ export class RedisLockStore implements LockStore {
 
   async acquire(request: AcquireRequest): Promise<AcquireResult> {
     const { name, token, ttl, holder, job = '', tick = '', attempt = '' } = request;
-    const reply = await this.#run(ACQUIRE, name, [token, ttl, holder, job, tick, attempt]);
+    const { maxClockSkew = '', schedule = '', interval = '' } = request;
+    const args = [token, ttl, holder, job, tick, attempt, maxClockSkew, schedule, interval];
+    const reply = await this.#run(ACQUIRE, name, args);
     if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
-    const [reason, refuser, expiresIn] = reply as [AcquireRefusal['reason'], string, number | string];
+    const [reason, second, expiresIn, detail, outcome] = reply as [
+      AcquireRefusal['reason'] | '',
+      ...string[],
+    ];
+    if (reason === '')
+      return { acquired: true, fencingToken: Number(second), previousSchedule: String(expiresIn) };
     return {
       acquired: false,
       reason,
-      ...(refuser === '' ? undefined : { holder: refuser }),
+      ...(second === '' || second === undefined ? undefined : { holder: second }),
       // -1: a key without an expiry, put there by somebody else.
       ...(Number(expiresIn) < 0 ? undefined : { expiresIn: Number(expiresIn) }),
+      ...(reason === 'clock-skew' ? { storeTime: Number(detail) } : undefined),
+      ...(reason === 'already-ran' && detail !== undefined
+        ? { tick: Number(detail), finished: outcome !== '-' }
+        : undefined),
     };
   }
 

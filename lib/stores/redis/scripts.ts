@@ -19,6 +19,10 @@ const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(l
  *   since    when it was granted, ms      ended   when it ended, ms, or ''  outcome how the last one ended
  *   job, tick, attempt                    what ran under it, '' if not given
  *   ticks    '1' once a lease had a tick
+ *   job:<job>  what is known of a job's last start: '<tick> <outcome> <schedule>', outcome '-' until it has ended,
+ *            or 'next <ms>' for an interval
+ *   record   the field of the newest lease's job, or '' if its start is not kept
+ *   undo     what the newest lease has overwritten there, to be taken back if nothing ran
  *
  * Fields that a script does not know are kept. Reads and checks come before the first write: a script that fails
  * (a key of the wrong type, say) has changed nothing. Times are those of the server (TIME).
@@ -36,21 +40,47 @@ local function keep(ttl, ticks)
 end`;
 
 /**
- * Takes the lock if it is free.
+ * Lua: whether a job may start now, judged by its last start (`kept`), and what to keep of this one. Returns a
+ * refusal or nil, the new record ('' for none), and the schedule that the last start had, if it was another one.
+ *
+ * A tick is refused if it, or a newer one, was started; or if it lies too far in the future of this server's clock.
+ * An interval counts from its last start on this server's clock, with 10 % of allowance for late timers.
+ */
+const START = /* lua */ `
+local function start(kept, now, tick, skew, schedule, interval)
+  local ms = function(n) return string.format('%.0f', n) end
+  if tick ~= '' then
+    if skew ~= '' and tonumber(tick) > now + skew then return { 'clock-skew', '', -2, ms(now) } end
+    local last, outcome, other = string.match(kept or '', '^(%d+) (%S+) (.*)$')
+    if last and tonumber(last) >= tonumber(tick) then return { 'already-ran', '', -2, last, outcome } end
+    return nil, tick .. ' - ' .. schedule, other and other ~= '' and other ~= schedule and other
+  end
+  if interval == '' then return nil, '' end
+  local due = tonumber(string.match(kept or '', '^next (%d+)$') or '0')
+  local wait = due - interval / 10 - now
+  if wait > 0 then return { 'already-ran', '', math.ceil(wait) } end
+  return nil, 'next ' .. ms(math.max(due, now) + interval)
+end`;
+
+/**
+ * Takes the lock if it is free, and if its job may start now.
  *
  * KEYS  1 lock  2 state
  * ARGV  1 token  2 ttl, ms  3 holder  4 job or ''  5 tick, epoch ms, or ''  6 attempt or ''
+ *       7 how far a tick may lie in the future, ms, or ''  8 schedule or ''  9 interval, ms, or ''
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends
  * the command after a broken connection must not be refused by its own lease).
- * Returns { reason, holder or '', PTTL } for a refusal.
+ * Returns { '', fencing token, schedule of the last start } for a grant whose schedule differs from that.
+ * Returns { reason, holder or '', ms until it may be worth another try or < 0 } for a refusal; then the store's time for
+ * 'clock-skew', the last tick and its outcome for 'already-ran'.
  *
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
  */
-export const ACQUIRE = script(/* lua */ `${KEEP}
-local token = redis.call('GET', KEYS[1])
-local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'ticks')
+export const ACQUIRE = script(/* lua */ `${KEEP}${START}
+local token, record = redis.call('GET', KEYS[1]), 'job:' .. ARGV[4]
+local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'ticks', record)
 local ours = token and s[1] == token
 local ended = ours and s[4] and s[4] ~= ''
 if token and (token ~= ARGV[1] or ended) then
@@ -59,15 +89,19 @@ end
 local last = tonumber(s[2] or '0') or 0
 if ours then return last end
 local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local refusal, started, other = start(s[6], now, ARGV[5], ARGV[7], ARGV[8], ARGV[9])
+if refusal then return refusal end
 local fence = math.max(last + 1, t[1] * 1000000 + t[2])
 if fence > 9007199254740991 then return redis.error_reply('ERR fencing token of ' .. KEYS[2] .. ' is out of range') end
-local ticks = (ARGV[5] ~= '' or s[5] == '1') and '1' or ''
+local ticks = (started ~= '' or s[5] == '1') and '1' or ''
 if not token then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', string.format('%.0f', fence), 'holder', ARGV[3],
-  'since', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)), 'ended', '',
-  'job', ARGV[4], 'tick', ARGV[5], 'attempt', ARGV[6], 'ticks', ticks)
+  'since', string.format('%.0f', now), 'ended', '', 'job', ARGV[4], 'tick', ARGV[5], 'attempt', ARGV[6], 'ticks', ticks,
+  'record', started ~= '' and record or '')
+if started ~= '' then redis.call('HSET', KEYS[2], record, started, 'undo', s[6] or '') end
 redis.call('PEXPIRE', KEYS[2], keep(ARGV[2], ticks))
-return fence`);
+return other and { '', string.format('%.0f', fence), other } or fence`);
 
 /**
  * Renews leases, and restores those that the server forgot.
@@ -94,6 +128,10 @@ local function extend(lock, state, i)
     redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'ended', '',
       'since', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)),
       'job', ARGV[i + 4], 'tick', ARGV[i + 5], 'attempt', ARGV[i + 6], 'ticks', ticks)
+    if not s[1] and ARGV[i + 5] ~= '' then
+      local record = 'job:' .. ARGV[i + 4]
+      redis.call('HSET', state, 'record', record, record, ARGV[i + 5] .. ' - ', 'undo', '')
+    end
   end
   redis.call('PEXPIRE', state, keep(ttl, ticks))
   return current and 1 or 2
@@ -116,7 +154,7 @@ return results`);
  */
 export const RELEASE = script(/* lua */ `${KEEP}
 local current = redis.call('GET', KEYS[1])
-local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'ended')
+local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'ended', 'record', 'undo')
 local newest = s[1] == ARGV[1]
 if newest and s[3] and s[3] ~= '' then return 2 end
 if current == ARGV[1] then
@@ -128,6 +166,11 @@ if newest or (not s[1] and (not current or current == ARGV[1])) then
   redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', fence, 'outcome', ARGV[3],
     'ended', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)))
   if ARGV[3] == 'abandoned' then redis.call('HSET', KEYS[2], 'job', '', 'tick', '', 'attempt', '') end
+  if s[4] and s[4] ~= '' then
+    local started = redis.call('HMGET', KEYS[2], s[4])[1] or ''
+    local ended = ARGV[3] == 'abandoned' and s[5] or string.gsub(started, '^(%d+) %- ', '%1 ' .. ARGV[3] .. ' ')
+    redis.call('HSET', KEYS[2], s[4], ended, 'record', '')
+  end
   if not s[1] then redis.call('PEXPIRE', KEYS[2], keep(ARGV[5], '')) end
 end
 return current == ARGV[1] and 1 or current and -1 or 0`);
