@@ -8,10 +8,15 @@ import {
 import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
-import { nameProblem } from './lock-name.js';
+import { displayName, nameProblem } from './lock-name.js';
 import { isScheduled, markByHand, markScheduled, takeScheduledMark } from './schedule/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { checkLockOptions, type Checked, type ModuleSettings } from './scheduler-lock.options-check.js';
+import {
+  checkLockOptions,
+  type Checked,
+  type ModuleSettings,
+  ofModule,
+} from './scheduler-lock.options-check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 
@@ -42,10 +47,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   ) {}
 
   async onModuleInit(): Promise<void> {
-    const problems = [...this.module.problems];
+    const problems = ofModule(this.module.problems);
     if (this.#countModules() > 1) {
       problems.push(
-        'SchedulerLockModule is imported more than once. Call forRoot() or forRootAsync() once, in the root module.',
+        ...ofModule([
+          'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.',
+        ]),
       );
     }
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
@@ -80,11 +87,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const { metatype } = wrapper;
     const prototype = wrapper.isNotMetatype ? undefined : (metatype?.prototype as object | undefined);
     const declared = prototype === undefined ? [] : guardedMethods(Object.create(prototype) as object);
-    if (!wrapper.isDependencyTreeStatic()) {
+    if (wrapper.isTransient || !wrapper.isDependencyTreeStatic()) {
       for (const { key } of declared) {
         problems.push(
-          `${metatype?.name}.${String(key)}: @SchedulerLock() on a request-scoped or transient provider. The scheduler does not ` +
-            'fire its methods, and each instance would be another one. Move the method to a provider with the default scope.',
+          `${metatype?.name}.${String(key)}: @SchedulerLock() on a request-scoped or transient provider (it is so by itself, or by what it injects). ` +
+            'Its instances come and go, and the scheduler does not fire their methods. Move the method to a provider with the default scope.',
         );
       }
       return;
@@ -101,6 +108,10 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   #check(instance: object, method: GuardedMethod, problems: string[]): void {
     const { key, options } = method;
     const place = `${instance.constructor.name}.${String(key)}`;
+    if (typeof options !== 'object' || options === null) {
+      problems.push(`${place}: @SchedulerLock(${String(options)}): expected a name or options.`);
+      return;
+    }
     const { job = place, name = job, ...given } = options;
     const found: string[] = [];
     if (instance.constructor.name === '' && options.job === undefined) {
@@ -109,9 +120,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       );
     } else {
       const jobProblem = nameProblem(job);
-      if (jobProblem !== undefined) found.push(`job: ${JSON.stringify(job)}: ${jobProblem}.`);
+      if (jobProblem !== undefined) found.push(`job: ${displayName(job)} is not valid: ${jobProblem}.`);
       const lockProblem = typeof name === 'function' || name === job ? undefined : nameProblem(name);
-      if (lockProblem !== undefined) found.push(`name: ${JSON.stringify(name)}: ${lockProblem}.`);
+      if (lockProblem !== undefined) found.push(`name: ${displayName(name)} is not valid: ${lockProblem}.`);
     }
     if (isBound(instance, method)) {
       found.push('this very instance is already bound by another application that has not been closed.');

@@ -37,6 +37,10 @@ export interface Checked<T> {
   readonly problems: readonly string[];
 }
 
+/** Says of each problem that it is one of the module's own options. */
+export const ofModule = (problems: readonly string[]): string[] =>
+  problems.map((problem) => `SchedulerLockModule: ${problem}`);
+
 const MIN_TTL = 100;
 const MAX_TTL = 30 * 86_400_000;
 
@@ -48,17 +52,19 @@ export function checkModuleOptions(
   const problems: string[] = [];
   if (typeof given !== 'object' || given === null) {
     problems.push(
-      `the options are ${given === null ? 'null' : typeof given}: forRoot() was given, or the factory of forRootAsync() returned, no object.`,
+      `the factory of forRootAsync() returned ${show(given)}. Return the options, such as { connection: 'redis://localhost:6379' }.`,
     );
   }
   const options = (typeof given === 'object' && given !== null ? given : {}) as SchedulerLockModuleOptions;
   const { connection, store, keyPrefix = DEFAULTS.keyPrefix, key, instanceId } = options;
   if (problems.length === 0) problems.push(...storeProblems(options, environment));
   if (typeof keyPrefix !== 'string' || keyPrefix === '') {
-    problems.push(`keyPrefix: ${show(keyPrefix)} is no text.`);
+    problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
   }
   if (key !== undefined && typeof key !== 'function')
-    problems.push(`key: ${show(key)} is no function of the name.`);
+    problems.push(
+      `key: ${show(key)} is no function. Give one that makes the Redis key of a lock from its name.`,
+    );
   const idProblem = instanceId === undefined ? undefined : nameProblem(instanceId);
   if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
   const read = (option: 'storeTimeout' | 'shutdownTimeout'): number =>
@@ -81,7 +87,7 @@ export function checkModuleOptions(
 export function checkLockOptions(given: LockOptions, module: ModuleSettings): Checked<JobSettings> {
   const problems: string[] = [];
   const pick = <K extends keyof LockOptions>(option: K): LockOptions[K] =>
-    given[option] ?? module.lock[option];
+    given[option] === undefined ? module.lock[option] : given[option];
   const duration = (option: 'ttl' | 'timeout' | 'atLeast'): number | undefined =>
     readDuration(option, pick(option), problems);
 
@@ -207,7 +213,7 @@ function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
   if (typeof value === 'object' && value !== null)
     return `an object of class ${value.constructor?.name ?? 'null'}`;
-  return String(value);
+  return typeof value === 'function' ? 'a function' : String(value);
 }
 
 function defaultInstanceId(): string {

@@ -6,7 +6,7 @@ import type { Lock } from './lease/current-lock.js';
 import type { LockCall, RunResult } from './lease/lock-call.js';
 import { LockRunner } from './lease/lock-runner.js';
 import { within } from './lease/time-limit.js';
-import { nameProblem } from './lock-name.js';
+import { displayName, nameProblem } from './lock-name.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import type { RunOptions } from './scheduler-lock.options.js';
 import {
@@ -14,6 +14,7 @@ import {
   type Checked,
   type JobSettings,
   type ModuleSettings,
+  ofModule,
 } from './scheduler-lock.options-check.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 import type { LockStore } from './stores/lock-store.js';
@@ -124,7 +125,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   }
 
   async #open(): Promise<void> {
-    if (this.#problems.length > 0) throw new SchedulerLockConfigError(this.#problems);
+    if (this.#problems.length > 0) throw new SchedulerLockConfigError(ofModule(this.#problems));
     try {
       if (this.store.init) await within(this.store.init(), START_LIMIT, systemClock);
     } catch (error) {
@@ -147,7 +148,9 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
     const { settings, problems } = checkLockOptions(given, this.#settings);
     const jobProblem = job === undefined ? undefined : nameProblem(job);
     const all =
-      jobProblem === undefined ? problems : [...problems, `job: ${JSON.stringify(job)}: ${jobProblem}.`];
+      jobProblem === undefined
+        ? problems
+        : [...problems, `job: ${displayName(job)} is not valid: ${jobProblem}.`];
     if (all.length > 0)
       throw new SchedulerLockConfigError(all.map((problem) => `lock ${JSON.stringify(name)}: ${problem}`));
     return { name, job, settings, scheduled: false };

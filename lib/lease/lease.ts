@@ -163,18 +163,22 @@ export class Lease {
     this.emit(holder === undefined ? event : { ...event, holder });
   }
 
-  /** What events say of this lease. */
+  /** What events say of this lease. Built without spreads of what may be absent: it is part of every run. */
   facts() {
-    const { name, fencingToken, tick, attempt } = this.ref;
-    return {
-      lock: name,
-      ...(this.ref.job === undefined ? undefined : { job: this.ref.job }),
-      instance: this.ref.holder,
-      at: this.clock.now(),
-      fencingToken,
-      ...(tick === undefined ? undefined : { tick }),
-      ...(attempt === undefined ? undefined : { attempt }),
-    };
+    const { name, holder, fencingToken, job, tick, attempt } = this.ref;
+    const facts: {
+      lock: string;
+      instance: string;
+      at: number;
+      fencingToken: number;
+      job?: string;
+      tick?: number;
+      attempt?: number;
+    } = { lock: name, instance: holder, at: this.clock.now(), fencingToken };
+    if (job !== undefined) facts.job = job;
+    if (tick !== undefined) facts.tick = tick;
+    if (attempt !== undefined) facts.attempt = attempt;
+    return facts;
   }
 }
 

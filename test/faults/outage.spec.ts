@@ -27,7 +27,7 @@ beforeEach(async () => {
   await server.command('FLUSHALL');
   proxy = await startProxy(server);
   client = userClient(proxy.url);
-  app = await startApp({ connection: client, ttl: '1m', storeTimeout: 1_000 });
+  app = await startApp({ connection: client, ttl: '1m', storeTimeout: 3_000 });
   runs = 0;
 });
 afterEach(async () => {
@@ -107,7 +107,7 @@ test('an application that closes during an outage does not wait for the store to
 test('an application starts during an outage, says so once, and runs its jobs when it is over', async () => {
   await app.close();
   proxy.freeze();
-  const late = await startApp({ connection: client, ttl: '1m', storeTimeout: 1_000 });
+  const late = await startApp({ connection: client, ttl: '1m', storeTimeout: 3_000 });
   expect(await late.locks.run('job', () => void runs++)).toMatchObject({ reason: 'store-unavailable' });
   proxy.thaw();
   await until(async () => (await late.locks.run('job', () => 'ran')).ran);

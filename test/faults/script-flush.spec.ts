@@ -3,7 +3,7 @@ import { RELEASE } from '../../lib/stores/redis/scripts.js';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
-import { job, startApp, type TestApp } from './support/app.js';
+import { hold, startApp, type TestApp } from './support/app.js';
 import { acquires, extensions, loadScripts, lockKey, look, releases } from './support/redis-view.js';
 import { faultSuite } from './support/suite.js';
 
@@ -48,9 +48,7 @@ const free = async (): Promise<boolean> => (await server.command('EXISTS', lockK
 
 test('a SCRIPT FLUSH while calls are in flight costs no lease, and no call', async () => {
   const app = await start('20s');
-  const { body, started, end } = job();
-  const run = app.locks.run('job', body);
-  await started;
+  const { end } = await hold(app, 'job');
   const letGo = proxy.holdRequests();
   const others = ['a', 'b', 'c'].map((name) => app.locks.run(name, () => name));
   await server.command('SCRIPT', 'FLUSH');
@@ -58,8 +56,7 @@ test('a SCRIPT FLUSH while calls are in flight costs no lease, and no call', asy
   await expect(Promise.all(others)).resolves.toEqual(['a', 'b', 'c'].map((value) => ({ ran: true, value })));
   const renewals = app.heard('renewed').length;
   await until(() => app.heard('renewed').length > renewals);
-  end();
-  await run;
+  await end();
   expect(app.heard('released').filter(({ confirmed }) => confirmed)).toHaveLength(4);
   expect(app.heard('lost')).toEqual([]);
   expect(await free()).toBe(true);
@@ -88,17 +85,15 @@ test('a release does not overtake an acquire that has to be sent as a whole scri
 
 test('a release does not overtake a renewal that has to be sent as a whole script', async () => {
   const app = await start('20s');
-  const { body, started, end } = job();
-  const run = app.locks.run('job', body);
-  await started;
+  const { end } = await hold(app, 'job');
   await app.event('renewed');
   const letGo = proxy.holdReplies();
   await flushAllButRelease();
   arrived.length = 0;
   await until(() => arrived.includes('evalsha extend'), { message: 'a renewal in flight' });
-  end();
+  const ended = end();
   letGo();
-  await run;
+  await ended;
   const order = arrived.filter((call, index) => arrived.indexOf(call) === index);
   expect(order.at(-1)).toBe('evalsha release');
   expect(app.heard('released')).toMatchObject([{ outcome: 'completed', confirmed: true }]);
@@ -108,16 +103,14 @@ test('a release does not overtake a renewal that has to be sent as a whole scrip
 
 test('a renewal that timed out, and is sent as a whole script after the release, restores nothing', async () => {
   const app = await start(200);
-  const { body, started, end } = job();
-  const run = app.locks.run('job', body);
-  await started;
+  const { end } = await hold(app, 'job');
   await app.event('renewed');
   const letGo = proxy.holdReplies();
   await flushAllButRelease();
   arrived.length = 0;
-  await app.event('renewal-failed');
-  end();
-  await run;
+  const failures = app.heard('renewal-failed').length;
+  await until(() => arrived.includes('evalsha extend') && app.heard('renewal-failed').length > failures);
+  await end();
   letGo();
   await until(() => arrived.includes('eval extend'), { message: 'the late renewal' });
   await app.close();

@@ -119,3 +119,25 @@ export function job() {
     },
   };
 }
+
+/** A lock with a job that runs under it. */
+export interface HeldLock {
+  /** Ends the job; resolves when its lease has been given back. */
+  end(): Promise<void>;
+}
+
+/** Runs a job that lasts until it is told to end. A machine so busy that a call times out gets another try. */
+export async function hold(app: TestApp, name: string): Promise<HeldLock> {
+  for (;;) {
+    const { body, started, end } = job();
+    const run = app.locks.run(name, body);
+    const runs = await Promise.race([started.then(() => true), run.then(() => false)]);
+    if (!runs) continue;
+    return {
+      end: async () => {
+        end();
+        await run;
+      },
+    };
+  }
+}

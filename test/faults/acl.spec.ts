@@ -1,0 +1,142 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { SchedulerLockConfigError } from '../../lib/index.js';
+import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { until } from '../support/until.js';
+import { hold, startApp, type TestApp } from './support/app.js';
+import { ACL_COMMANDS, ACL_KEYS } from './support/acl.js';
+import { look } from './support/redis-view.js';
+import { faultSuite } from './support/suite.js';
+
+faultSuite();
+
+const PASSWORD = 'correct-horse-battery';
+
+let server: LocalRedis;
+let warnings: jest.SpiedFunction<typeof console.warn>;
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(async () => {
+  await server.command('FLUSHALL');
+  await server.command('SCRIPT', 'FLUSH');
+  warnings = jest.spyOn(console, 'warn').mockReturnValue();
+});
+afterEach(() => warnings.mockRestore());
+afterAll(() => server.stop());
+
+const user = (commands: readonly string[], keys: readonly string[] = ACL_KEYS): Promise<unknown> =>
+  server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', `>${PASSWORD}`, ...keys, ...commands);
+
+const start = (password = PASSWORD): Promise<TestApp> =>
+  startApp({
+    connection: { host: server.host, port: server.port, username: 'jobs', password },
+    ttl: '1m',
+    heartbeat: 50,
+  });
+
+/** The whole life of a lease, with every script in both of its forms. Resolves if nothing was refused. */
+async function cycle(): Promise<void> {
+  const app = await start();
+  const refusals = (): Error[] => app.heard('outage-started').map(({ error }) => error);
+  const { end } = await hold(app, 'job');
+  await app.event('renewed');
+  const second = await start();
+  expect(await second.locks.run('job', () => 'ran')).toMatchObject({
+    reason: 'held',
+    expiresIn: expect.any(Number),
+  });
+  await server.command('FLUSHALL');
+  await server.command('SCRIPT', 'FLUSH');
+  await until(() => app.heard('renewed').some(({ restored }) => restored));
+  await end();
+  expect(app.heard('released')).toMatchObject([{ confirmed: true }]);
+  const kept = await app.locks.run('kept', { atLeast: '30s' }, () => 'ran');
+  expect(kept).toEqual({ ran: true, value: 'ran' });
+  expect(await second.locks.run('kept', () => 'ran')).toMatchObject({ reason: 'cooling-down' });
+  expect(refusals()).toEqual([]);
+  await Promise.all([app.close(), second.close()]);
+}
+
+const refused = async (starting: Promise<unknown>): Promise<SchedulerLockConfigError> => {
+  const error: unknown = await starting.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(SchedulerLockConfigError);
+  return error as SchedulerLockConfigError;
+};
+
+test('a user with the commands and keys that the README lists can do all that is needed', async () => {
+  await user(ACL_COMMANDS);
+  await cycle();
+  expect(warnings.mock.calls).toEqual([]);
+  // With a fresh connection and a server that has lost its scripts.
+  await cycle();
+});
+
+test.each(ACL_COMMANDS.filter((command) => command !== '+info'))(
+  'a user without %s stops the start, with an error that names the command',
+  async (missing) => {
+    await user(ACL_COMMANDS.filter((command) => command !== missing));
+    const { message } = await refused(start());
+    expect(message.toLowerCase()).toContain(missing.slice(1));
+    expect(message).toContain('README');
+    expect(message).not.toContain(PASSWORD);
+    expect(await server.command('DBSIZE')).toBe(0);
+  },
+);
+
+test('a user without +info is told by ioredis that it cannot see whether the server is ready', async () => {
+  await user(ACL_COMMANDS.filter((command) => command !== '+info'));
+  await start();
+  expect(warnings.mock.calls).toEqual([[expect.stringContaining('Skipping the ready check')]]);
+});
+
+test.each(ACL_KEYS)(
+  'a user without the keys %s stops the start, with an error that names keys',
+  async (missing) => {
+    await user(
+      ACL_COMMANDS,
+      ACL_KEYS.filter((pattern) => pattern !== missing),
+    );
+    const { message } = await refused(start());
+    expect(message).toMatch(/"scheduler:[^"]*:lock" and "\{scheduler:[^"]*:lock\}:state"/);
+    expect(message).not.toContain(PASSWORD);
+  },
+);
+
+test('a wrong password stops the start, with an error that does not show it', async () => {
+  await user(ACL_COMMANDS);
+  const { message } = await refused(start('wrong-staple'));
+  expect(message).toMatch(/connection: Redis rejected the credentials: WRONGPASS/);
+  expect(message).not.toContain('wrong-staple');
+});
+
+test('a wrong password in a URL stops the start, with an error that does not show it', async () => {
+  await user(ACL_COMMANDS);
+  const url = `redis://jobs:wrong-staple@${server.host}:${server.port}`;
+  const error = await refused(startApp({ connection: url }));
+  expect(error.message).toMatch(/connection: Redis rejected the credentials: WRONGPASS/);
+  expect(`${error.stack} ${String(error.cause)}`).not.toContain('wrong-staple');
+});
+
+test('no password where one is needed stops the start', async () => {
+  await server.command('ACL', 'SETUSER', 'default', 'off');
+  try {
+    const { message } = await refused(startApp({ connection: server.url }));
+    expect(message).toMatch(/connection: Redis rejected the credentials: NOAUTH/);
+  } finally {
+    // The only way back in for a client without a name.
+    await server.restart();
+  }
+});
+
+test('a command that is taken away while jobs run is an outage, and leaves no half a grant', async () => {
+  await user(ACL_COMMANDS);
+  const app = await start();
+  await server.command('ACL', 'SETUSER', 'jobs', '-get');
+  expect(await app.locks.run('job', () => 'ran')).toMatchObject({ reason: 'store-unavailable' });
+  expect(await look(server, 'job')).toMatchObject({ token: null, fence: 0 });
+  await server.command('ACL', 'SETUSER', 'jobs', '+get');
+  await expect(app.locks.run('job', () => 'ran')).resolves.toMatchObject({ ran: true });
+});

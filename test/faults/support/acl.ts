@@ -1,0 +1,20 @@
+/**
+ * All that the Redis user of an application needs, as `ACL SETUSER` takes it. `+info` is for ioredis, which asks a
+ * server whether it is ready and who is master; AUTH and HELLO need no permission. The README lists the same.
+ */
+export const ACL_COMMANDS = [
+  '+evalsha',
+  '+eval',
+  '+get',
+  '+set',
+  '+del',
+  '+pexpire',
+  '+pttl',
+  '+hmget',
+  '+hset',
+  '+time',
+  '+info',
+] as const;
+
+/** For the default `keyPrefix`: locks, and the state beside each. */
+export const ACL_KEYS = ['~scheduler:*', '~{scheduler:*'] as const;

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeTarball, npm, packProjectDryRun } from './support/tarball.js';
+
+jest.setTimeout(300_000);
+
+const MEGABYTE = 1_000_000;
+/** What may be in the package: this, and the folder `dist`. */
+const FILES = ['CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'];
+
+interface Manifest {
+  main: string;
+  types: string;
+  exports: Record<string, string | Record<string, string>>;
+  typesVersions: Record<string, Record<string, string[]>>;
+  dependencies: Record<string, string>;
+}
+
+/** A folder into which the package was installed, and nothing it does not bring along itself. */
+let folder: string;
+/** The package in there. */
+let installed: string;
+let manifest: Manifest;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-tarball-'));
+  installed = join(folder, 'node_modules/nestjs-scheduler-lock');
+  await writeFile(join(folder, 'package.json'), '{ "private": true }');
+  const tarball = await makeTarball();
+  await npm(['install', '--omit=peer', '--omit=dev', '--no-package-lock', tarball.path], folder);
+  await tarball.remove();
+  manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('a tarball of the project holds the build, the documents and the licence, and nothing else', async () => {
+  const { files } = await packProjectDryRun();
+  const paths = files.map(({ path }) => path);
+  expect(paths.filter((path) => !path.startsWith('dist/')).sort()).toEqual(FILES);
+  expect(paths.filter((path) => path.startsWith('dist/') && !/\.(js|d\.ts|js\.map)$/.test(path))).toEqual([]);
+});
+
+test('every path that package.json names is there', async () => {
+  const { main, types, exports, typesVersions } = manifest;
+  const named = [
+    main,
+    types,
+    ...Object.values(exports).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry),
+    ),
+    ...Object.values(typesVersions).flatMap((entries) => Object.values(entries).flat()),
+  ];
+  expect(named).toContain('./dist/testing/index.js');
+  for (const path of named)
+    expect({ path, size: (await stat(join(installed, path))).size }).toEqual({
+      path,
+      size: expect.any(Number),
+    });
+});
+
+test('every source map holds its sources, so that stack traces need no file that is not installed', async () => {
+  const maps = (await filesBelow(join(installed, 'dist'))).filter((path) => path.endsWith('.js.map'));
+  const scripts = (await filesBelow(join(installed, 'dist'))).filter((path) => path.endsWith('.js'));
+  expect(maps.sort()).toEqual(scripts.map((path) => `${path}.map`).sort());
+  for (const path of maps) {
+    const { sources, sourcesContent = [] } = JSON.parse(await readFile(path, 'utf8')) as {
+      sources: string[];
+      sourcesContent?: (string | null)[];
+    };
+    const contents = sourcesContent.filter((content) => typeof content === 'string');
+    expect({ path, contents: contents.length }).toEqual({ path, contents: sources.length });
+    expect(sources.length).toBeGreaterThan(0);
+  }
+});
+
+test('at most two runtime dependencies come along, under 1 MB with the package itself', async () => {
+  const packages = (await readdir(join(folder, 'node_modules'))).filter((name) => !name.startsWith('.'));
+  const dependencies = packages.filter((name) => name !== 'nestjs-scheduler-lock');
+  expect(dependencies.sort()).toEqual(Object.keys(manifest.dependencies).sort());
+  expect(dependencies.length).toBeLessThanOrEqual(2);
+  const sizes = await Promise.all((await filesBelow(join(folder, 'node_modules'))).map(sizeOf));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MEGABYTE);
+});
+
+async function filesBelow(path: string): Promise<string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path)).size;
+}
