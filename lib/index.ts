@@ -31,6 +31,7 @@ export type {
   ReleasedEvent,
   RenewalFailedEvent,
   RenewedEvent,
+  ScheduleMismatchEvent,
   SchedulerLockEvent,
   SkippedEvent,
   TimeoutEvent,

@@ -5,10 +5,12 @@ import {
   type OnModuleInit,
   Inject,
 } from '@nestjs/common';
-import { DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { SchedulerRegistry } from '@nestjs/schedule';
 import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
 import { displayName, nameProblem } from './lock-name.js';
+import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
 import { isScheduled, markByHand, markScheduled, takeScheduledMark } from './schedule/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
@@ -37,6 +39,7 @@ interface Found {
 export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #undo: (() => void)[] = [];
   #found: Found[] = [];
+  #registry: SchedulerRegistry | undefined;
 
   constructor(
     @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
@@ -44,6 +47,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly modules: ModulesContainer,
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly locks: SchedulerLockService,
+    private readonly moduleRef: ModuleRef,
   ) {}
 
   async onModuleInit(): Promise<void> {
@@ -72,6 +76,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
   onModuleDestroy(): void {
     for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  /** The jobs that the scheduler has made; none without its module. */
+  #cronJobs(): ReturnType<CronJobs> {
+    this.#registry ??= this.moduleRef.get(SchedulerRegistry, { strict: false });
+    return this.#registry?.getCronJobs() ?? new Map();
   }
 
   #countModules(): number {
@@ -131,7 +141,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     // What is wrong with the module's own options has been said once.
     found.push(...checked.problems.filter((problem) => !this.module.problems.includes(problem)));
     problems.push(...found.map((problem) => `${place}: ${problem}`));
-    this.#found.push({ instance, method, bound: { job, name, settings: checked.settings } });
+    const outermost: unknown = Reflect.get(instance, key);
+    const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
+    this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule } });
   }
 
   #bind({ instance, method, bound }: Found): void {

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import { systemClock } from './clock.js';
 import { LockNotAcquiredError } from './errors.js';
 import { displayName } from './lock-name.js';
+import type { JobSchedule } from './schedule/job-schedule.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';
 
@@ -9,6 +11,8 @@ export interface BoundJob {
   readonly job: string;
   readonly name: string | ((...args: never[]) => unknown);
   readonly settings: JobSettings;
+  /** When the scheduler fires it, if it does. */
+  readonly schedule: JobSchedule | undefined;
 }
 
 /** One call of a guarded method through its lock: take it, run, give it back. */
@@ -22,14 +26,18 @@ export class SchedulerLockInterceptor {
    * @throws LockNotAcquiredError for a call by hand that was skipped, with `onSkip: 'throw'`
    */
   async intercept(
-    { job, name, settings }: BoundJob,
+    { job, name, settings, schedule }: BoundJob,
     args: readonly unknown[],
     scheduled: boolean,
     proceed: () => unknown,
   ): Promise<unknown> {
     // What a name function returns or throws is judged by the service: a name that is no text is skipped.
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
-    const result = await this.locks.execute({ name: lockName, job, settings, scheduled }, proceed);
+    const fires = scheduled && settings.oncePerTick ? schedule : undefined;
+    const { maxClockSkew } = settings;
+    const start = fires === undefined ? undefined : { ...fires.startAt(systemClock.now()), maxClockSkew };
+    const call = { name: lockName, job, settings, scheduled, start };
+    const result = await this.locks.execute(call, proceed).finally(() => fires?.prepare(systemClock.now()));
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && !scheduled) {
       throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });

@@ -52,6 +52,11 @@ export class SchedulerLockLogger {
         return this.#logger.warn(
           `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
         );
+      case 'schedule-mismatch':
+        return this.#logger.warn(
+          `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
+            'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
+        );
       case 'outage-started': {
         const what =
           event.lock === undefined
@@ -75,8 +80,17 @@ export class SchedulerLockLogger {
     const line = `${subject(event)}: skipped (${event.reason}${holder})`;
     // An outage has its own two lines; one per tick would bury them.
     if (event.reason === 'invalid-name') this.#logger.error(`${line}: ${event.error?.message}`);
+    else if (event.reason === 'clock-skew') this.#logger.error(`${line}: ${skew(event)}`);
     else this.#logger.debug(line);
   }
+}
+
+function skew({ tick = 0, storeTime = 0, at }: { tick?: number; storeTime?: number; at: number }): string {
+  const [ticked, here, there] = [tick, at, storeTime].map((time) => new Date(time).toISOString());
+  return (
+    `its tick ${ticked} lies too far in the future of the store. It is ${here} by this machine's clock and ${there} by the ` +
+    "store's; either may be wrong. Correct that clock, or raise maxClockSkew."
+  );
 }
 
 /** `RefreshJobs.refresh [auto-refresh]`, or the name alone where it says everything. */

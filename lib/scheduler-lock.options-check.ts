@@ -29,6 +29,8 @@ export interface ModuleSettings {
 /** Options of one lock, checked and complete. */
 export interface JobSettings extends LockSettings {
   readonly onSkip: OnSkip;
+  readonly maxClockSkew: number;
+  readonly oncePerTick: boolean;
 }
 
 /** A result, and what is wrong with what it was made of: one sentence each, naming option and value. */
@@ -88,7 +90,7 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
   const problems: string[] = [];
   const pick = <K extends keyof LockOptions>(option: K): LockOptions[K] =>
     given[option] === undefined ? module.lock[option] : given[option];
-  const duration = (option: 'ttl' | 'timeout' | 'atLeast'): number | undefined =>
+  const duration = (option: 'ttl' | 'timeout' | 'atLeast' | 'maxClockSkew'): number | undefined =>
     readDuration(option, pick(option), problems);
 
   let ttl: number = duration('ttl') ?? DEFAULTS.ttl;
@@ -133,6 +135,8 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
     timeout,
     atLeast,
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
+    maxClockSkew: duration('maxClockSkew') ?? DEFAULTS.maxClockSkew,
+    oncePerTick: readBoolean('oncePerTick', pick('oncePerTick'), problems),
     enabled: readEnabled(given, module, problems),
     onStoreError: readChoice('onStoreError', pick('onStoreError'), ['skip', 'throw', 'run'], problems),
     onSkip: readChoice('onSkip', pick('onSkip'), ['ignore', 'throw'], problems),
@@ -170,13 +174,16 @@ function storeProblems(
 
 /** An instance that is switched off stays off, whatever its jobs say. */
 function readEnabled(given: LockOptions, module: ModuleSettings, problems: string[]): boolean {
-  const choices = [given.enabled, module.lock.enabled];
-  for (const enabled of choices) {
-    if (enabled !== undefined && typeof enabled !== 'boolean') {
-      problems.push(`enabled: ${show(enabled)} is neither true nor false.`);
-    }
-  }
-  return choices.every((enabled) => enabled ?? DEFAULTS.enabled);
+  const choices = [given.enabled, module.lock.enabled].map((choice) =>
+    readBoolean('enabled', choice, problems),
+  );
+  return !choices.includes(false);
+}
+
+function readBoolean(option: 'enabled' | 'oncePerTick', given: unknown, problems: string[]): boolean {
+  if (given === undefined) return DEFAULTS[option];
+  if (typeof given !== 'boolean') problems.push(`${option}: ${show(given)} is neither true nor false.`);
+  return given !== false;
 }
 
 function readChoice<T extends string>(

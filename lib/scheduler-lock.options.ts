@@ -51,6 +51,20 @@ export interface LockOptions {
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
+   * `@Cron()`: run each tick once over the whole fleet, whatever the clocks say. `@Interval()`: one run per interval
+   * over the whole fleet. `false`: the lock only keeps runs apart. Calls by hand always run if the lock is free.
+   *
+   * @default true
+   */
+  readonly oncePerTick?: boolean | undefined;
+  /**
+   * A tick further than this in the future of the store's clock is refused: one machine with a bad clock must not lock
+   * the others out.
+   *
+   * @default '1m'
+   */
+  readonly maxClockSkew?: Duration | undefined;
+  /**
    * What a call by hand does when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
    * `LockNotAcquiredError`. A call by the scheduler always resolves.
    *
@@ -117,9 +131,16 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
 }
 
 /** Options of `SchedulerLockService.run()` and `acquire()`. */
-export interface RunOptions extends Omit<LockOptions, 'onSkip'> {
+export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick'> {
   /** Identity of the job, for events and history. */
   readonly job?: string | undefined;
+  /**
+   * Scheduled fire time that the run belongs to, epoch milliseconds, for jobs that you schedule yourself: of each tick
+   * of a job one run starts over the whole fleet, and none of a tick older than that.
+   *
+   * @default none: runs whenever the lock is free
+   */
+  readonly tick?: number | undefined;
 }
 
 /** The defaults, in one place. Durations in milliseconds. */
@@ -128,6 +149,8 @@ export const DEFAULTS = {
   /** Part of the ttl: a lease survives two renewals that fail. */
   heartbeat: 0.3,
   enabled: true,
+  oncePerTick: true,
+  maxClockSkew: 60_000,
   onStoreError: 'skip',
   onSkip: 'ignore',
   keyPrefix: 'scheduler',

@@ -144,15 +144,17 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
 
   #call(name: string, options: RunOptions | undefined): LockCall {
     if (options === undefined) return { name, job: undefined, settings: this.#defaults, scheduled: false };
-    const { job, ...given } = options;
+    const { job, tick, ...given } = options;
     const { settings, problems } = checkLockOptions(given, this.#settings);
     const jobProblem = job === undefined ? undefined : nameProblem(job);
-    const all =
-      jobProblem === undefined
-        ? problems
-        : [...problems, `job: ${displayName(job)} is not valid: ${jobProblem}.`];
+    const all = [...problems];
+    if (jobProblem !== undefined) all.push(`job: ${displayName(job)} is not valid: ${jobProblem}.`);
+    if (tick !== undefined && !(Number.isSafeInteger(tick) && tick >= 0)) {
+      all.push(`tick: ${String(tick)} is no time in epoch milliseconds.`);
+    }
     if (all.length > 0)
       throw new SchedulerLockConfigError(all.map((problem) => `lock ${JSON.stringify(name)}: ${problem}`));
-    return { name, job, settings, scheduled: false };
+    const start = tick === undefined ? undefined : { tick, maxClockSkew: settings.maxClockSkew };
+    return { name, job, settings, scheduled: false, start };
   }
 }

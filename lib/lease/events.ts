@@ -35,8 +35,21 @@ export interface SkippedEvent extends LockFacts {
   readonly holder?: string;
   /** Milliseconds until the holder's lease expires unless it is renewed. */
   readonly expiresIn?: number;
+  /** The newest tick that was started, for `already-ran`; the refused one, for `clock-skew`. Epoch milliseconds. */
+  readonly tick?: number;
+  /** The store's time, epoch milliseconds, for `clock-skew`. */
+  readonly storeTime?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
+}
+
+/** The last start of a job came from another schedule: instances, or their time zones, differ. */
+export interface ScheduleMismatchEvent extends LeaseFacts {
+  readonly type: 'schedule-mismatch';
+  /** This instance's schedule. */
+  readonly schedule: string;
+  /** The schedule of the last start. */
+  readonly previousSchedule: string;
 }
 
 /** The heartbeat renewed a lease. */
@@ -118,6 +131,7 @@ export interface OutageEndedEvent {
 export type SchedulerLockEvent =
   | AcquiredEvent
   | SkippedEvent
+  | ScheduleMismatchEvent
   | RenewedEvent
   | RenewalFailedEvent
   | ReleasedEvent

@@ -18,6 +18,19 @@ export interface LockCall {
   readonly settings: LockSettings;
   /** Fired by the scheduler: then it is never part of another call, whatever async context it comes in. */
   readonly scheduled: boolean;
+  /** The start that the call belongs to: the store runs each once. */
+  readonly start?: CallStart | undefined;
+}
+
+/** Which start of its job a call is. */
+export interface CallStart {
+  /** Scheduled fire time, epoch milliseconds. */
+  readonly tick?: number;
+  readonly schedule?: string;
+  /** How far the tick may lie in the future of the store's clock, milliseconds. */
+  readonly maxClockSkew?: number;
+  /** Milliseconds between two starts. */
+  readonly interval?: number;
 }
 
 /** A call that did not run its job. */
@@ -28,6 +41,10 @@ export interface Skipped {
   readonly holder?: string;
   /** Milliseconds until the holder's lease expires unless it is renewed. */
   readonly expiresIn?: number;
+  /** The newest tick that was started, for `already-ran`; the refused one, for `clock-skew`. Epoch milliseconds. */
+  readonly tick?: number;
+  /** The store's time, epoch milliseconds, for `clock-skew`. */
+  readonly storeTime?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
 }

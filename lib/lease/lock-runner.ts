@@ -43,6 +43,8 @@ export class LockRunner {
   readonly #running = new Set<Promise<unknown>>();
   readonly #leases = new Set<Lease>();
   readonly #stopListening: (() => void) | undefined;
+  /** Jobs whose schedule was found to differ between instances. */
+  readonly #mismatched = new Set<string>();
   #closing = false;
   #closed = false;
 
@@ -187,16 +189,15 @@ export class LockRunner {
     return lease;
   }
 
-  async #attempt({ name, job, settings }: LockCall): Promise<Lease | Skipped> {
+  async #attempt({ name, job, settings, start }: LockCall): Promise<Lease | Skipped> {
     const { ttl, storeTimeout: limit } = settings;
-    const token = uuid();
-    const request: AcquireRequest = {
-      name,
-      token,
-      ttl,
-      holder: this.instance,
-      ...(job === undefined ? undefined : { job }),
-    };
+    const request: Writable<AcquireRequest> = { name, token: uuid(), ttl, holder: this.instance };
+    if (job !== undefined) request.job = job;
+    if (start?.tick !== undefined) {
+      request.tick = start.tick;
+      if (start.maxClockSkew !== undefined) request.maxClockSkew = start.maxClockSkew;
+      if (start.schedule !== undefined) request.schedule = start.schedule;
+    } else if (start?.interval !== undefined) request.interval = start.interval;
     const sent = this.clock.monotonic();
     const pending = called(() => this.store.acquire(request));
     const abandon = (fencingToken = 0): void => {
@@ -212,16 +213,30 @@ export class LockRunner {
     this.#outages.succeeded(name);
     if (!result.acquired) {
       const { acquired: _acquired, ...refusal } = result;
-      return { ran: false, ...refusal };
+      // What a person needs to tell whose clock is wrong: the tick that was refused, beside the store's time.
+      const skewed = refusal.reason === 'clock-skew' && request.tick !== undefined;
+      return { ran: false, ...refusal, ...(skewed ? { tick: request.tick } : undefined) };
     }
     const late = this.clock.monotonic() >= leaseDeadline(sent, ttl);
-    if (!late && !this.#closing) return this.#lease(request, result, settings, sent);
+    if (!late && !this.#closing) {
+      const lease = this.#lease(request, result, settings, sent);
+      this.#compare(lease, request.schedule, result.previousSchedule);
+      return lease;
+    }
     abandon(result.fencingToken);
     if (this.#closing) return { ran: false, reason: 'shutting-down' };
     const error = new StoreUnavailableError('The store granted the lease only when it was already over.', {
       outcome: 'unknown',
     });
     return this.#withoutStore(request, settings, error);
+  }
+
+  /** Warns, once per job, of instances that disagree on its schedule. */
+  #compare(lease: Lease, schedule: string | undefined, previousSchedule: string | undefined): void {
+    const job = lease.ref.job ?? lease.ref.name;
+    if (schedule === undefined || previousSchedule === undefined || this.#mismatched.has(job)) return;
+    this.#mismatched.add(job);
+    this.emit({ type: 'schedule-mismatch', ...lease.facts(), schedule, previousSchedule });
   }
 
   /** What to do when the store did not decide. */

@@ -51,11 +51,6 @@ export class CronTicks {
     return this.#tick;
   }
 
-  /** Looks the next pair of dates up ahead of time, off the path of the call that needs it. */
-  prepare(now: number): void {
-    this.newest(now);
-  }
-
   #search(now: number): number | undefined {
     let span = FIRST_SPAN;
     let tick = this.#next(now - span);

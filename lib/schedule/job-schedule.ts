@@ -1,0 +1,88 @@
+import { CronTicks, type CronTimeLike } from './cron-ticks.js';
+
+/** Which start of a job a call by the scheduler belongs to. Nothing, if that cannot be told. */
+export interface JobStart {
+  /** Scheduled fire time, epoch milliseconds: the same number on every instance. */
+  readonly tick?: number;
+  /** The schedule that the tick comes from. */
+  readonly schedule?: string;
+  /** Milliseconds between two starts of an interval. */
+  readonly interval?: number;
+}
+
+/** What is needed of a job in the registry of `@nestjs/schedule`. */
+interface RegisteredJob {
+  readonly cronTime: CronTimeLike;
+}
+
+/** Gives the cron jobs of the scheduler by name; called when the first one is needed. */
+export type CronJobs = () => ReadonlyMap<string, RegisteredJob>;
+
+/** What `@Cron()` notes on a method. */
+interface CronOptions {
+  readonly cronTime: unknown;
+  readonly name?: string;
+  readonly timeZone?: string;
+  readonly utcOffset?: number;
+}
+
+/** The schedule of one decorated method, read from what `@Cron()` and `@Interval()` have noted on it. */
+export class JobSchedule {
+  #ticks: CronTicks | undefined;
+  #cronTime: CronTimeLike | undefined;
+
+  private constructor(
+    private readonly cron: CronOptions | undefined,
+    private readonly interval: number | undefined,
+    private readonly jobs: CronJobs,
+  ) {}
+
+  /** @returns `undefined` for a method that is fired neither by `@Cron()` nor by `@Interval()` */
+  static of(method: object, jobs: CronJobs): JobSchedule | undefined {
+    const cron = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as CronOptions | undefined;
+    const interval = Reflect.getMetadata('SCHEDULE_INTERVAL_OPTIONS', method) as
+      { timeout: number } | undefined;
+    if (cron === undefined && interval === undefined) return undefined;
+    return new JobSchedule(cron, cron === undefined ? interval?.timeout : undefined, jobs);
+  }
+
+  /** The start that a call fired at `now` belongs to, epoch milliseconds by this machine's clock. */
+  startAt(now: number): JobStart {
+    if (this.interval !== undefined) return { interval: this.interval };
+    const ticks = this.#current();
+    const tick = ticks?.newest(now);
+    return ticks === undefined || tick === undefined ? {} : { tick, schedule: ticks.schedule };
+  }
+
+  /** Looks up ahead of time what the next call will need. */
+  prepare(now: number): void {
+    this.#current()?.newest(now);
+  }
+
+  #current(): CronTicks | undefined {
+    const cronTime = this.cron === undefined ? undefined : findCronTime(this.cron, this.jobs());
+    if (cronTime !== this.#cronTime) {
+      this.#cronTime = cronTime;
+      this.#ticks = cronTime === undefined ? undefined : new CronTicks(cronTime);
+    }
+    return this.#ticks;
+  }
+}
+
+/**
+ * The dates of a job, from the job itself if it has a name (somebody may have given it other times), or else from any
+ * job of the same expression and zone: they have the same dates.
+ */
+function findCronTime(cron: CronOptions, jobs: ReadonlyMap<string, RegisteredJob>): CronTimeLike | undefined {
+  if (cron.name !== undefined) return jobs.get(cron.name)?.cronTime;
+  for (const { cronTime } of jobs.values()) if (isSame(cron, cronTime)) return cronTime;
+  return undefined;
+}
+
+function isSame({ cronTime, timeZone, utcOffset }: CronOptions, other: CronTimeLike): boolean {
+  if (typeof cronTime !== 'string') return other.realDate && Number(cronTime) === Number(other.source);
+  if (other.source !== cronTime) return false;
+  // Without a zone of its own, `cron` takes the machine's.
+  if (utcOffset !== undefined && utcOffset !== null) return other.utcOffset === utcOffset;
+  return other.timeZone === (timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+}
