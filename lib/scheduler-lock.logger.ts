@@ -60,9 +60,9 @@ export class SchedulerLockLogger {
       case 'outage-started': {
         const what =
           event.lock === undefined
-            ? 'The lock store is not available'
-            : `Lock "${event.lock}" cannot be used`;
-        const line = `${what}: jobs are skipped until it is. ${event.error.message}`;
+            ? 'The lock store is not available: jobs are skipped until it is.'
+            : `Lock "${event.lock}" cannot be used: its jobs are skipped until it can.`;
+        const line = `${what} ${event.error.message}`;
         return event.atStart ? this.#logger.warn(line) : this.#logger.error(line);
       }
       case 'outage-ended': {

@@ -77,6 +77,7 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken'> {
   readonly interval?: number;
 }
 
+/** The answer to an attempt: the lease, with its fencing token, or why there is none. */
 export type AcquireResult =
   | {
       readonly acquired: true;
@@ -87,6 +88,7 @@ export type AcquireResult =
     }
   | AcquireRefusal;
 
+/** Why an attempt got no lease. It has changed nothing. */
 export interface AcquireRefusal {
   readonly acquired: false;
   readonly reason: 'held' | 'already-ran' | 'cooling-down' | 'clock-skew';
@@ -102,6 +104,7 @@ export interface AcquireRefusal {
   readonly storeTime?: number;
 }
 
+/** What became of one lease of a batch: still held, or over. */
 export type ExtendResult =
   | { readonly held: true; readonly restored?: true }
   | { readonly held: false; readonly reason: 'taken' | 'expired'; readonly holder?: string }
@@ -111,6 +114,7 @@ export type ExtendResult =
 /** How a run ended. `abandoned`: nothing ran. */
 export type ReleaseOutcome = 'completed' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';
 
+/** How a lease is given back. */
 export interface ReleaseOptions {
   /** @default 'completed' */
   readonly outcome?: ReleaseOutcome;
@@ -118,6 +122,7 @@ export interface ReleaseOptions {
   readonly keepFor?: number;
 }
 
+/** Whether the lease was still this token's, and is free now. */
 export type ReleaseResult =
   | { readonly released: true }
   /** `taken`: somebody else has the lock; `expired`: nobody has it; `ended`: this lease was released before. */

@@ -63,50 +63,17 @@ export class RedisLockStore implements LockStore {
     ]);
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireResult> {
+  acquire(request: AcquireRequest): Promise<AcquireResult> {
     const { name, token, ttl, holder, job = '', tick = '', attempt = '' } = request;
     const { maxClockSkew = '', schedule = '', interval = '' } = request;
     const args = [token, ttl, holder, job, tick, attempt, maxClockSkew, schedule, interval];
-    const reply = await this.#run(ACQUIRE, name, args);
-    if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
-    const [reason, second, expiresIn, detail, outcome] = reply as [
-      AcquireRefusal['reason'] | '',
-      ...string[],
-    ];
-    if (reason === '')
-      return { acquired: true, fencingToken: Number(second), previousSchedule: String(expiresIn) };
-    return {
-      acquired: false,
-      reason,
-      ...(second === '' || second === undefined ? undefined : { holder: second }),
-      // -1: a key without an expiry, put there by somebody else.
-      ...(Number(expiresIn) < 0 ? undefined : { expiresIn: Number(expiresIn) }),
-      ...(reason === 'clock-skew' ? { storeTime: Number(detail) } : undefined),
-      ...(reason === 'already-ran' && detail !== undefined
-        ? { tick: Number(detail), finished: outcome !== '-' }
-        : undefined),
-    };
+    return this.#run(ACQUIRE, name, args, readAcquire);
   }
 
-  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
-    const reply = await this.#run(RELEASE, lease.name, [
-      lease.token,
-      keepFor,
-      outcome,
-      lease.fencingToken,
-      lease.ttl,
-    ]);
-    switch (Number(reply)) {
-      case 1:
-        return { released: true };
-      case 2:
-        return { released: false, reason: 'ended' };
-      case 0:
-        return { released: false, reason: 'expired' };
-      default:
-        return { released: false, reason: 'taken' };
-    }
+    const { name, token, fencingToken, ttl } = lease;
+    return this.#run(RELEASE, name, [token, keepFor, outcome, fencingToken, ttl], readRelease);
   }
 
   async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
@@ -170,9 +137,16 @@ export class RedisLockStore implements LockStore {
     return (await runScript(this.#client, EXTEND, keys.length, [...keys, ...args])) as unknown[];
   }
 
-  async #run(script: Script, name: string, args: readonly (string | number)[]): Promise<unknown> {
+  /** One function from call to result: each asynchronous step in between costs as much as a command's argument. */
+  async #run<T>(
+    script: Script,
+    name: string,
+    args: (string | number)[],
+    read: (reply: unknown) => T,
+  ): Promise<T> {
     try {
-      return await runScript(this.#client, script, 2, [...this.#keys(name), ...args]);
+      args.unshift(...this.#keys(name));
+      return read(await runScript(this.#client, script, 2, args));
     } catch (error) {
       if (error instanceof RedisReplyError && /WRONGTYPE|fencing token of/.test(error.message)) {
         throw this.#stateError(name, error);
@@ -213,5 +187,36 @@ export class RedisLockStore implements LockStore {
     return error instanceof RedisReplyError
       ? new StoreUnavailableError(`Redis refused the call: ${error.message}`, { outcome: 'not-applied' })
       : (error as SchedulerLockError);
+  }
+}
+
+/** Reads what the script answered to an attempt. */
+function readAcquire(reply: unknown): AcquireResult {
+  if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
+  const [reason, second, third, detail, outcome] = reply as [AcquireRefusal['reason'] | '', ...string[]];
+  if (reason === '') return { acquired: true, fencingToken: Number(second), previousSchedule: String(third) };
+  return {
+    acquired: false,
+    reason,
+    ...(second === '' || second === undefined ? undefined : { holder: second }),
+    // -1: a key without an expiry, put there by somebody else.
+    ...(Number(third) < 0 ? undefined : { expiresIn: Number(third) }),
+    ...(reason === 'clock-skew' ? { storeTime: Number(detail) } : undefined),
+    ...(detail !== undefined && outcome !== undefined
+      ? { tick: Number(detail), finished: outcome !== '-' }
+      : undefined),
+  };
+}
+
+function readRelease(reply: unknown): ReleaseResult {
+  switch (Number(reply)) {
+    case 1:
+      return { released: true };
+    case 2:
+      return { released: false, reason: 'ended' };
+    case 0:
+      return { released: false, reason: 'expired' };
+    default:
+      return { released: false, reason: 'taken' };
   }
 }

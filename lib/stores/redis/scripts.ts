@@ -162,9 +162,13 @@ if current == ARGV[1] then
 end
 if newest or (not s[1] and (not current or current == ARGV[1])) then
   local t = redis.call('TIME')
-  local fence = string.format('%.0f', math.max(tonumber(s[2] or '0') or 0, tonumber(ARGV[4])))
-  redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', fence, 'outcome', ARGV[3],
-    'ended', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)))
+  local ended = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
+  if newest and s[2] then
+    redis.call('HSET', KEYS[2], 'outcome', ARGV[3], 'ended', ended)
+  else
+    local fence = string.format('%.0f', math.max(tonumber(s[2] or '0') or 0, tonumber(ARGV[4])))
+    redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', fence, 'outcome', ARGV[3], 'ended', ended)
+  end
   if ARGV[3] == 'abandoned' then redis.call('HSET', KEYS[2], 'job', '', 'tick', '', 'attempt', '') end
   if s[4] and s[4] ~= '' then
     local started = redis.call('HMGET', KEYS[2], s[4])[1] or ''

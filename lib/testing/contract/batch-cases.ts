@@ -1,7 +1,7 @@
 import { SchedulerLockError } from '../../errors.js';
 import type { ExtendResult, LeaseRef } from '../../stores/lock-store.js';
 import { answers, check, rejection, show } from './assert.js';
-import type { CaseDefinition } from './options.js';
+import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit } from './kit.js';
 
 /** More than any store takes in one statement: stores that cut a batch into pieces must put them together again. */

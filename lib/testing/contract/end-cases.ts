@@ -1,5 +1,5 @@
 import { answers, check, show } from './assert.js';
-import type { CaseDefinition } from './options.js';
+import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH, SHORT } from './kit.js';
 
 /** Rules 3 and 4: how a lease ends, and that it stays ended. */

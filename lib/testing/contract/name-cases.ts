@@ -1,6 +1,6 @@
 import type { LeaseRef } from '../../stores/lock-store.js';
 import { answers, check, show } from './assert.js';
-import type { CaseDefinition } from './options.js';
+import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH } from './kit.js';
 
 /** Names that some store or other could take for one another, or for something else than a name. */

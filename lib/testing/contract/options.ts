@@ -1,5 +1,4 @@
 import type { LockStore } from '../../stores/lock-store.js';
-import type { Kit } from './kit.js';
 
 /** A store for one case of the contract. */
 export interface ContractSubject {
@@ -33,14 +32,3 @@ export interface LockStoreContractOptions {
 
 /** What a case cannot do without. */
 export type ContractHook = 'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock';
-
-/** A sentence of the contract and how it is checked. */
-export interface CaseDefinition {
-  /** Number of the rule on the `LockStore` interface. */
-  readonly rule: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
-  readonly sentence: string;
-  readonly needs?: readonly ContractHook[];
-  /** It is about leases that the store lost, so durable stores are not asked. */
-  readonly restore?: true;
-  run(kit: Kit): Promise<void>;
-}

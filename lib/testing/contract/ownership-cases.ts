@@ -1,5 +1,5 @@
 import { answers } from './assert.js';
-import type { CaseDefinition } from './options.js';
+import type { CaseDefinition } from './case.js';
 import { HOUR, MONTH, SHORT } from './kit.js';
 
 /** Rule 3, first half: only the owner of a live lease changes something. */

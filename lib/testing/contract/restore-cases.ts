@@ -1,5 +1,5 @@
 import { answers, check, show } from './assert.js';
-import type { CaseDefinition } from './options.js';
+import type { CaseDefinition } from './case.js';
 import type { LeaseRef } from '../../stores/lock-store.js';
 import type { Kit } from './kit.js';
 

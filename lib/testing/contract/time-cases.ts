@@ -1,6 +1,6 @@
 import type { LeaseRef } from '../../stores/lock-store.js';
 import { answers, check } from './assert.js';
-import type { CaseDefinition } from './options.js';
+import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit, MONTH, SHORT } from './kit.js';
 
 function checkGrowth(before: LeaseRef, after: LeaseRef | undefined, what: string): void {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LockStore, RedisClient } from '../../../lib/index.js';
+import type { RedisClient } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
 import { stateKey } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
@@ -30,15 +30,13 @@ export function redisContract(connect: () => TestClient): RedisContract {
   let key = (name: string): string => name;
   const used = new Set<string>();
 
-  const [locks, states] = [
-    (name: string) => key(name),
-    (name: string) => stateKey(key(name), new RedisConnection(first()).keyPrefix),
-  ];
   const first = (): TestClient => {
     const [client] = clients;
     if (client === undefined) throw new Error('No case has been started');
     return client;
   };
+  const locks = (name: string): string => key(name);
+  const states = (name: string): string => stateKey(key(name), new RedisConnection(first()).keyPrefix);
   const remove = async (...keys: string[]): Promise<void> => {
     // One by one: on a cluster they are in different slots.
     await Promise.all(keys.map((each) => first().del(each)));
@@ -53,9 +51,12 @@ export function redisContract(connect: () => TestClient): RedisContract {
         used.add(name);
         return `${prefix}${name}:lock`;
       };
-      const stores = clients.map((client) => new RedisLockStore(new RedisConnection(client), { key }));
-      await Promise.all(stores.map((store) => store.init()));
-      const [store, ...others] = stores as [LockStore, ...LockStore[]];
+      const make = (client: TestClient): RedisLockStore =>
+        new RedisLockStore(new RedisConnection(client), { key });
+      const store = make(first());
+      const others = clients.slice(1).map(make);
+      const stores = [store, ...others];
+      await Promise.all(stores.map((each) => each.init()));
       const close = async (): Promise<void> => {
         await Promise.all(stores.map((each) => each.close()));
         await options.forgetAll?.(store);

@@ -1,0 +1,138 @@
+import type { Fact } from './history.js';
+import { paint, type Style } from './paint.js';
+import type { LockReport } from './reports.js';
+
+/** Reports of different processes arrive in any order within this time: they are sorted before they are shown. */
+const SETTLE_MS = 60;
+/** A refusal can be heard of before the grant that was its reason: it is shown after it, as if this much later. */
+const REFUSAL_MS = 15;
+const LANE = 40;
+/** The job that runs long enough to have a beginning, a middle and an end. */
+const LONG_JOB = 'report';
+
+interface Entry {
+  at: number;
+  show: () => void;
+}
+
+/** Prints what happens in one timeline, with a lane for each instance, as it happens. Fits 100 columns. */
+export class Timeline {
+  readonly #entries: Entry[] = [];
+  /** When each run began that has not ended yet, by instance and job. */
+  readonly #begun = new Map<string, number>();
+  readonly #ended = new Set<string>();
+  #printer: NodeJS.Timeout | undefined;
+
+  /** @param start time 0 */
+  constructor(
+    private readonly lanes: readonly string[],
+    private readonly start: number,
+    private readonly print: (line: string) => void,
+  ) {}
+
+  header(titles: readonly string[]): void {
+    const cells = titles.map((title) => title.padEnd(LANE)).join('  ');
+    this.print(paint(` ${'time'.padStart(6)}  ${'job'.padEnd(6)}  ${cells.trimEnd()}`, 'bold'));
+    this.print(` ${'─'.repeat(6)}  ${'─'.repeat(6)}  ${this.lanes.map(() => '─'.repeat(LANE)).join('  ')}`);
+  }
+
+  fact(fact: Fact): void {
+    const { instance, at } = fact;
+    this.#add(at, () => {
+      if (fact.type === 'instance-ended') return void this.#ended.add(instance);
+      const key = `${instance} ${fact.job}`;
+      const token = `fencing token ${fact.fencingToken}`;
+      if (fact.type === 'run-started') {
+        this.#begun.set(key, at);
+        if (fact.job === LONG_JOB) this.#line(at, fact.job, instance, `┏ starts, ${token}`, 'green', 'bold');
+        return;
+      }
+      const took = duration(at - (this.#begun.get(key) ?? at));
+      this.#begun.delete(key);
+      if (fact.job === LONG_JOB) {
+        const how = fact.outcome === 'completed' ? 'done' : 'stopped';
+        this.#line(at, fact.job, instance, `┗ ${how} after ${took}`, 'green', 'bold');
+      } else if (fact.outcome === 'completed') {
+        this.#line(at, fact.job, instance, `● ran ${took}, ${token}`, 'green');
+      } else {
+        this.#line(at, fact.job, instance, `✗ failed, ${token}`, 'yellow');
+      }
+    });
+  }
+
+  lock(instance: string, report: LockReport): void {
+    const { at, lock, event } = report;
+    this.#add(event === 'skipped' ? at + REFUSAL_MS : at, () => {
+      if (event === 'renewed') this.#line(at, lock, instance, '┣ heartbeat: lease renewed', 'dim');
+      if (event === 'lost') this.#line(at, lock, instance, `! lost its lease (${report.reason})`, 'red');
+      // That a job does not run beside itself in one process needs no fleet to show.
+      if (event === 'skipped' && report.holder !== instance) {
+        this.#line(at, lock, instance, `· skipped: ${this.#why(report)}`, 'dim');
+      }
+    });
+  }
+
+  /** A line over all lanes. */
+  banner(at: number, text: string, style: Style): void {
+    this.#add(at, () => {
+      const width = 6 + this.lanes.length * (LANE + 2);
+      const line = `━━━━ ${text} `.padEnd(width, '━');
+      this.print(`${this.#time(at)}  ${paint(line, style, 'bold')}`);
+    });
+  }
+
+  /** Prints what still waits to be sorted. */
+  flush(): void {
+    clearTimeout(this.#printer);
+    this.#printer = undefined;
+    for (const { show } of this.#entries.splice(0).toSorted((one, other) => one.at - other.at)) show();
+  }
+
+  #why({ reason, holder, expiresIn }: LockReport): string {
+    if (reason === 'cooling-down' || reason === 'already-ran')
+      return `${holder ?? 'another'} has just done it`;
+    if (reason !== 'held') return String(reason);
+    if (holder === undefined) return 'somebody has the lock';
+    if (!this.#ended.has(holder) || expiresIn === undefined) return `${holder} has the lock`;
+    return `${holder}'s lease lives on for ${duration(expiresIn)}`;
+  }
+
+  #add(at: number, show: () => void): void {
+    this.#entries.push({ at, show });
+    this.#printer ??= setTimeout(() => this.flush(), SETTLE_MS);
+  }
+
+  #line(at: number, job: string, instance: string, text: string, ...styles: Style[]): void {
+    const last = this.lanes.length - 1;
+    const lanes = this.lanes.map((lane, index) => {
+      const width = index === last ? 0 : LANE;
+      if (lane === instance) return this.#cell(lane, job, text, width, styles);
+      return paint(this.#bar(lane).padEnd(width), this.#runs(lane) ? 'green' : 'dim');
+    });
+    this.print(`${this.#time(at)}  ${job.padEnd(6)}  ${lanes.join('  ')}`.trimEnd());
+  }
+
+  /** What another job does while the long one runs goes beside its bar. */
+  #cell(lane: string, job: string, text: string, width: number, styles: Style[]): string {
+    if (job === LONG_JOB || !this.#runs(lane)) return paint(text.padEnd(width), ...styles);
+    return `${paint('┃', 'green')} ${paint(text.padEnd(width - 2), ...styles)}`;
+  }
+
+  #bar(lane: string): string {
+    if (this.#runs(lane)) return '┃';
+    return this.#ended.has(lane) ? '' : '│';
+  }
+
+  #runs(lane: string): boolean {
+    return this.#begun.has(`${lane} ${LONG_JOB}`) && !this.#ended.has(lane);
+  }
+
+  #time(at: number): string {
+    return ` ${((at - this.start) / 1_000).toFixed(2).padStart(6)}`;
+  }
+}
+
+/** `6 ms`, `8.0 s`. */
+export function duration(milliseconds: number): string {
+  return milliseconds < 100 ? `${Math.round(milliseconds)} ms` : `${(milliseconds / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,33 @@
+import { ConflictException, Controller, HttpCode, Post } from '@nestjs/common';
+import { LockNotAcquiredError } from 'nestjs-scheduler-lock';
+import { PricesJob } from './prices.job.js';
+import { ReportJob } from './report.job.js';
+
+/** Runs jobs by hand: through the same locks as the scheduler. */
+@Controller('jobs')
+export class JobsController {
+  constructor(
+    private readonly prices: PricesJob,
+    private readonly report: ReportJob,
+  ) {}
+
+  /** Without `onSkip: 'throw'` a call that was skipped resolves `undefined`. */
+  @Post('prices')
+  @HttpCode(200)
+  async refreshPrices() {
+    return (await this.prices.refresh()) ?? { ran: false };
+  }
+
+  /** Answers when the report is built, or with 409 and the instance that is building it. */
+  @Post('report')
+  @HttpCode(200)
+  async buildReport() {
+    try {
+      return await this.report.build();
+    } catch (error) {
+      if (!(error instanceof LockNotAcquiredError)) throw error;
+      const { message, reason, holder } = error;
+      throw new ConflictException({ message, reason, holder });
+    }
+  }
+}

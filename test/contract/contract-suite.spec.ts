@@ -1,0 +1,77 @@
+import { describe, expect, test } from '@jest/globals';
+import { describeLockStore, lockStoreContract } from '../../lib/testing/index.js';
+import { brokenStores } from './support/broken-stores.js';
+import { memoryContract } from './support/memory-subject.js';
+import { referenceContract } from './support/reference-store.js';
+
+const sentences = lockStoreContract(referenceContract()).map(({ name }) => name);
+
+describeLockStore('a correct store', referenceContract(), { describe, test });
+
+describe('every case of the contract suite', () => {
+  test('has a name of its own and a broken store that it is to catch', () => {
+    expect(new Set(sentences).size).toBe(sentences.length);
+    expect(brokenStores.map(({ caught }) => caught).sort()).toEqual([...sentences].sort());
+  });
+
+  test.each(brokenStores.map((broken) => [broken.caught, broken] as const))(
+    'fails on a store that is broken in this way: %s',
+    async (sentence, { make, message }) => {
+      const found = lockStoreContract(referenceContract(make)).find(({ name }) => name === sentence);
+      const failure: unknown = await found?.run().then(
+        () => 'passed',
+        (error: unknown) => error,
+      );
+      expect(failure).toBeInstanceOf(Error);
+      const readable = (failure as Error).message
+        .replaceAll(/contract-[0-9a-f]{8}-/gi, '')
+        .replaceAll(/host:1:[0-9a-f]{8}/g, '<holder>');
+      expect(readable).toBe(message);
+    },
+  );
+});
+
+describe('the contract suite', () => {
+  test('leaves out the cases that need what a store cannot do', () => {
+    const { create, wait } = referenceContract();
+    const names = lockStoreContract({ create, wait }).map(({ name }) => name);
+    expect(names.length).toBeGreaterThan(30);
+    expect(names.filter((name) => /forgot|evict|lost all|broken|clocks/.test(name))).toEqual([]);
+  });
+
+  test('does not ask a durable store to restore', () => {
+    const names = lockStoreContract({ ...referenceContract(), durable: true }).map(({ name }) => name);
+    const left = sentences.filter((name) => !names.includes(name));
+    expect(left.length).toBe(4);
+    for (const name of left) expect(name).toMatch(/restore/);
+  });
+
+  test('closes the store also when a case fails', async () => {
+    let open = 0;
+    const contract = memoryContract();
+    const cases = lockStoreContract({
+      ...contract,
+      create: async () => {
+        const subject = await contract.create();
+        open += 1;
+        const store = { ...subject.store, extend: () => Promise.reject(new Error('broken')) };
+        return { store, close: () => void (open -= 1) };
+      },
+    });
+    const results = await Promise.allSettled(cases.map(({ run }) => run()));
+    expect(results.some(({ status }) => status === 'rejected')).toBe(true);
+    expect(open).toBe(0);
+  });
+
+  test('registers each case with the runner it is given', () => {
+    const registered: string[] = [];
+    describeLockStore('Mine', referenceContract(), {
+      describe: (name, body) => {
+        registered.push(name);
+        body();
+      },
+      test: (name) => registered.push(name),
+    });
+    expect(registered).toEqual(['Mine', ...sentences]);
+  });
+});

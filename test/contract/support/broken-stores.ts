@@ -1,0 +1,15 @@
+import { brokenBatches } from './broken/batch.js';
+import type { BrokenStore } from './broken/broken-store.js';
+import { brokenExclusion } from './broken/exclusion.js';
+import { brokenOwnership } from './broken/ownership.js';
+import { brokenRestore } from './broken/restore.js';
+import { brokenTimeAndNames } from './broken/time-and-names.js';
+
+/** For every case of the contract suite a store that it is to catch. */
+export const brokenStores: readonly BrokenStore[] = [
+  ...brokenExclusion,
+  ...brokenOwnership,
+  ...brokenRestore,
+  ...brokenTimeAndNames,
+  ...brokenBatches,
+];

@@ -1,0 +1,79 @@
+import type { AcquireRequest, AcquireResult, ExtendResult, LeaseRef } from '../../../../lib/index.js';
+import { type LockEntry, ReferenceStore } from '../reference-store.js';
+import { broken, type BrokenStore } from './broken-store.js';
+
+class AnswersTheHeldOnesFirst extends ReferenceStore {
+  override async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    const results = await super.extend(leases);
+    return results.sort((a, b) => Number(b.held) - Number(a.held));
+  }
+}
+
+class AlwaysAnswersSomething extends ReferenceStore {
+  override async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    return leases.length === 0 ? [{ held: true }] : super.extend(leases);
+  }
+}
+
+class CutsBatches extends ReferenceStore {
+  override extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    return super.extend(leases.slice(0, 500));
+  }
+}
+
+class StopsAtABrokenLock extends ReferenceStore {
+  override async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    let failed: ExtendResult | undefined;
+    return leases.map((lease) => {
+      const result = failed ?? this.extendOne(lease);
+      if (result.held === null) failed = result;
+      return result;
+    });
+  }
+}
+
+class TakesBrokenForFree extends ReferenceStore {
+  protected override lock(name: string): LockEntry | undefined {
+    return this.locks.get(name) === 'broken' ? undefined : super.lock(name);
+  }
+}
+
+class CountsAttemptsTwice extends ReferenceStore {
+  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const result = await super.acquire(request);
+    return result.acquired ? { ...result, attempt: (request.attempt ?? 0) + 1 } : result;
+  }
+}
+
+export const brokenBatches: readonly BrokenStore[] = [
+  broken(
+    'rule 8: extend judges each lease of a batch alone, and answers in their order',
+    "lease 1 of the batch should answer {'held':false,'reason':'expired'}, but answered {'held':true}",
+    AnswersTheHeldOnesFirst,
+  ),
+  broken(
+    'rule 8: extend of no leases answers no results',
+    'extend should answer 0 results, but answered 1',
+    AlwaysAnswersSomething,
+  ),
+  broken(
+    'rule 8: extend takes any number of leases',
+    'extend should answer 600 results, but answered 500',
+    CutsBatches,
+  ),
+  broken(
+    'rule 8: a broken lock in a batch does not stop the others',
+    "lease 4 of the batch should answer {'held':true}, but answered {'held':null,'error':'LockStateError: Lock \\'batch-2\\': broken on purpose'}",
+    StopsAtABrokenLock,
+  ),
+  broken(
+    'rule 8: acquire and release of a broken lock fail with an error that names it',
+    "acquire of a broken lock should reject, but answered {'acquired':true,'fencingToken':1767225600000001}",
+    TakesBrokenForFree,
+  ),
+  broken(
+    'rule 8: job, tick and attempt go along with a lease and change nothing of its life',
+    'attempt 2 was asked for, but attempt 3 was granted',
+    CountsAttemptsTwice,
+  ),
+];

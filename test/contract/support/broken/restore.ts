@@ -1,0 +1,133 @@
+import type { ExtendResult, LeaseRef, ReleaseOptions, ReleaseResult } from '../../../../lib/index.js';
+import { ReferenceStore, type StateEntry } from '../reference-store.js';
+import { broken, type BrokenStore } from './broken-store.js';
+import { RecordsKnownEndsOnly, TrustsFormerHolders } from './ownership.js';
+
+class NeverRestores extends ReferenceStore {
+  protected override mayRestore(): boolean {
+    return false;
+  }
+}
+
+class RestoresFromSideDataOnly extends ReferenceStore {
+  protected override mayRestore(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return state?.token === lease.token;
+  }
+}
+
+class LeavesSideDataEvicted extends ReferenceStore {
+  protected override extendOne(lease: LeaseRef): ExtendResult {
+    const evicted = this.lock(lease.name) !== undefined && !this.states.has(lease.name);
+    const result = super.extendOne(lease);
+    if (evicted) this.states.delete(lease.name);
+    return result;
+  }
+}
+
+class TakesTheLeasesFencingToken extends ReferenceStore {
+  protected override restoreState(lease: LeaseRef): void {
+    super.restoreState(lease, undefined);
+  }
+}
+
+class IgnoresTheLeasesFencingToken extends ReferenceStore {
+  protected override restoreState(lease: LeaseRef, state: StateEntry | undefined): void {
+    super.restoreState({ ...lease, fencingToken: this.nextFence(state) }, state);
+  }
+}
+
+class RestoresAfterOthersHaveEnded extends ReferenceStore {
+  protected override mayRestore(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return super.mayRestore(lease, state) || state?.ended === true;
+  }
+}
+
+class RestoresWhateverIsAbsent extends ReferenceStore {
+  protected override mayRestore(): boolean {
+    return true;
+  }
+}
+
+/** Looks for the end of a lease only where its lock is. */
+class ForgetsEndsWithTheLock extends ReferenceStore {
+  protected override hasEnded(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return this.lock(lease.name) !== undefined && super.hasEnded(lease, state);
+  }
+}
+
+class RecordsEndsOfHeldLocksOnly extends ReferenceStore {
+  override async release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
+    if (this.lock(lease.name) === undefined) return { released: false, reason: 'expired' };
+    return super.release(lease, options);
+  }
+}
+
+class ReleasesBySideData extends ReferenceStore {
+  override async release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
+    if (!this.states.has(lease.name)) return { released: false, reason: 'expired' };
+    return super.release(lease, options);
+  }
+}
+
+export const brokenRestore: readonly BrokenStore[] = [
+  broken(
+    'rule 3: extend restores a lease whose lock was forgotten',
+    "extend of a forgotten lease should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'expired'}",
+    NeverRestores,
+  ),
+  broken(
+    'rule 3: extend restores a lease after the store lost all data',
+    "extend of a forgotten lease should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'expired'}",
+    RestoresFromSideDataOnly,
+  ),
+  broken(
+    'rule 3: extend writes side data back that was evicted while the lock was held',
+    "after the renewal: an attempt should answer {'reason':'held','holder':'<holder>'}, but answered {'acquired':false,'reason':'held','expiresIn':3600000}",
+    LeavesSideDataEvicted,
+  ),
+  broken(
+    "rule 3: a restored lease keeps the store's fencing token where that is the greater one",
+    'the fencing token should be the greater one, 1767225600000000, but the store has 1767225599999999',
+    TakesTheLeasesFencingToken,
+  ),
+  broken(
+    "rule 3: a restored lease brings the lease's own fencing token back where that is the greater one",
+    'the fencing token should be the greater one, 1768225600000000, but the store has 1767225600000000',
+    IgnoresTheLeasesFencingToken,
+  ),
+  broken(
+    'rule 3: a forgotten lease is not restored while somebody else has the lock',
+    "extend of a lease since taken over should answer {'held':false,'reason':'taken','holder':'<holder>'}, but answered {'held':true}",
+    TrustsFormerHolders,
+  ),
+  broken(
+    'rule 3: a forgotten lease is not restored once somebody else has had the lock',
+    "extend after somebody else had the lock should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    RestoresAfterOthersHaveEnded,
+  ),
+  broken(
+    'rule 3: a forgotten lease is not restored where the side data names a newer one',
+    "extend of the older lease should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    RestoresWhateverIsAbsent,
+  ),
+  broken(
+    'rule 3: a lease that was released is not restored, whatever was forgotten of its lock',
+    "extend of a released lease should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    ForgetsEndsWithTheLock,
+  ),
+  broken(
+    'rule 3: a lease that was released after its lock was forgotten is not restored',
+    "extend after it should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    RecordsEndsOfHeldLocksOnly,
+  ),
+  broken(
+    'rule 3: a lease that was released after the store lost all data is not restored',
+    "extend after it should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    RecordsKnownEndsOnly,
+  ),
+  broken(
+    'rule 3: a lease whose side data was evicted can be released, and stays ended',
+    "release after the eviction should answer {'released':true}, but answered {'released':false,'reason':'expired'}",
+    ReleasesBySideData,
+  ),
+];

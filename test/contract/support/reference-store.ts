@@ -1,0 +1,200 @@
+import { LockStateError } from '../../../lib/index.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../../lib/index.js';
+import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
+
+export interface LockEntry {
+  token: string;
+  freeAt: number;
+}
+
+export interface StateEntry {
+  token: string;
+  fence: number;
+  holder: string;
+  ended: boolean;
+  /** The newest tick that was started, for stores that refuse one a second time. */
+  tick: number | undefined;
+}
+
+/**
+ * The rules of `LockStore` written down once more, as plainly as possible and in small steps, so that each step
+ * can be broken. Like Redis it keeps a lock and its side data apart, and either can be lost.
+ */
+export class ReferenceStore implements LockStore {
+  readonly locks = new Map<string, LockEntry | 'broken'>();
+  readonly states = new Map<string, StateEntry>();
+
+  constructor(readonly clock: ManualClock) {}
+
+  async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const lock = this.lock(request.name);
+    const state = this.states.get(this.key(request.name));
+    if (lock !== undefined && !this.isRepeated(request, lock, state))
+      return this.refuse(lock, state, request);
+    if (lock !== undefined && state?.token === request.token)
+      return { acquired: true, fencingToken: state.fence };
+    return { acquired: true, fencingToken: this.grant(request, state) };
+  }
+
+  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    return leases.map((lease) => this.extendOne(lease));
+  }
+
+  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const lock = this.lock(lease.name);
+    const state = this.states.get(this.key(lease.name));
+    if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
+    const owner = lock !== undefined && this.owns(lease, lock);
+    if (owner) this.free(lease, options);
+    if (state === undefined ? lock === undefined || owner : state.token === lease.token)
+      this.recordEnd(lease, state, options);
+    if (owner) return { released: true };
+    return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
+  }
+
+  protected extendOne(lease: LeaseRef): ExtendResult {
+    let lock: LockEntry | undefined;
+    try {
+      lock = this.lock(lease.name);
+    } catch (error) {
+      return { held: null, error: error as LockStateError };
+    }
+    const state = this.states.get(this.key(lease.name));
+    if (lock !== undefined && !this.owns(lease, lock)) return this.takenBy(state);
+    if (lock === undefined && !this.mayRestore(lease, state)) return { held: false, reason: 'expired' };
+    if (this.hasEnded(lease, state)) return { held: false, reason: 'expired' };
+    this.setLock(lease, lease.ttl);
+    if (lock === undefined || state === undefined) this.restoreState(lease, state);
+    return lock === undefined ? { held: true, restored: true } : { held: true };
+  }
+
+  // The steps
+
+  now(): number {
+    return this.clock.monotonic();
+  }
+
+  key(name: string): string {
+    return name;
+  }
+
+  /** The lock, unless it is free. */
+  protected lock(name: string): LockEntry | undefined {
+    const lock = this.locks.get(this.key(name));
+    if (lock === 'broken') throw new LockStateError(name, 'broken on purpose');
+    return lock !== undefined && lock.freeAt > this.now() ? lock : undefined;
+  }
+
+  protected isRepeated(request: AcquireRequest, lock: LockEntry, state: StateEntry | undefined): boolean {
+    return lock.token === request.token && !(state?.token === request.token && state.ended);
+  }
+
+  protected refuse(
+    lock: LockEntry,
+    state: StateEntry | undefined,
+    _request: AcquireRequest,
+  ): AcquireResult & { acquired: false } {
+    return {
+      acquired: false,
+      reason: state?.ended ? 'cooling-down' : 'held',
+      ...(state === undefined ? undefined : { holder: state.holder }),
+      expiresIn: lock.freeAt - this.now(),
+    };
+  }
+
+  protected grant(request: AcquireRequest, state: StateEntry | undefined): number {
+    const fence = this.nextFence(state);
+    const { token, holder, tick } = request;
+    this.setLock(request, request.ttl);
+    this.states.set(this.key(request.name), {
+      token,
+      fence,
+      holder,
+      ended: false,
+      tick: tick ?? state?.tick,
+    });
+    return fence;
+  }
+
+  protected nextFence(state: StateEntry | undefined): number {
+    return Math.max((state?.fence ?? 0) + 1, this.clock.now() * 1_000);
+  }
+
+  protected setLock({ name, token }: AcquireRequest, ttl: number): void {
+    this.locks.set(this.key(name), { token, freeAt: this.now() + ttl });
+  }
+
+  protected owns(lease: LeaseRef, lock: LockEntry): boolean {
+    return lease.token === lock.token;
+  }
+
+  protected takenBy(state: StateEntry | undefined): ExtendResult {
+    return { held: false, reason: 'taken', ...(state === undefined ? undefined : { holder: state.holder }) };
+  }
+
+  protected mayRestore(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return state === undefined || state.token === lease.token;
+  }
+
+  protected hasEnded(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return state?.token === lease.token && state.ended;
+  }
+
+  protected restoreState(lease: LeaseRef, state: StateEntry | undefined): void {
+    const { name, token, holder, fencingToken, tick } = lease;
+    const fence = Math.max(state?.fence ?? 0, fencingToken);
+    this.states.set(this.key(name), { token, fence, holder, ended: false, tick });
+  }
+
+  protected free({ name, token }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {
+    this.locks.set(this.key(name), { token, freeAt: this.now() + keepFor });
+  }
+
+  protected recordEnd(lease: LeaseRef, state: StateEntry | undefined, { outcome }: ReleaseOptions): void {
+    const { name, token, holder, fencingToken } = lease;
+    const fence = Math.max(state?.fence ?? 0, fencingToken);
+    const tick = outcome === 'abandoned' ? undefined : state?.tick;
+    this.states.set(this.key(name), { token, fence, holder, ended: true, tick });
+  }
+}
+
+/** The contract with every hook, on some variant of the reference. */
+export function referenceContract(
+  make: (clock: ManualClock) => ReferenceStore = (clock) => new ReferenceStore(clock),
+): LockStoreContractOptions {
+  let clock = new ManualClock();
+  let current = make(clock);
+  return {
+    create: () => {
+      clock = new ManualClock();
+      current = make(clock);
+      return { store: current };
+    },
+    wait: (ms) => clock.advance(ms),
+    forget: (name) => void current.locks.delete(current.key(name)),
+    forgetState: (name) => void current.states.delete(current.key(name)),
+    forgetAll: () => {
+      current.locks.clear();
+      current.states.clear();
+    },
+    breakLock: (name) => void current.locks.set(current.key(name), 'broken'),
+    skewInstanceClock: (ms) => {
+      skew = ms;
+    },
+  };
+}
+
+let skew = 0;
+
+/** What an instance believes the time is. Only a broken store asks for it. */
+export function instanceTime(store: ReferenceStore): number {
+  return store.clock.monotonic() + skew;
+}

@@ -1,0 +1,201 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
+import { StoreUnavailableError } from '../../../lib/errors.js';
+import { SchedulerLockLogger } from '../../../lib/scheduler-lock.logger.js';
+import { collectUnhandledRejections } from '../../support/leaks.js';
+
+const FACTS = { lock: 'auto-refresh', job: 'Jobs.refresh', instance: 'here', at: 0, fencingToken: 42 };
+const ACQUIRED: SchedulerLockEvent = { type: 'acquired', ...FACTS };
+const lines: string[] = [];
+
+beforeEach(() => {
+  lines.length = 0;
+  for (const level of ['log', 'error', 'warn', 'debug'] as const) {
+    jest.spyOn(Logger.prototype, level).mockImplementation((message: unknown) => {
+      lines.push(`${level}: ${String(message)}`);
+    });
+  }
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+describe('SchedulerLockEvents', () => {
+  it('calls listeners in the order in which they were added, with the event itself', () => {
+    const events = new SchedulerLockEvents();
+    const seen: unknown[] = [];
+    events.on((event) => void seen.push(['first', event]));
+    events.on((event) => void seen.push(['second', event]));
+    events.emit(ACQUIRED);
+    expect(seen).toEqual([
+      ['first', ACQUIRED],
+      ['second', ACQUIRED],
+    ]);
+  });
+
+  it('listens to one type, typed as such', () => {
+    const events = new SchedulerLockEvents();
+    const reasons: string[] = [];
+    events.on('lost', ({ reason }) => void reasons.push(reason));
+    events.emit(ACQUIRED);
+    events.emit({ type: 'lost', ...FACTS, reason: 'deadline' });
+    expect(reasons).toEqual(['deadline']);
+  });
+
+  it('stops listening', () => {
+    const events = new SchedulerLockEvents();
+    const listener = jest.fn(() => undefined);
+    const [stop, stopOne] = [events.on(listener), events.on('acquired', listener)];
+    stop();
+    stopOne();
+    stop();
+    events.emit(ACQUIRED);
+    expect(listener).not.toHaveBeenCalled();
+  });
+
+  it('goes on after a listener that throws, and logs it with its stack', () => {
+    const events = new SchedulerLockEvents();
+    const listener = jest.fn(() => undefined);
+    events.on(() => {
+      throw new Error('metrics are down');
+    });
+    events.on('acquired', () => {
+      throw 'a string';
+    });
+    events.on(listener);
+    expect(() => events.emit(ACQUIRED)).not.toThrow();
+    expect(listener).toHaveBeenCalledTimes(1);
+    expect(lines).toEqual([
+      expect.stringMatching(
+        /^error: A listener of the event "acquired" failed: Error: metrics are down\n\s+at /,
+      ),
+      'error: A listener of the event "acquired" failed: a string',
+    ]);
+  });
+
+  it('goes on after a listener that rejects, and leaves no unhandled rejection', async () => {
+    const rejections = collectUnhandledRejections();
+    try {
+      const events = new SchedulerLockEvents();
+      events.on(async () => Promise.reject(new Error('too late')));
+      events.emit(ACQUIRED);
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(lines).toEqual([
+        expect.stringMatching(/^error: A listener of the event "acquired" failed: Error: too late/),
+      ]);
+      expect(rejections.list).toEqual([]);
+    } finally {
+      rejections.stop();
+    }
+  });
+
+  it('survives a listener that stops itself or adds another one while it is called', () => {
+    const events = new SchedulerLockEvents();
+    const seen: string[] = [];
+    const stop = events.on(() => {
+      seen.push('once');
+      stop();
+    });
+    events.on(() => void seen.push('always'));
+    events.emit(ACQUIRED);
+    events.emit(ACQUIRED);
+    expect(seen).toEqual(['once', 'always', 'always']);
+  });
+});
+
+describe('the log', () => {
+  const error = new StoreUnavailableError('Redis is not connected.', { outcome: 'not-applied' });
+  const outage = { instance: 'here', at: 0 };
+
+  it.each<[SchedulerLockEvent, string]>([
+    [ACQUIRED, 'debug: Jobs.refresh [auto-refresh]: acquired, fencing token 42'],
+    [{ type: 'renewed', ...FACTS, restored: false }, 'debug: Jobs.refresh [auto-refresh]: renewed'],
+    [
+      { type: 'renewed', ...FACTS, restored: true },
+      'warn: Jobs.refresh [auto-refresh]: the store had forgotten the lease; it was written back',
+    ],
+    [
+      { type: 'renewal-failed', ...FACTS, error, expiresIn: 6_898 },
+      'debug: Jobs.refresh [auto-refresh]: renewal failed, lost in 6.9 s unless a renewal succeeds: Redis is not connected.',
+    ],
+    [
+      { type: 'released', ...FACTS, outcome: 'completed', duration: 1_500, confirmed: true },
+      'debug: Jobs.refresh [auto-refresh]: completed after 1.5 s, released',
+    ],
+    [
+      { type: 'released', ...FACTS, outcome: 'timed-out', duration: 90_000, confirmed: false },
+      'debug: Jobs.refresh [auto-refresh]: timed-out after 1.5 min, release not confirmed',
+    ],
+    [
+      { type: 'skipped', ...FACTS, reason: 'held', holder: 'there', expiresIn: 5 },
+      'debug: Jobs.refresh [auto-refresh]: skipped (held by there)',
+    ],
+    [
+      { type: 'skipped', ...FACTS, reason: 'disabled' },
+      'debug: Jobs.refresh [auto-refresh]: skipped (disabled)',
+    ],
+    [
+      { type: 'skipped', ...FACTS, reason: 'store-unavailable', error },
+      'debug: Jobs.refresh [auto-refresh]: skipped (store-unavailable)',
+    ],
+    [
+      { type: 'skipped', ...FACTS, lock: '""', reason: 'invalid-name', error: new Error('it is empty') },
+      'error: Jobs.refresh [""]: skipped (invalid-name): it is empty',
+    ],
+    [
+      { type: 'lost', ...FACTS, reason: 'deadline' },
+      'warn: Jobs.refresh [auto-refresh]: lost (deadline) while its job was running',
+    ],
+    [
+      { type: 'lost', ...FACTS, reason: 'taken', holder: 'there' },
+      'warn: Jobs.refresh [auto-refresh]: lost (taken by there) while its job was running',
+    ],
+    [
+      { type: 'timeout', ...FACTS, timeout: 300_000 },
+      'warn: Jobs.refresh [auto-refresh]: still running after its timeout of 5 min; its signal was aborted',
+    ],
+    [
+      { type: 'unlocked', ...FACTS, error },
+      "warn: Jobs.refresh [auto-refresh]: runs WITHOUT its lock (onStoreError: 'run'): Redis is not connected.",
+    ],
+    [
+      { type: 'outage-started', ...outage, error, atStart: false },
+      'error: The lock store is not available: jobs are skipped until it is. Redis is not connected.',
+    ],
+    [
+      { type: 'outage-started', ...outage, error, atStart: true },
+      'warn: The lock store is not available: jobs are skipped until it is. Redis is not connected.',
+    ],
+    [
+      { type: 'outage-started', ...outage, lock: 'auto-refresh', error, atStart: false },
+      'error: Lock "auto-refresh" cannot be used: its jobs are skipped until it can. Redis is not connected.',
+    ],
+    [
+      { type: 'outage-ended', ...outage, duration: 50_000, skipped: 50 },
+      'log: The lock store is available again after 50 s; 50 runs were skipped',
+    ],
+    [
+      { type: 'outage-ended', ...outage, lock: 'auto-refresh', duration: 500, skipped: 1 },
+      'log: Lock "auto-refresh" is available again after 500 ms; 1 run was skipped',
+    ],
+  ])('of the event %j', (event, line) => {
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events);
+    events.emit(event);
+    expect(lines).toEqual([line]);
+  });
+
+  it('names a lock once if the job is called the same, or there is none', () => {
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events);
+    events.emit({ ...ACQUIRED, lock: 'Jobs.refresh' });
+    const { job: _job, ...plain } = FACTS;
+    events.emit({ type: 'acquired', ...plain });
+    expect(lines).toEqual([
+      'debug: Jobs.refresh: acquired, fencing token 42',
+      'debug: auto-refresh: acquired, fencing token 42',
+    ]);
+  });
+});

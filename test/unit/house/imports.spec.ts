@@ -1,0 +1,106 @@
+import { describe, expect, test } from '@jest/globals';
+import { importCircles, importProblems, surfaceProblems, timeProblems } from './support/rules.js';
+import { parseSource, readSources } from './support/sources.js';
+
+const sources = readSources();
+
+describe('the house', () => {
+  test('is there', () => {
+    expect(sources.map(({ path }) => path)).toEqual(
+      expect.arrayContaining([
+        'index.ts',
+        'testing/index.ts',
+        'lease/lease.ts',
+        'stores/redis/redis-connection.ts',
+      ]),
+    );
+  });
+
+  test('imports point down only, and packages are imported where they belong', () => {
+    expect(sources.flatMap(importProblems)).toEqual([]);
+  });
+
+  test('no files import each other in a circle', () => {
+    expect(importCircles(sources)).toEqual([]);
+  });
+
+  test('time enters by clock.ts only', () => {
+    expect(sources.flatMap(timeProblems)).toEqual([]);
+  });
+
+  test('public names are named one by one, and the compiler is not silenced', () => {
+    expect(sources.flatMap(surfaceProblems)).toEqual([]);
+  });
+});
+
+describe('the rules catch', () => {
+  const caught: [what: string, path: string, text: string][] = [
+    ['a leaf that imports another', 'duration.ts', "import { systemClock } from './clock.js';"],
+    [
+      'a store that imports leases',
+      'stores/redis/keys.ts',
+      "import type { Lease } from '../../lease/lease.js';",
+    ],
+    ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],
+    ['a store that imports the service', 'stores/redis/a.ts', "import '../../scheduler-lock.service.js';"],
+    [
+      'a lease that imports a store',
+      'lease/a.ts',
+      "import { S } from '../stores/redis/redis-lock.store.js';",
+    ],
+    ['a lease that imports Nest', 'lease/a.ts', "import { Logger } from '@nestjs/common';"],
+    ['a lease that imports the glue', 'lease/a.ts', "import type { S } from '../scheduler-lock.service.js';"],
+    ['a type that imports Nest in passing', 'guard.ts', "type L = import('@nestjs/common').Logger;"],
+    [
+      "the glue with Nest's scheduler",
+      'scheduler-lock.explorer.ts',
+      "import { Cron } from '@nestjs/schedule';",
+    ],
+    [
+      'a driver that is always loaded',
+      'stores/redis/redis-connection.ts',
+      "import { Redis } from 'ioredis';",
+    ],
+    ['a driver elsewhere', 'stores/redis/redis-client.ts', "const { Redis } = await import('ioredis');"],
+    ['glue that imports the testing entry', 'scheduler-lock.module.ts', "import './testing/index.js';"],
+    [
+      'the main entry with the testing entry',
+      'index.ts',
+      "export { ManualClock } from './testing/manual-clock.js';",
+    ],
+    ['a file at an unknown place', 'utils/a.ts', "import '../errors.js';"],
+  ];
+
+  test.each(caught)('%s', (_what, path, text) => {
+    expect(importProblems(parseSource(path, text))).toHaveLength(1);
+  });
+
+  test('a circle', () => {
+    const circle = [
+      parseSource('lease/a.ts', "import type { B } from './b.js';"),
+      parseSource('lease/b.ts', "export { A } from './a.js';"),
+    ];
+    expect(importCircles(circle)).toEqual(['lease/a.ts → lease/b.ts → lease/a.ts']);
+  });
+
+  test.each([
+    'Date.now()',
+    'new Date()',
+    'performance.now()',
+    'const { now } = { now: performance.now };',
+    'setTimeout(() => 1, 1)',
+    'globalThis.setInterval(() => 1, 1)',
+    'process.hrtime.bigint()',
+    "import { scheduler } from 'node:timers/promises';",
+  ])('time taken by %s', (text) => {
+    expect(timeProblems(parseSource('lease/lease.ts', text))).not.toEqual([]);
+    expect(timeProblems(parseSource('lease/lease.ts', `// ${text}\nnew Date(1);`))).toEqual([]);
+  });
+
+  test.each([
+    "export * from './a.js';",
+    "export * as a from './a.js';",
+    'let a: any;',
+    '// @ts-ignore\nlet a;',
+  ])('%s', (text) => expect(surfaceProblems(parseSource('index.ts', text))).toHaveLength(1));
+});

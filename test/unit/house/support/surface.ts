@@ -1,0 +1,78 @@
+import { join } from 'node:path';
+import ts from 'typescript';
+import { projectRoot } from '../../../support/project.js';
+
+/** A public name of an entry, as the compiler sees it. */
+export interface PublicName {
+  readonly name: string;
+  /** Text of its docstring, without tags. */
+  readonly doc: string;
+  readonly symbol: ts.Symbol;
+}
+
+/** The public names of the package, looked at by the compiler. */
+export class Surface {
+  readonly #program = ts.createProgram(
+    [join(projectRoot, 'lib/index.ts'), join(projectRoot, 'lib/testing/index.ts')],
+    { ...projectOptions(), noEmit: true },
+  );
+  readonly #checker = this.#program.getTypeChecker();
+
+  /** @param entry `index.ts` or `testing/index.ts` */
+  names(entry: string): PublicName[] {
+    const file = this.#program.getSourceFile(join(projectRoot, 'lib', entry));
+    const module = file && this.#checker.getSymbolAtLocation(file);
+    if (module === undefined) throw new Error(`lib/${entry} is no module`);
+    return this.#checker.getExportsOfModule(module).map((exported) => {
+      const symbol =
+        exported.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(exported) : exported;
+      const doc = ts.displayPartsToString(symbol.getDocumentationComment(this.#checker));
+      return { name: exported.name, doc, symbol };
+    });
+  }
+
+  /** The text that a property of a class always has: `code` of an error. */
+  constantOf({ symbol }: PublicName, property: string): string | undefined {
+    const type = this.#typeOf(symbol).getProperty(property);
+    const value = type && this.#checker.getTypeOfSymbol(type);
+    return value?.isStringLiteral() ? value.value : undefined;
+  }
+
+  isSubclass({ symbol }: PublicName, base: string): boolean {
+    const bases = symbol.flags & ts.SymbolFlags.Class ? (this.#typeOf(symbol).getBaseTypes() ?? []) : [];
+    return bases.some((type) => type.getSymbol()?.name === base);
+  }
+
+  /** Properties of an interface, inherited ones included, with the text of their `@default` tag. */
+  properties(name: PublicName): Map<string, string | undefined> {
+    return new Map(
+      this.#typeOf(name.symbol)
+        .getProperties()
+        .map((property) => {
+          const tag = property.getJsDocTags(this.#checker).find((found) => found.name === 'default');
+          return [property.name, tag && ts.displayPartsToString(tag.text)];
+        }),
+    );
+  }
+
+  /** What the property `type` of a union's members can be: the types of events. */
+  variants({ symbol }: PublicName, property: string): string[] {
+    const type = this.#typeOf(symbol);
+    return (type.isUnion() ? type.types : [type]).flatMap((member) => {
+      const found = member.getProperty(property);
+      const value = found && this.#checker.getTypeOfSymbol(found);
+      return value?.isStringLiteral() ? [value.value] : [];
+    });
+  }
+
+  #typeOf(symbol: ts.Symbol): ts.Type & Partial<ts.InterfaceType> {
+    return this.#checker.getDeclaredTypeOfSymbol(symbol);
+  }
+}
+
+function projectOptions(): ts.CompilerOptions {
+  const { config } = ts.readConfigFile(join(projectRoot, 'tsconfig.json'), (path) =>
+    ts.sys.readFile(path),
+  ) as { config: unknown };
+  return ts.parseJsonConfigFileContent(config, ts.sys, projectRoot).options;
+}
