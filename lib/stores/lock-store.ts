@@ -13,7 +13,8 @@ import type { SchedulerLockError } from '../errors.js';
  *    still names this very lease as the newest and not ended, `extend` writes both back, with the greater of the
  *    stored and the lease's own fencing token. An ended lease is never restored: `release` records it as ended.
  * 4. `release` with the outcome `abandoned` also takes back the tick and attempt that this token recorded.
- *    A tick of a job is refused (`already-ran`) if it or a newer one was started, and (`clock-skew`) if it lies further
+ *    A tick of a job is refused (`already-ran`) if it or a newer one was started (but an interrupted run of it may be
+ *    repeated up to `rerun` times), and (`clock-skew`) if it lies further
  *    in the future of the store's clock than `maxClockSkew`. An interval is refused (`already-ran`) until nine tenths of
  *    it have passed since its last start was due. Other jobs under the same lock have ticks of their own.
  * 5. Expiry is measured by the store's clock, never by the instances' clocks.
@@ -75,6 +76,13 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken'> {
   readonly schedule?: string;
   /** Milliseconds between two starts of the job, on the store's clock, instead of a `tick`. */
   readonly interval?: number;
+  /** With a `tick`: how often its run may be repeated if it was interrupted. @default 0 */
+  readonly rerun?: number;
+  /**
+   * With a `tick`: `known` refuses it if the job never started before, `interrupted` unless this very tick was started
+   * and interrupted.
+   */
+  readonly only?: 'known' | 'interrupted';
 }
 
 /** The answer to an attempt: the lease, with its fencing token, or why there is none. */
@@ -82,6 +90,7 @@ export type AcquireResult =
   | {
       readonly acquired: true;
       readonly fencingToken: number;
+      /** Which run of the tick this is, from 1, where there is a tick. */
       readonly attempt?: number;
       /** The schedule that the job's last start came from, if it was another one. */
       readonly previousSchedule?: string;
@@ -96,9 +105,9 @@ export interface AcquireRefusal {
   readonly holder?: string;
   /** Milliseconds until the lock is free unless it is renewed. Absent if it never expires by itself. */
   readonly expiresIn?: number;
-  /** The newest tick of the job that was started, for `already-ran`. */
+  /** The newest tick of the job that was started. */
   readonly tick?: number;
-  /** Whether that tick's run has ended. */
+  /** Whether that tick's run has ended, other than by an interruption (its holder died, lost its lease, or shut down). */
   readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;

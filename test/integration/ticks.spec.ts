@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
+import { Injectable, Logger } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
@@ -37,7 +37,7 @@ async function fleet(
         ],
         providers: [job],
       })
-        .setLogger(false)
+        .setLogger(new Logger())
         .compile();
       app.get(SchedulerLockEvents).on((event) => void events.push(event));
       await app.init();

@@ -40,7 +40,14 @@ export class MemoryLockStore implements LockStore {
         if (lease.token === request.token && !ended)
           return { acquired: true, fencingToken: lease.fencingToken };
         const expiresIn = Math.ceil(entry.freeAt - now);
-        return { acquired: false, reason: ended ? 'cooling-down' : 'held', holder: lease.holder, expiresIn };
+        const reason = ended ? 'cooling-down' : 'held';
+        return {
+          acquired: false,
+          reason,
+          holder: lease.holder,
+          expiresIn,
+          ...entry.starts.last(request.job),
+        };
       }
       const starts = entry?.starts ?? new Starts();
       const refusal = starts.refusal(request, this.#clock.now());
@@ -50,14 +57,14 @@ export class MemoryLockStore implements LockStore {
         (entry?.lease.fencingToken ?? 0) + 1,
         Math.trunc(this.#clock.now() * 1_000),
       );
-      const lease: LeaseRef = { ...request, fencingToken };
-      const previousSchedule = starts.start(request, this.#clock.now());
-      this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, starts });
-      return {
-        acquired: true,
+      const { attempt, ...more } = starts.start(request, this.#clock.now());
+      const lease: LeaseRef = {
+        ...request,
         fencingToken,
-        ...(previousSchedule === undefined ? undefined : { previousSchedule }),
+        ...(attempt === undefined ? undefined : { attempt }),
       };
+      this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, starts });
+      return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }), ...more };
     });
   }
 

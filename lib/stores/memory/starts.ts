@@ -2,7 +2,12 @@ import type { AcquireRefusal, AcquireRequest, ReleaseOutcome } from '../lock-sto
 
 /** What is known of a job's last start: its tick, or when the next interval is due. */
 type Start =
-  | { readonly tick: number; readonly schedule: string; readonly outcome: ReleaseOutcome | undefined }
+  | {
+      readonly tick: number;
+      readonly attempt: number;
+      readonly schedule: string;
+      readonly outcome: ReleaseOutcome | undefined;
+    }
   | { readonly due: number };
 
 /** An interval may start this much of it early: timers are late by different amounts. */
@@ -15,42 +20,55 @@ export class Starts {
   #newest: { readonly job: string; readonly replaced: Start | undefined } | undefined;
 
   /** Why the job may not start now, if so. `now` is the store's time, epoch milliseconds. */
-  refusal(
-    { job = '', tick, interval, maxClockSkew }: AcquireRequest,
-    now: number,
-  ): AcquireRefusal | undefined {
+  refusal(request: AcquireRequest, now: number): AcquireRefusal | undefined {
+    const { job = '', tick, interval, maxClockSkew, only } = request;
     const last = this.#byJob.get(job);
     if (tick !== undefined) {
       if (maxClockSkew !== undefined && tick > now + maxClockSkew) {
         return { acquired: false, reason: 'clock-skew', storeTime: now };
       }
-      if (last === undefined || !('tick' in last) || last.tick < tick) return undefined;
-      return {
-        acquired: false,
-        reason: 'already-ran',
-        tick: last.tick,
-        finished: last.outcome !== undefined,
-      };
+      if (this.#isRerun(request)) return undefined;
+      const known = last !== undefined && 'tick' in last;
+      if (known && last.tick >= tick) return { acquired: false, reason: 'already-ran', ...this.last(job) };
+      const refused = only === 'interrupted' || (only === 'known' && !known);
+      return refused ? { acquired: false, reason: 'already-ran' } : undefined;
     }
     if (interval === undefined || last === undefined || !('due' in last)) return undefined;
     const wait = last.due - interval * ALLOWANCE - now;
     return wait > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(wait) } : undefined;
   }
 
-  /** Notes a start. Returns the schedule that the last one had, if it was another one. */
-  start({ job = '', tick, interval, schedule = '' }: AcquireRequest, now: number): string | undefined {
+  /** The newest tick of a job that was started. */
+  last(job = ''): Pick<AcquireRefusal, 'tick' | 'finished'> {
+    const last = this.#byJob.get(job);
+    return last === undefined || !('tick' in last)
+      ? {}
+      : { tick: last.tick, finished: !isInterrupted(last.outcome) };
+  }
+
+  /** Notes a start. */
+  start(request: AcquireRequest, now: number): { attempt?: number; previousSchedule?: string } {
+    const { job = '', tick, interval, schedule = '' } = request;
     const replaced = this.#byJob.get(job);
-    this.#newest = undefined;
-    if (tick === undefined && interval === undefined) return undefined;
-    this.#newest = { job, replaced };
-    if (tick === undefined) {
-      const due = replaced !== undefined && 'due' in replaced ? replaced.due : 0;
-      this.#byJob.set(job, { due: Math.max(due, now) + (interval ?? 0) });
-      return undefined;
+    this.#newest = tick === undefined && interval === undefined ? undefined : { job, replaced };
+    if (tick !== undefined) {
+      const before = replaced !== undefined && 'tick' in replaced ? replaced : undefined;
+      const attempt = this.#isRerun(request) ? (before?.attempt ?? 0) + 1 : 1;
+      this.#byJob.set(job, { tick, attempt, schedule, outcome: undefined });
+      const differs = before !== undefined && before.schedule !== '' && before.schedule !== schedule;
+      return differs ? { attempt, previousSchedule: before.schedule } : { attempt };
     }
-    this.#byJob.set(job, { tick, schedule, outcome: undefined });
-    const previous = replaced !== undefined && 'tick' in replaced ? replaced.schedule : '';
-    return previous === '' || previous === schedule ? undefined : previous;
+    if (interval !== undefined) {
+      const due = replaced !== undefined && 'due' in replaced ? replaced.due : 0;
+      this.#byJob.set(job, { due: Math.max(due, now) + interval });
+    }
+    return {};
+  }
+
+  #isRerun({ job = '', tick, rerun = 0 }: AcquireRequest): boolean {
+    const last = this.#byJob.get(job);
+    if (last === undefined || !('tick' in last)) return false;
+    return last.tick === tick && last.attempt <= rerun && isInterrupted(last.outcome);
   }
 
   /** Notes how the newest start ended. */
@@ -64,4 +82,9 @@ export class Starts {
     } else if (replaced === undefined) this.#byJob.delete(job);
     else this.#byJob.set(job, replaced);
   }
+}
+
+/** Whether a run that is not going on any more has to count as interrupted: nothing was heard of its end. */
+function isInterrupted(outcome: ReleaseOutcome | undefined): boolean {
+  return outcome === undefined || outcome === 'aborted';
 }

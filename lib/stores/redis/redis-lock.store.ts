@@ -64,9 +64,9 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
-    const { name, token, ttl, holder, job = '', tick = '', attempt = '' } = request;
-    const { maxClockSkew = '', schedule = '', interval = '' } = request;
-    const args = [token, ttl, holder, job, tick, attempt, maxClockSkew, schedule, interval];
+    const { name, token, ttl, holder, job = '', tick = '', maxClockSkew = '' } = request;
+    const { schedule = '', interval = '', rerun = '', only = '' } = request;
+    const args = [token, ttl, holder, job, tick, maxClockSkew, schedule, interval, rerun, only];
     return this.#run(ACQUIRE, name, args, readAcquire);
   }
 
@@ -193,18 +193,28 @@ export class RedisLockStore implements LockStore {
 /** Reads what the script answered to an attempt. */
 function readAcquire(reply: unknown): AcquireResult {
   if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
-  const [reason, second, third, detail, outcome] = reply as [AcquireRefusal['reason'] | '', ...string[]];
-  if (reason === '') return { acquired: true, fencingToken: Number(second), previousSchedule: String(third) };
+  const [reason, second, third, detail, outcome] = reply as [
+    AcquireRefusal['reason'] | '',
+    string,
+    string,
+    string,
+    string,
+  ];
+  if (reason === '') {
+    const attempt = Number(third);
+    const granted = { acquired: true, fencingToken: Number(second), attempt } as const;
+    return detail === '' ? granted : { ...granted, previousSchedule: detail };
+  }
   return {
     acquired: false,
     reason,
-    ...(second === '' || second === undefined ? undefined : { holder: second }),
+    ...(second === '' ? undefined : { holder: second }),
     // -1: a key without an expiry, put there by somebody else.
     ...(Number(third) < 0 ? undefined : { expiresIn: Number(third) }),
     ...(reason === 'clock-skew' ? { storeTime: Number(detail) } : undefined),
-    ...(detail !== undefined && outcome !== undefined
-      ? { tick: Number(detail), finished: outcome !== '-' }
-      : undefined),
+    ...(outcome === ''
+      ? undefined
+      : { tick: Number(detail), finished: outcome !== '-' && outcome !== 'aborted' }),
   };
 }
 

@@ -19,8 +19,8 @@ const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(l
  *   since    when it was granted, ms      ended   when it ended, ms, or ''  outcome how the last one ended
  *   job, tick, attempt                    what ran under it, '' if not given
  *   ticks    '1' once a lease had a tick
- *   job:<job>  what is known of a job's last start: '<tick> <outcome> <schedule>', outcome '-' until it has ended,
- *            or 'next <ms>' for an interval
+ *   job:<job>  what is known of a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
+ *            ended, or 'next <ms>' for an interval
  *   record   the field of the newest lease's job, or '' if its start is not kept
  *   undo     what the newest lease has overwritten there, to be taken back if nothing ran
  *
@@ -41,39 +41,44 @@ end`;
 
 /**
  * Lua: whether a job may start now, judged by its last start (`kept`), and what to keep of this one. Returns a
- * refusal or nil, the new record ('' for none), and the schedule that the last start had, if it was another one.
+ * refusal or nil, the new record ('' for none), the attempt, and the schedule of the last start if it was another one.
  *
- * A tick is refused if it, or a newer one, was started; or if it lies too far in the future of this server's clock.
- * An interval counts from its last start on this server's clock, with 10 % of allowance for late timers.
+ * A tick is refused if it, or a newer one, was started, unless that run was interrupted and `rerun` allows another; or
+ * if it lies too far in the future of this server's clock. With `only` = 'known' it is refused if the job never
+ * started before, with 'interrupted' unless it was started and interrupted. An interval counts from its last start
+ * on this server's clock, with 10 % of allowance for late timers.
  */
 const START = /* lua */ `
-local function start(kept, now, tick, skew, schedule, interval)
+local function start(kept, now, tick, skew, schedule, interval, rerun, only)
   local ms = function(n) return string.format('%.0f', n) end
+  local last, attempt, outcome, other = string.match(kept or '', '^(%d+) (%d+) (%S+) (.*)$')
   if tick ~= '' then
-    if skew ~= '' and tonumber(tick) > now + skew then return { 'clock-skew', '', -2, ms(now) } end
-    local last, outcome, other = string.match(kept or '', '^(%d+) (%S+) (.*)$')
-    if last and tonumber(last) >= tonumber(tick) then return { 'already-ran', '', -2, last, outcome } end
-    return nil, tick .. ' - ' .. schedule, other and other ~= '' and other ~= schedule and other
+    if skew ~= '' and tonumber(tick) > now + skew then return { 'clock-skew', '', -2, ms(now), '' } end
+    local again = last == tick and (outcome == '-' or outcome == 'aborted') and tonumber(attempt) <= (tonumber(rerun) or 0)
+    if last and tonumber(last) >= tonumber(tick) and not again then return { 'already-ran', '', -2, last, outcome } end
+    if not again and (only == 'interrupted' or (only == 'known' and not last)) then return { 'already-ran', '', -2, '', '' } end
+    attempt = again and attempt + 1 or 1
+    return nil, tick .. ' ' .. attempt .. ' - ' .. schedule, attempt, other and other ~= '' and other ~= schedule and other
   end
-  if interval == '' then return nil, '' end
+  if interval == '' then return nil, '', 1 end
   local due = tonumber(string.match(kept or '', '^next (%d+)$') or '0')
   local wait = due - interval / 10 - now
-  if wait > 0 then return { 'already-ran', '', math.ceil(wait) } end
-  return nil, 'next ' .. ms(math.max(due, now) + interval)
+  if wait > 0 then return { 'already-ran', '', math.ceil(wait), '', '' } end
+  return nil, 'next ' .. ms(math.max(due, now) + interval), 1
 end`;
 
 /**
  * Takes the lock if it is free, and if its job may start now.
  *
  * KEYS  1 lock  2 state
- * ARGV  1 token  2 ttl, ms  3 holder  4 job or ''  5 tick, epoch ms, or ''  6 attempt or ''
- *       7 how far a tick may lie in the future, ms, or ''  8 schedule or ''  9 interval, ms, or ''
+ * ARGV  1 token  2 ttl, ms  3 holder  4 job or ''  5 tick, epoch ms, or ''  6 how far it may lie in the future, ms, or ''
+ *       7 schedule or ''  8 interval, ms, or ''  9 how often a tick may be run again or ''  10 'known', 'interrupted' or ''
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends
  * the command after a broken connection must not be refused by its own lease).
- * Returns { '', fencing token, schedule of the last start } for a grant whose schedule differs from that.
- * Returns { reason, holder or '', ms until it may be worth another try or < 0 } for a refusal; then the store's time for
- * 'clock-skew', the last tick and its outcome for 'already-ran'.
+ * Returns { '', fencing token, attempt, schedule of the last start or '' } for one that has more to say.
+ * Returns { reason, holder or '', ms until it may be worth another try or < 0, x, y } for a refusal: x is the store's time
+ * for 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or ''.
  *
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
@@ -84,24 +89,25 @@ local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'tic
 local ours = token and s[1] == token
 local ended = ours and s[4] and s[4] ~= ''
 if token and (token ~= ARGV[1] or ended) then
-  return { ended and 'cooling-down' or 'held', ours and s[3] or '', redis.call('PTTL', KEYS[1]) }
+  local tick, outcome = string.match(s[6] or '', '^(%d+) %d+ (%S+) ')
+  return { ended and 'cooling-down' or 'held', ours and s[3] or '', redis.call('PTTL', KEYS[1]), tick or '', outcome or '' }
 end
 local last = tonumber(s[2] or '0') or 0
 if ours then return last end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local refusal, started, other = start(s[6], now, ARGV[5], ARGV[7], ARGV[8], ARGV[9])
+local refusal, started, attempt, other = start(s[6], now, ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10])
 if refusal then return refusal end
 local fence = math.max(last + 1, t[1] * 1000000 + t[2])
 if fence > 9007199254740991 then return redis.error_reply('ERR fencing token of ' .. KEYS[2] .. ' is out of range') end
 local ticks = (started ~= '' or s[5] == '1') and '1' or ''
 if not token then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', string.format('%.0f', fence), 'holder', ARGV[3],
-  'since', string.format('%.0f', now), 'ended', '', 'job', ARGV[4], 'tick', ARGV[5], 'attempt', ARGV[6], 'ticks', ticks,
-  'record', started ~= '' and record or '')
+  'since', string.format('%.0f', now), 'ended', '', 'job', ARGV[4], 'tick', ARGV[5],
+  'attempt', ARGV[5] ~= '' and attempt or '', 'ticks', ticks, 'record', started ~= '' and record or '')
 if started ~= '' then redis.call('HSET', KEYS[2], record, started, 'undo', s[6] or '') end
 redis.call('PEXPIRE', KEYS[2], keep(ARGV[2], ticks))
-return other and { '', string.format('%.0f', fence), other } or fence`);
+return (other or attempt > 1) and { '', string.format('%.0f', fence), attempt, other or '' } or fence`);
 
 /**
  * Renews leases, and restores those that the server forgot.
@@ -130,7 +136,7 @@ local function extend(lock, state, i)
       'job', ARGV[i + 4], 'tick', ARGV[i + 5], 'attempt', ARGV[i + 6], 'ticks', ticks)
     if not s[1] and ARGV[i + 5] ~= '' then
       local record = 'job:' .. ARGV[i + 4]
-      redis.call('HSET', state, 'record', record, record, ARGV[i + 5] .. ' - ', 'undo', '')
+      redis.call('HSET', state, 'record', record, record, ARGV[i + 5] .. ' ' .. ARGV[i + 6] .. ' - ', 'undo', '')
     end
   end
   redis.call('PEXPIRE', state, keep(ttl, ticks))
@@ -172,7 +178,7 @@ if newest or (not s[1] and (not current or current == ARGV[1])) then
   if ARGV[3] == 'abandoned' then redis.call('HSET', KEYS[2], 'job', '', 'tick', '', 'attempt', '') end
   if s[4] and s[4] ~= '' then
     local started = redis.call('HMGET', KEYS[2], s[4])[1] or ''
-    local ended = ARGV[3] == 'abandoned' and s[5] or string.gsub(started, '^(%d+) %- ', '%1 ' .. ARGV[3] .. ' ')
+    local ended = ARGV[3] == 'abandoned' and s[5] or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. ARGV[3] .. ' ')
     redis.call('HSET', KEYS[2], s[4], ended, 'record', '')
   end
   if not s[1] then redis.call('PEXPIRE', KEYS[2], keep(ARGV[5], '')) end
