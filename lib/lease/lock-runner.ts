@@ -25,7 +25,7 @@ import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, LockSettings, RunResult, Skipped } from './lock-call.js';
 import { Outages } from './outages.js';
 import { Releases, wasNotApplied } from './releases.js';
-import { within } from './time-limit.js';
+import { called, within } from './time-limit.js';
 
 /** How long jobs get to end after their signal was aborted by a shutdown, ms. */
 const ABORT_GRACE = 1_000;
@@ -39,8 +39,9 @@ export class LockRunner {
   readonly #releases: Releases;
   /** Names of the locks that this process is attempting or running. */
   readonly #busy = new Set<string>();
-  /** Everything that a shutdown waits for. */
-  readonly #running = new Set<Promise<unknown>>();
+  /** How many calls are under way: a shutdown waits for them. */
+  #running = 0;
+  readonly #onIdle = new Set<() => void>();
   readonly #leases = new Set<Lease>();
   readonly #stopListening: (() => void) | undefined;
   /** Jobs whose schedule was found to differ between instances. */
@@ -73,21 +74,22 @@ export class LockRunner {
   async run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
     const outer = call.scheduled || !call.settings.enabled ? undefined : findScope(this, call.name);
     if (outer !== undefined) return { ran: true, value: await job(outer.lock) };
-    return this.#track(async () => {
+    this.#running += 1;
+    let lease: Lease | undefined;
+    let thrown: { error: unknown } | undefined;
+    try {
       const taken = await this.#take(call);
       if (!(taken instanceof Lease)) return this.#skipped(call, taken);
-      const lock = new LeasedLock(taken);
-      let thrown: { error: unknown } | undefined;
-      try {
-        const scope = { owner: this, lock, lease: taken };
-        return { ran: true, value: await withScope(scope, () => job(lock)) };
-      } catch (error) {
-        thrown = { error };
-        throw error;
-      } finally {
-        await this.#finish(call, taken, thrown);
-      }
-    });
+      lease = taken;
+      const lock = new LeasedLock(lease);
+      return { ran: true, value: await withScope({ owner: this, lock, lease }, () => job(lock)) };
+    } catch (error) {
+      thrown = { error };
+      throw error;
+    } finally {
+      if (lease !== undefined) await this.#finish(call, lease, thrown);
+      this.#ended();
+    }
   }
 
   /**
@@ -276,7 +278,7 @@ export class LockRunner {
     this.#heartbeat.delete(lease);
     this.#leases.delete(lease);
     if (lease.confirmed && !this.#closed) {
-      await lease.renewal;
+      if (lease.renewal !== undefined) await lease.renewal;
       const outcome = outcomeOf(lease, thrown !== undefined);
       const result = await this.#releases.release(lease.ref, {
         outcome,
@@ -303,24 +305,30 @@ export class LockRunner {
   }
 
   async #track<T>(start: () => Promise<T>): Promise<T> {
-    const run = start();
-    this.#running.add(run);
+    this.#running += 1;
     try {
-      return await run;
+      return await start();
     } finally {
-      this.#running.delete(run);
+      this.#ended();
     }
+  }
+
+  #ended(): void {
+    this.#running -= 1;
+    if (this.#running === 0) for (const wake of this.#onIdle) wake();
   }
 
   /** Waits until nothing runs any more, `limit` milliseconds at most. */
   async #settled(limit: number): Promise<void> {
-    if (this.#running.size === 0) return;
+    if (this.#running === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = this.clock.setTimer(resolve, limit, { keepAlive: true });
-      void Promise.allSettled(this.#running).then(() => {
+      const wake = (): void => {
         timer.cancel();
+        this.#onIdle.delete(wake);
         resolve();
-      });
+      };
+      const timer = this.clock.setTimer(wake, limit, { keepAlive: true });
+      this.#onIdle.add(wake);
     });
   }
 }
@@ -329,13 +337,4 @@ function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
   if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
   if (lease.abortReason !== undefined) return 'aborted';
   return failed ? 'failed' : 'completed';
-}
-
-/** The promise of a call, also if it throws instead. */
-function called<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return call();
-  } catch (error) {
-    return Promise.reject(error as Error);
-  }
 }

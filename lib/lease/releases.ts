@@ -8,7 +8,7 @@ import type {
   ReleaseResult,
 } from '../stores/lock-store.js';
 import type { Outages } from './outages.js';
-import { within } from './time-limit.js';
+import { called, within } from './time-limit.js';
 
 interface Release {
   readonly ref: LeaseRef;
@@ -61,12 +61,23 @@ export class Releases {
    * @param expiresAt when the store has forgotten the lease at the latest, monotonic
    * @returns the store's answer to the first try, or `undefined` if there was none
    */
-  async release(
+  release(
     ref: LeaseRef,
     options: { outcome: ReleaseOutcome; keepUntil: number; limit: number; expiresAt: number },
   ): Promise<ReleaseResult | undefined> {
-    const { expiresAt: until, ...rest } = options;
-    return this.#try({ ref, ...rest, until, ambiguous: false, ...FRESH });
+    const { outcome, keepUntil, limit, expiresAt: until } = options;
+    const release: Release = {
+      ref,
+      outcome,
+      keepUntil,
+      ambiguous: false,
+      limit,
+      until,
+      nextAt: 0,
+      busy: undefined,
+      settled: false,
+    };
+    return this.#try(release);
   }
 
   /**
@@ -121,7 +132,7 @@ export class Releases {
 
   /** Never rejects. One try at a time: who asks for another one waits for the one under way. */
   #try(release: Release): Promise<ReleaseResult | undefined> {
-    return (release.busy ??= this.#send(release).finally(() => (release.busy = undefined)));
+    return (release.busy ??= this.#send(release));
   }
 
   async #send(release: Release): Promise<ReleaseResult | undefined> {
@@ -130,11 +141,13 @@ export class Releases {
     const keepFor = Math.max(0, Math.ceil(release.keepUntil - this.clock.monotonic()));
     let result: ReleaseResult | undefined;
     try {
-      result = await within(this.store.release(ref, { outcome, keepFor }), limit, this.clock);
+      const call = called(() => this.store.release(ref, { outcome, keepFor }));
+      result = await within(call, limit, this.clock);
       this.outages.succeeded(ref.name);
     } catch (error) {
       this.outages.failed(error as Error);
     }
+    release.busy = undefined;
     if (result?.released || (result !== undefined && !ambiguous)) this.#settle(release);
     else this.#later(release);
     return result;

@@ -37,3 +37,12 @@ export function within<T>(call: Promise<T>, limit: number, clock: Clock): Promis
     );
   });
 }
+
+/** The promise of a call, also if it throws instead. */
+export function called<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}

@@ -131,7 +131,7 @@ export interface ReleaseOptions {
   readonly keepFor?: number;
 }
 
-/** Whether the lease was still this token's, and is free now. */
+/** Whether this call ended the lease, or why it was over before. */
 export type ReleaseResult =
   | { readonly released: true }
   /** `taken`: somebody else has the lock; `expired`: nobody has it; `ended`: this lease was released before. */

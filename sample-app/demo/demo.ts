@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnChild, type TestChild } from '../../test/support/child.js';
 import { builtScript } from '../../test/support/project.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../../test/support/redis-server.js';
@@ -76,6 +77,8 @@ class Demo {
     const first = await this.#seen('a run of report', () => this.#runs().find(({ job }) => job === 'report'));
     const { instance } = first;
     await this.#seen(`heartbeats of ${instance}`, () => (this.#heartbeats.get(instance) ?? 0) >= HEARTBEATS);
+    // Halfway to the next heartbeat, and to the next tick: easier to read.
+    await sleep(500);
     const { killed, killedAt } = await this.#kill(instance);
     const next = await this.#seen(`another instance to take report over from ${instance}`, () =>
       this.#runs().find(
@@ -161,7 +164,7 @@ class Demo {
   #conclude(killed: Run, killedAt: number): void {
     const { lines, faults } = summarize(this.#runs(), INSTANCES, killed, killedAt);
     say();
-    for (const line of lines) say(`  ${line}`);
+    for (const line of lines) say(`  ${line}`.trimEnd());
     say();
     for (const fault of faults) say(paint(`FAILED: ${fault}`, 'red', 'bold'));
     if (faults.length === 0)

@@ -4,14 +4,16 @@ import type { LockReport } from './reports.js';
 
 /** Reports of different processes arrive in any order within this time: they are sorted before they are shown. */
 const SETTLE_MS = 60;
-/** A refusal can be heard of before the grant that was its reason: it is shown after it, as if this much later. */
-const REFUSAL_MS = 15;
-const LANE = 40;
+const LANE = 41;
 /** The job that runs long enough to have a beginning, a middle and an end. */
 const LONG_JOB = 'report';
 
 interface Entry {
   at: number;
+  /** Which run begins with it: instance and job. */
+  begins?: string;
+  /** Because of which run it is: a refusal can be heard of before the grant that was its reason. */
+  follows?: string;
   show: () => void;
 }
 
@@ -32,15 +34,15 @@ export class Timeline {
 
   header(titles: readonly string[]): void {
     const cells = titles.map((title) => title.padEnd(LANE)).join('  ');
-    this.print(paint(` ${'time'.padStart(6)}  ${'job'.padEnd(6)}  ${cells.trimEnd()}`, 'bold'));
-    this.print(` ${'─'.repeat(6)}  ${'─'.repeat(6)}  ${this.lanes.map(() => '─'.repeat(LANE)).join('  ')}`);
+    this.print(paint(`${'time'.padStart(6)}  ${'job'.padEnd(6)}  ${cells.trimEnd()}`, 'bold'));
+    this.print(`${'─'.repeat(6)}  ${'─'.repeat(6)}  ${this.lanes.map(() => '─'.repeat(LANE)).join('  ')}`);
   }
 
   fact(fact: Fact): void {
     const { instance, at } = fact;
-    this.#add(at, () => {
-      if (fact.type === 'instance-ended') return void this.#ended.add(instance);
-      const key = `${instance} ${fact.job}`;
+    if (fact.type === 'instance-ended') return this.#add({ at }, () => void this.#ended.add(instance));
+    const key = `${instance} ${fact.job}`;
+    this.#add({ at, ...(fact.type === 'run-started' ? { begins: key } : {}) }, () => {
       const token = `fencing token ${fact.fencingToken}`;
       if (fact.type === 'run-started') {
         this.#begun.set(key, at);
@@ -53,16 +55,16 @@ export class Timeline {
         const how = fact.outcome === 'completed' ? 'done' : 'stopped';
         this.#line(at, fact.job, instance, `┗ ${how} after ${took}`, 'green', 'bold');
       } else if (fact.outcome === 'completed') {
-        this.#line(at, fact.job, instance, `● ran ${took}, ${token}`, 'green');
+        this.#line(at, fact.job, instance, `● ${took}, ${token}`, 'green');
       } else {
-        this.#line(at, fact.job, instance, `✗ failed, ${token}`, 'yellow');
+        this.#line(at, fact.job, instance, `✗ fails, ${token}`, 'yellow');
       }
     });
   }
 
   lock(instance: string, report: LockReport): void {
     const { at, lock, event } = report;
-    this.#add(event === 'skipped' ? at + REFUSAL_MS : at, () => {
+    this.#add({ at, ...(event === 'skipped' ? { follows: `${report.holder} ${lock}` } : {}) }, () => {
       if (event === 'renewed') this.#line(at, lock, instance, '┣ heartbeat: lease renewed', 'dim');
       if (event === 'lost') this.#line(at, lock, instance, `! lost its lease (${report.reason})`, 'red');
       // That a job does not run beside itself in one process needs no fleet to show.
@@ -74,7 +76,7 @@ export class Timeline {
 
   /** A line over all lanes. */
   banner(at: number, text: string, style: Style): void {
-    this.#add(at, () => {
+    this.#add({ at }, () => {
       const width = 6 + this.lanes.length * (LANE + 2);
       const line = `━━━━ ${text} `.padEnd(width, '━');
       this.print(`${this.#time(at)}  ${paint(line, style, 'bold')}`);
@@ -85,7 +87,16 @@ export class Timeline {
   flush(): void {
     clearTimeout(this.#printer);
     this.#printer = undefined;
-    for (const { show } of this.#entries.splice(0).toSorted((one, other) => one.at - other.at)) show();
+    const entries = this.#entries.splice(0);
+    const order = ({ at, follows }: Entry): number => {
+      const cause = entries.find(({ begins }) => follows !== undefined && begins === follows);
+      return Math.max(at, cause?.at ?? at);
+    };
+    const rank = ({ follows }: Entry): number => (follows === undefined ? 0 : 1);
+    const sorted = entries.toSorted(
+      (one, other) => order(one) - order(other) || rank(one) - rank(other) || one.at - other.at,
+    );
+    for (const { show } of sorted) show();
   }
 
   #why({ reason, holder, expiresIn }: LockReport): string {
@@ -97,8 +108,8 @@ export class Timeline {
     return `${holder}'s lease lives on for ${duration(expiresIn)}`;
   }
 
-  #add(at: number, show: () => void): void {
-    this.#entries.push({ at, show });
+  #add(entry: Omit<Entry, 'show'>, show: () => void): void {
+    this.#entries.push({ ...entry, show });
     this.#printer ??= setTimeout(() => this.flush(), SETTLE_MS);
   }
 
@@ -128,7 +139,7 @@ export class Timeline {
   }
 
   #time(at: number): string {
-    return ` ${((at - this.start) / 1_000).toFixed(2).padStart(6)}`;
+    return `${((at - this.start) / 1_000).toFixed(2).padStart(6)}`;
   }
 }
 

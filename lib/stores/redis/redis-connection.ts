@@ -46,6 +46,9 @@ type OwnClientFactory = () => Promise<OwnRedisClient>;
 /** How long the start waits for a server that neither accepts nor refuses, ms. The connection is tried on after it. */
 const START_LIMIT = 5_000;
 
+/** How long a server may take to end a connection that is no longer used, ms. Then it is ended without it. */
+const DISCONNECT_LIMIT = 100;
+
 /** The client of a store, ours or the user's: opened once, watched, and closed if it is ours. */
 export class RedisConnection {
   #client: RedisClient | undefined;
@@ -123,8 +126,11 @@ export class RedisConnection {
     const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
     const connected = client.status === 'ready' || client.status === 'connect';
     (client as OwnRedisClient).disconnect();
-    // Without a live connection there is no `end` to wait for. With one, ioredis destroys it after 2 s at most.
-    if (connected) await ended;
+    // A live connection ends with an event. Without one there is none, but a timer of ioredis that keeps the process alive.
+    if (connected) return ended;
+    await new Promise<void>((resolve) =>
+      systemClock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }),
+    );
   }
 }
 
@@ -213,6 +219,7 @@ async function createClient(target: string | RedisConnectionOptions): Promise<Ow
     autoResendUnfulfilledCommands: false,
     enableAutoPipelining: false,
     lazyConnect: false,
+    disconnectTimeout: DISCONNECT_LIMIT,
   };
   const client = typeof target === 'string' ? new Redis(target, options) : new Redis(options);
   // Without a listener ioredis prints every failed attempt; what matters of them reaches the caller of a command.
