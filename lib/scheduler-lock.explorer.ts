@@ -9,9 +9,16 @@ import { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
+import type { CallStart } from './lease/lock-call.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
-import { isScheduled, markByHand, markScheduled, takeScheduledMark } from './schedule/scheduled-call.js';
+import {
+  fireAgain,
+  isScheduled,
+  markByHand,
+  markScheduled,
+  takeScheduledMark,
+} from './schedule/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   checkLockOptions,
@@ -71,6 +78,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const { instance, method } of this.#found) {
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
+    for (const { bound } of this.#found) this.interceptor.catchUp(bound);
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
@@ -143,7 +151,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     problems.push(...found.map((problem) => `${place}: ${problem}`));
     const outermost: unknown = Reflect.get(instance, key);
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
-    this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule } });
+    const fire = (start: CallStart): unknown =>
+      isScheduled(outermost) ? fireAgain(outermost, instance, key, start) : undefined;
+    this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule, fire } });
   }
 
   #bind({ instance, method, bound }: Found): void {

@@ -30,6 +30,8 @@ export interface ModuleSettings {
 export interface JobSettings extends LockSettings {
   readonly onSkip: OnSkip;
   readonly maxClockSkew: number;
+  readonly rerun: number;
+  readonly catchUp: number | false;
   readonly oncePerTick: boolean;
 }
 
@@ -129,6 +131,7 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
         `Give at most ${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`,
     );
   }
+  const catchUp = pick('catchUp') ?? DEFAULTS.catchUp;
   const settings: JobSettings = {
     ttl,
     heartbeat,
@@ -136,6 +139,8 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
     atLeast,
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
     maxClockSkew: duration('maxClockSkew') ?? DEFAULTS.maxClockSkew,
+    rerun: readCount('rerun', pick('rerun'), problems),
+    catchUp: catchUp === false ? false : (readDuration('catchUp', catchUp, problems) ?? DEFAULTS.catchUp),
     oncePerTick: readBoolean('oncePerTick', pick('oncePerTick'), problems),
     enabled: readEnabled(given, module, problems),
     onStoreError: readChoice('onStoreError', pick('onStoreError'), ['skip', 'throw', 'run'], problems),
@@ -184,6 +189,13 @@ function readBoolean(option: 'enabled' | 'oncePerTick', given: unknown, problems
   if (given === undefined) return DEFAULTS[option];
   if (typeof given !== 'boolean') problems.push(`${option}: ${show(given)} is neither true nor false.`);
   return given !== false;
+}
+
+function readCount(option: 'rerun', given: unknown, problems: string[]): number {
+  if (given === undefined) return DEFAULTS[option];
+  if (Number.isInteger(given) && (given as number) >= 0 && (given as number) <= 1_000) return given as number;
+  problems.push(`${option}: ${show(given)} is no whole number from 0 to 1000.`);
+  return DEFAULTS[option];
 }
 
 function readChoice<T extends string>(

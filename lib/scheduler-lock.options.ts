@@ -65,6 +65,21 @@ export interface LockOptions {
    */
   readonly maxClockSkew?: Duration | undefined;
   /**
+   * `@Cron()`: how often the run of a tick may be repeated, on whichever instance is up, if its holder died, lost its
+   * lease, or was shut down. A newer tick supersedes it. A job that throws has ended, and so has one that passed its
+   * `timeout`. With this a run can happen more than once: the job must stand it.
+   *
+   * @default 0
+   */
+  readonly rerun?: number | undefined;
+  /**
+   * `@Cron()`: how old the newest tick may be to be run after all, if nobody started it: after a restart of all
+   * instances, or an outage of the store. Nothing is run for a job that never started before.
+   *
+   * @default false
+   */
+  readonly catchUp?: Duration | false | undefined;
+  /**
    * What a call by hand does when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
    * `LockNotAcquiredError`. A call by the scheduler always resolves.
    *
@@ -131,7 +146,7 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
 }
 
 /** Options of `SchedulerLockService.run()` and `acquire()`. */
-export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick'> {
+export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' | 'rerun' | 'catchUp'> {
   /** Identity of the job, for events and history. */
   readonly job?: string | undefined;
   /**
@@ -150,6 +165,8 @@ export const DEFAULTS = {
   heartbeat: 0.3,
   enabled: true,
   oncePerTick: true,
+  rerun: 0,
+  catchUp: false,
   maxClockSkew: 60_000,
   onStoreError: 'skip',
   onSkip: 'ignore',

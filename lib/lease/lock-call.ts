@@ -29,6 +29,10 @@ export interface CallStart {
   readonly schedule?: string;
   /** How far the tick may lie in the future of the store's clock, milliseconds. */
   readonly maxClockSkew?: number;
+  /** How often an interrupted run of the tick may be repeated. */
+  readonly rerun?: number;
+  /** Refuse the tick if the job never started before, or unless this very tick was interrupted. */
+  readonly only?: 'known' | 'interrupted';
   /** Milliseconds between two starts. */
   readonly interval?: number;
 }
@@ -43,6 +47,8 @@ export interface Skipped {
   readonly expiresIn?: number;
   /** The newest tick that was started, for `already-ran`; the refused one, for `clock-skew`. Epoch milliseconds. */
   readonly tick?: number;
+  /** Whether that tick's run has ended, other than by an interruption. */
+  readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */

@@ -199,6 +199,8 @@ export class LockRunner {
       request.tick = start.tick;
       if (start.maxClockSkew !== undefined) request.maxClockSkew = start.maxClockSkew;
       if (start.schedule !== undefined) request.schedule = start.schedule;
+      if (start.rerun !== undefined) request.rerun = start.rerun;
+      if (start.only !== undefined) request.only = start.only;
     } else if (start?.interval !== undefined) request.interval = start.interval;
     const sent = this.clock.monotonic();
     const pending = called(() => this.store.acquire(request));
@@ -255,7 +257,10 @@ export class LockRunner {
 
   #lease(
     request: AcquireRequest,
-    { fencingToken, attempt = request.attempt }: { fencingToken: number; attempt?: number },
+    {
+      fencingToken,
+      attempt = request.tick === undefined ? undefined : 1,
+    }: { fencingToken: number; attempt?: number },
     settings: LockSettings,
     sent: number | undefined,
   ): Lease {

@@ -24,6 +24,7 @@ interface CronOptions {
   readonly name?: string;
   readonly timeZone?: string;
   readonly utcOffset?: number;
+  readonly disabled?: boolean;
 }
 
 /** The schedule of one decorated method, read from what `@Cron()` and `@Interval()` have noted on it. */
@@ -52,6 +53,11 @@ export class JobSchedule {
     const ticks = this.#current();
     const tick = ticks?.newest(now);
     return ticks === undefined || tick === undefined ? {} : { tick, schedule: ticks.schedule };
+  }
+
+  /** Whether this is a cron job that the scheduler has made, or is still to make. */
+  get isCron(): boolean {
+    return this.cron !== undefined && this.cron.disabled !== true;
   }
 
   /** Looks up ahead of time what the next call will need. */

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { CallStart } from '../lease/lock-call.js';
 
 /**
  * Tells a call that the scheduler fires from a call by hand.
@@ -11,6 +12,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 interface Mark {
   readonly instance: object;
   readonly key: string | symbol;
+  /** Given if a tick is fired again, by this library. */
+  readonly start?: CallStart | undefined;
   used: boolean;
 }
 
@@ -38,6 +41,11 @@ export function markScheduled(method: Method, key: string | symbol): void {
   });
 }
 
+/** Fires a method as the scheduler does, for a given start of its job. */
+export function fireAgain(method: Method, instance: object, key: string | symbol, start: CallStart): unknown {
+  return marks.run({ instance, key, start, used: false }, () => Reflect.apply(method, instance, []));
+}
+
 /**
  * Makes `instance[key]` a call by hand from now on. Looks the method up when called, so that a spy on the prototype
  * is still called.
@@ -61,10 +69,16 @@ export function markByHand(instance: object, key: string | symbol): () => void {
   };
 }
 
-/** Whether the scheduler fired this very call. Uses the mark up: what the job itself calls is called by hand. */
-export function takeScheduledMark(instance: object, key: string | symbol): boolean {
+/**
+ * Whether the scheduler fired this very call, and which start was given, if it is fired again. Uses the mark up: what
+ * the job itself calls is called by hand.
+ */
+export function takeScheduledMark(
+  instance: object,
+  key: string | symbol,
+): { readonly start?: CallStart | undefined } | undefined {
   const mark = marks.getStore();
-  if (mark === undefined || mark.used || mark.instance !== instance || mark.key !== key) return false;
+  if (mark === undefined || mark.used || mark.instance !== instance || mark.key !== key) return undefined;
   mark.used = true;
-  return true;
+  return mark;
 }

@@ -1,0 +1,63 @@
+import type { Clock, Timer } from '../clock.js';
+
+interface Chance {
+  readonly tick: number;
+  readonly timer: Timer;
+}
+
+/** The first wait for a store that is away, ms; doubled each time, up to the longest. */
+const FIRST_WAIT = 1_000;
+const LONGEST_WAIT = 30_000;
+/** Watchers of one lease do not ask at the very same moment, ms. */
+const SPREAD = 50;
+
+/**
+ * Ticks that were refused and may have to be run after all: the holder may die, the store may come back. One per job;
+ * a newer tick supersedes it.
+ */
+export class SecondChances {
+  readonly #chances = new Map<string, Chance>();
+  #closed = false;
+
+  constructor(private readonly clock: Clock) {}
+
+  /** Forgets what is older than this tick of the job. */
+  supersede(job: string, tick: number): void {
+    const chance = this.#chances.get(job);
+    if (chance === undefined || chance.tick >= tick) return;
+    chance.timer.cancel();
+    this.#chances.delete(job);
+  }
+
+  /** Calls `fire` when the lease that is in the way can have ended, unless a newer tick comes before. */
+  afterLease(job: string, tick: number, expiresIn: number, fire: () => void): void {
+    this.#after(job, tick, expiresIn + Math.random() * SPREAD, fire);
+  }
+
+  /** Calls `fire` when the store may be back. @param failures how often it was not, so far */
+  afterOutage(job: string, tick: number, failures: number, fire: () => void): void {
+    this.#after(job, tick, Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT), fire);
+  }
+
+  /** Calls `fire` when the scheduler may have made its jobs. */
+  afterJobs(job: string, delay: number, fire: () => void): void {
+    this.#after(job, -Infinity, delay, fire);
+  }
+
+  stop(): void {
+    this.#closed = true;
+    for (const { timer } of this.#chances.values()) timer.cancel();
+    this.#chances.clear();
+  }
+
+  #after(job: string, tick: number, delay: number, fire: () => void): void {
+    const known = this.#chances.get(job);
+    if (this.#closed || (known !== undefined && known.tick >= tick)) return;
+    known?.timer.cancel();
+    const timer = this.clock.setTimer(() => {
+      this.#chances.delete(job);
+      fire();
+    }, delay);
+    this.#chances.set(job, { tick, timer });
+  }
+}
