@@ -174,13 +174,18 @@ export class Releases {
   #rearm(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (this.#closed || this.#unconfirmed.size === 0) return;
+    if (this.#closed) return;
     let next = Infinity;
-    for (const { nextAt, until } of this.#unconfirmed) next = Math.min(next, nextAt, until);
+    // One that is under way arms the timer again when it has been answered.
+    for (const { nextAt, until, busy } of this.#unconfirmed)
+      if (busy === undefined) next = Math.min(next, nextAt, until);
+    if (next === Infinity) return;
     this.#timer = this.clock.setTimer(() => {
       const now = this.clock.monotonic();
       for (const release of this.#unconfirmed)
         if (Math.min(release.nextAt, release.until) <= now) void this.#try(release);
+      // Timers fire a fraction early, too: what was not due then must not be forgotten.
+      this.#rearm();
     }, next - this.clock.monotonic());
   }
 }

@@ -38,7 +38,9 @@ export async function main(): Promise<void> {
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
     say(`\n${error.signal}: stopping what was started.`);
-    process.exitCode = 130;
+    await demo.cleanUp();
+    // The play is still waiting for what will not happen any more.
+    process.exit(130);
   } finally {
     await demo.cleanUp();
   }

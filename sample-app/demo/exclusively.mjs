@@ -1,4 +1,4 @@
-import { linkSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -22,7 +22,7 @@ export async function exclusively(folder, work) {
     try {
       return await work();
     } finally {
-      writeFileSync(mine, FREE); // The same file as the lock.
+      free(lockFile(folder, number), mine);
       tidyUp(folder, number);
     }
   } finally {
@@ -42,6 +42,12 @@ async function take(folder, mine) {
     }
     await sleep(INTERVAL_MS);
   }
+}
+
+/** By a rename: others see the owner or that it is free, and nothing in between. */
+function free(lock, mine) {
+  writeFileSync(`${mine}-free`, FREE);
+  renameSync(`${mine}-free`, lock);
 }
 
 /** Deletes what is over: lower numbers, and what processes left behind that were killed. */
@@ -64,8 +70,8 @@ function tryLink(file, link) {
 
 function isFree(file) {
   const owner = readOr(file);
-  // It was deleted: there is a higher one by now.
-  if (owner === undefined) return false;
+  // Deleted: there is a higher one by now. Empty: the name of an owner that has yet to be written.
+  if (!owner) return false;
   const [pid] = owner.split(' ');
   return owner === FREE || identityOf(Number(pid)) !== owner;
 }

@@ -8,7 +8,7 @@ export class SampleLogger extends ConsoleLogger {
   constructor() {
     super({
       prefix: process.env['INSTANCE_ID'] ?? 'sample-app',
-      colors: process.stdout.isTTY && !process.env['NO_COLOR'],
+      colors: process.stdout.isTTY === true && !process.env['NO_COLOR'],
     });
   }
 

@@ -38,6 +38,8 @@ async function stillHeldBy(holder: Instance, token: unknown): Promise<void> {
   await until(() => holder.heard('event:renewed').length >= renewals + 2);
   expect((await look(server, 'job')).token).toBe(token);
   expect(holder.heard('event:lost')).toEqual([]);
+  // Nor was it freed in between and written back.
+  expect(holder.heard('event:renewed').filter(({ restored }) => restored)).toEqual([]);
   expect(await holder.judge()).toMatchObject({ held: true });
 }
 

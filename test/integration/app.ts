@@ -1,7 +1,12 @@
 import type { INestApplication, ModuleMetadata } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { MemoryLockStore, SchedulerLockEvents, SchedulerLockModule } from '../../lib/index.js';
+import {
+  MemoryLockStore,
+  SchedulerLockConfigError,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+} from '../../lib/index.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -94,6 +99,16 @@ export function startApp(
     imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],
     providers,
   });
+}
+
+/** The message with which a start is refused. */
+export async function startFailure(start: Promise<unknown>): Promise<string> {
+  const error = await start.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (error instanceof SchedulerLockConfigError) return error.message;
+  throw new Error('the application was not refused as misconfigured', { cause: error });
 }
 
 /** Listens on a free loopback port. */

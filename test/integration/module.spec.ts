@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, Module } from '@nestjs/common';
 import { Cluster, Redis } from 'ioredis';
 import {
@@ -15,6 +15,9 @@ import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.j
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { closeApps, NotedStore, startApp, startModule } from './app.js';
+
+// Servers start slowly on a busy machine.
+jest.setTimeout(60_000);
 
 @Injectable()
 class Jobs {
@@ -225,7 +228,7 @@ describe("a user's Cluster client", () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startRedisCluster();
-  }, 60_000);
+  });
   afterAll(() => cluster.stop());
 
   it('holds leases on all nodes, keeps them with their beats, and stays open', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
   currentLock,
   LockNotAcquiredError,
@@ -8,6 +8,9 @@ import {
 } from '../../lib/index.js';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { closeApps, NotedStore, startApp } from './app.js';
+
+// Servers start slowly on a busy machine.
+jest.setTimeout(60_000);
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -100,7 +103,7 @@ describe('SchedulerLockService.run()', () => {
         'nestjs-scheduler-lock is misconfigured, 3 problems:',
         "  - lock \"import\": ttl: 'soon' is no duration. Give milliseconds or a text such as '30s' or '10m'.",
         "  - lock \"import\": timeout: -1 is no duration. Give milliseconds or a text such as '30s' or '10m'.",
-        '  - lock "import": job: "": it is empty.',
+        '  - lock "import": job: "" is not valid: it is empty.',
       ].join('\n'),
     );
     expect(store.calls).toEqual(['init']);

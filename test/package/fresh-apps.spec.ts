@@ -64,12 +64,13 @@ describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, 
   });
 
   test('calls that the scheduler fires resolve when they are skipped, with onSkip "throw" too', () => {
+    const skipped = (job: string) => ({ skipped: [job], errors: [] });
     expect(result['scheduled']).toEqual({
-      below: ['HeldJobs.below'],
-      above: ['HeldJobs.above'],
-      wrapped: ['HeldJobs.wrapped'],
-      inherited: ['HeldJobs.inherited'],
-      route: ['ReportsController.held'],
+      below: skipped('HeldJobs.below'),
+      above: skipped('HeldJobs.above'),
+      wrapped: skipped('HeldJobs.wrapped'),
+      inherited: skipped('HeldJobs.inherited'),
+      route: skipped('ReportsController.held'),
     });
   });
 

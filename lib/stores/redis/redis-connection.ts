@@ -1,5 +1,6 @@
 import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
+import { type WatchedClient, watchForFreeze } from './freeze-watch.js';
 import { describeError } from './redact.js';
 import type { RedisClient } from './redis-client.js';
 
@@ -37,9 +38,7 @@ export interface RedisConnectionOptions {
 export type RedisConnectionSource = string | RedisConnectionOptions | RedisClient;
 
 /** A client of our own: what is needed beyond {@link RedisClient}. */
-interface OwnRedisClient extends RedisClient {
-  disconnect(): void;
-}
+interface OwnRedisClient extends RedisClient, WatchedClient {}
 
 type OwnClientFactory = () => Promise<OwnRedisClient>;
 
@@ -53,6 +52,7 @@ const DISCONNECT_LIMIT = 100;
 export class RedisConnection {
   #client: RedisClient | undefined;
   readonly #create: OwnClientFactory | undefined;
+  #stopWatching: (() => void) | undefined;
   readonly #listeners = new Set<() => void>();
   readonly #onReady = (): void => this.#listeners.forEach((listener) => listener());
 
@@ -90,6 +90,9 @@ export class RedisConnection {
    */
   async open(): Promise<void> {
     const client = (this.#client ??= await this.#create?.()) as RedisClient;
+    if (this.#create !== undefined) {
+      this.#stopWatching ??= watchForFreeze(client as OwnRedisClient, START_LIMIT, systemClock);
+    }
     client.on('ready', this.#onReady);
     if (client.status === 'end') {
       throw new SchedulerLockConfigError(['connection: the Redis client that was given has been closed.']);
@@ -122,6 +125,7 @@ export class RedisConnection {
   async close(): Promise<void> {
     const client = this.#client;
     client?.off('ready', this.#onReady);
+    this.#stopWatching?.();
     if (client === undefined || this.#create === undefined) return;
     const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
     const connected = client.status === 'ready' || client.status === 'connect';
@@ -209,7 +213,6 @@ async function createClient(target: string | RedisConnectionOptions): Promise<Ow
   // Fail fast: nothing waits in a queue, nothing is sent twice, and a frozen server is noticed.
   const options = {
     connectTimeout: START_LIMIT,
-    socketTimeout: START_LIMIT,
     retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 1_000) + Math.random() * 50,
     // After a failover the old master refuses writes: connecting again finds the new one.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),

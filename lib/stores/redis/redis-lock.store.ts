@@ -72,8 +72,8 @@ export class RedisLockStore implements LockStore {
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
-    const { name, token, fencingToken, ttl } = lease;
-    return this.#run(RELEASE, name, [token, keepFor, outcome, fencingToken, ttl], readRelease);
+    const { name, token, fencingToken, ttl, holder } = lease;
+    return this.#run(RELEASE, name, [token, keepFor, outcome, fencingToken, ttl, holder], readRelease);
   }
 
   async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {

@@ -153,7 +153,7 @@ return results`);
  * Gives a lease back and records it as ended, so that no late renewal restores it.
  *
  * KEYS  1 lock  2 state
- * ARGV  1 token  2 ms to keep the lock taken, or 0  3 outcome  4 fencing token  5 ttl, ms
+ * ARGV  1 token  2 ms to keep the lock taken, or 0  3 outcome  4 fencing token  5 ttl, ms  6 holder
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
  * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched.
@@ -173,7 +173,7 @@ if newest or (not s[1] and (not current or current == ARGV[1])) then
     redis.call('HSET', KEYS[2], 'outcome', ARGV[3], 'ended', ended)
   else
     local fence = string.format('%.0f', math.max(tonumber(s[2] or '0') or 0, tonumber(ARGV[4])))
-    redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', fence, 'outcome', ARGV[3], 'ended', ended)
+    redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', fence, 'holder', ARGV[6], 'outcome', ARGV[3], 'ended', ended)
   end
   if ARGV[3] == 'abandoned' then redis.call('HSET', KEYS[2], 'job', '', 'tick', '', 'attempt', '') end
   if s[4] and s[4] ~= '' then

@@ -185,4 +185,21 @@ export const restoreCases: readonly CaseDefinition[] = [
       await kit.free(lease.name, 'after that');
     },
   },
+  {
+    rule: 3,
+    sentence:
+      'a lease whose side data was evicted can be released with keepFor, and is still known as its holder',
+    needs: ['forgetState'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.forgetState(lease.name);
+      answers(
+        await kit.store.release(lease, { keepFor: lease.ttl }),
+        { released: true },
+        'release with keepFor',
+      );
+      const refusal = await kit.refusal(lease.name, 'while it is kept');
+      answers(refusal, { reason: 'cooling-down', holder: lease.holder }, 'an attempt while it is kept');
+    },
+  },
 ];

@@ -69,6 +69,17 @@ class ReleasesBySideData extends ReferenceStore {
   }
 }
 
+/** Records the end of an evicted lease, but not whose it was. */
+class RecordsEndsWithoutHolder extends ReferenceStore {
+  protected override recordEnd(
+    lease: LeaseRef,
+    state: StateEntry | undefined,
+    options: ReleaseOptions,
+  ): void {
+    super.recordEnd({ ...lease, holder: state?.holder ?? '' }, state, options);
+  }
+}
+
 export const brokenRestore: readonly BrokenStore[] = [
   broken(
     'rule 3: extend restores a lease whose lock was forgotten',
@@ -129,5 +140,10 @@ export const brokenRestore: readonly BrokenStore[] = [
     'rule 3: a lease whose side data was evicted can be released, and stays ended',
     "release after the eviction should answer {'released':true}, but answered {'released':false,'reason':'expired'}",
     ReleasesBySideData,
+  ),
+  broken(
+    'rule 3: a lease whose side data was evicted can be released with keepFor, and is still known as its holder',
+    "an attempt while it is kept should answer {'reason':'cooling-down','holder':'<holder>'}, but answered {'acquired':false,'reason':'cooling-down','holder':'','expiresIn':3600000}",
+    RecordsEndsWithoutHolder,
   ),
 ];

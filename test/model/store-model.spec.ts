@@ -1,0 +1,43 @@
+import { describe, expect, test } from '@jest/globals';
+import { ManualClock } from '../../lib/testing/index.js';
+import { brokenStores } from '../contract/support/broken-stores.js';
+import { ReferenceStore } from '../contract/support/reference-store.js';
+import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
+
+/** What the model knows nothing of: durations, names, job and tick, large batches and broken locks. */
+const BEYOND =
+  /ttl|release with keepFor|kept for|keepFor has passed|name|tick and|, tick|any number|no leases|broken lock|clocks|for how long|refused attempt|extend by a stranger|safe integer/;
+
+function subject(store: ReferenceStore): StoreSubject {
+  return {
+    stores: [store],
+    expires: 'one',
+    expire: async (names) => names.forEach((name) => store.locks.delete(name)),
+    // Nothing is lost and granted anew within one microsecond, which is what fencing tokens count.
+    async evict(name) {
+      await store.clock.advance(1);
+      store.states.delete(name);
+    },
+    async forgetAll() {
+      await store.clock.advance(1);
+      store.locks.clear();
+      store.states.clear();
+    },
+  };
+}
+
+const OPTIONS = { numRuns: 1_000, maxCommands: 60, evicts: true };
+
+test('the model agrees with a correct store', async () => {
+  await agreesWithModel(() => subject(new ReferenceStore(new ManualClock())), OPTIONS);
+});
+
+describe('the model finds out about a store that breaks', () => {
+  const within = brokenStores.filter(({ caught }) => !BEYOND.test(caught));
+
+  test.each(within.map((broken) => [broken.caught, broken] as const))('%s', async (_, { make }) => {
+    await expect(agreesWithModel(() => subject(make(new ManualClock())), OPTIONS)).rejects.toThrow(
+      /Property failed/,
+    );
+  });
+});
