@@ -164,11 +164,11 @@ export class Releases {
   }
 
   #later(release: Release): void {
-    if (release.settled || this.#closed || this.clock.monotonic() >= release.until) this.#settle(release);
-    else {
-      this.#unconfirmed.add(release);
-      this.#rearm();
-    }
+    // Giving up on one says nothing of another for the same token: an abandoned acquire that was granted late has two.
+    if (release.settled || this.#closed || this.clock.monotonic() >= release.until)
+      this.#unconfirmed.delete(release);
+    else this.#unconfirmed.add(release);
+    this.#rearm();
   }
 
   #rearm(): void {

@@ -20,7 +20,10 @@ const members = new Map<number, Socket>();
 process.stderr.on('error', () => undefined);
 process.on('disconnect', () => undefined);
 
-const redis = await provideRedis();
+const redis = await provideRedis().catch((error: Error) => {
+  console.error(error.message);
+  process.exit(1);
+});
 const server = createServer((socket) => {
   const number = freeNumber();
   members.set(number, socket);

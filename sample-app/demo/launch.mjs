@@ -19,7 +19,13 @@ const locked = (work) => exclusively(join(root, '.cache', 'sample-app'), work);
 await locked(buildIfNeeded);
 process.setSourceMapsEnabled(true);
 const { main } = await import(`../../.build/sample-app/demo/${program}.js`);
-await main(locked);
+try {
+  await main(locked);
+} catch (error) {
+  // Most likely there is no Redis, and the message says what to do. A stack would bury it.
+  console.error(process.env.DEBUG ? error : `\n${error.message}`);
+  process.exit(1);
+}
 
 /** A second terminal builds nothing: the build would delete what the first one is running. */
 async function buildIfNeeded() {

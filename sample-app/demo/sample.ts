@@ -18,7 +18,9 @@ export async function main(exclusively: Exclusively): Promise<void> {
     env['INSTANCE_ID'] ??= `instance-${number}`;
     console.log(`This is ${env['INSTANCE_ID']}. All terminals share the Redis at ${url}.`);
   }
-  console.log('Start it in another terminal too; stop it with Ctrl-C, or the hard way: kill -9', process.pid);
+  console.log(
+    `Start it in another terminal too. Stop it with Ctrl-C, or the hard way: kill -9 ${process.pid}`,
+  );
   console.log();
   // Any free one: several instances run on this machine. The app says which.
   env['PORT'] ??= '0';

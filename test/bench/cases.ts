@@ -73,7 +73,7 @@ async function throughput(
   });
   const fenced = `fenced EVAL recipe by hand ${format(ratio('fenced', 'wall'))}`;
   return [
-    row(`throughput over raw (${fenced})`, 'wall', 'service'),
+    row(`over raw (${fenced})`, 'wall', 'service'),
     row('the same without Nest', 'wall', 'runner'),
     row(`by processor time (by hand ${format(ratio('fenced', 'cpu'))})`, 'cpu', 'service'),
     row('by processor time, without Nest', 'cpu', 'runner'),

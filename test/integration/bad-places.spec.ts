@@ -64,6 +64,17 @@ describe('a place where a lock cannot work', () => {
     );
   });
 
+  it('is told once for a provider with aliases', async () => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock({ ttl: 1 })
+      async report() {}
+    }
+    expect(await failure(startApp([Jobs, { provide: 'ALIAS', useExisting: Jobs }]))).toBe(
+      `${INTRO}: Jobs.report: ttl: 1 is out of range. Give 100 ms to 30 days.`,
+    );
+  });
+
   it('is refused on a class without a name', async () => {
     class Named {
       @SchedulerLock()

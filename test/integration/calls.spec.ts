@@ -155,6 +155,28 @@ describe('a decorated method', () => {
     await held;
   });
 
+  it('knows a call by hand from a call by the scheduler, however it is made', async () => {
+    const running = gate();
+    @Injectable()
+    class Jobs {
+      @Cron(YEARLY, { name: 'report' })
+      @SchedulerLock({ name: 'report', onSkip: 'throw' })
+      async report() {
+        await running.opened;
+      }
+    }
+    const app = await startApp([Jobs]);
+    const jobs = app.get(Jobs);
+    const first = jobs.report();
+    await until(() => app.events.some(({ type }) => type === 'acquired'));
+    await expect(jobs.report()).rejects.toThrow(LockNotAcquiredError);
+    await expect(jobs.report.call(jobs)).rejects.toThrow(LockNotAcquiredError);
+    await expect(jobs.report.apply(jobs)).rejects.toThrow(LockNotAcquiredError);
+    await expect(jobs.report.bind(jobs)()).rejects.toThrow(LockNotAcquiredError);
+    running.open();
+    await first;
+  });
+
   it.each([
     ['module', { store: 'memory', enabled: false } as const, {}],
     ['lock', { store: 'memory' } as const, { enabled: false }],

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { currentLock, SchedulerLock } from '../../lib/index.js';
+import { until } from '../support/until.js';
 import { closeApps, NotedStore, startApp } from './app.js';
 
 const YEARLY = '0 0 0 1 1 *';
@@ -85,6 +86,35 @@ describe('the jobs of classes', () => {
       'acquire Jobs.both',
       'acquire Jobs.base',
     ]);
+  });
+
+  it('run inside one lease also when the scheduler fires an override that calls super', async () => {
+    const runs: unknown[] = [];
+    class Base {
+      @SchedulerLock()
+      async report() {
+        runs.push(['base', currentLock().fencingToken]);
+      }
+    }
+    @Injectable()
+    class Jobs extends Base {
+      @Cron(YEARLY, { name: 'report' })
+      @SchedulerLock()
+      override async report() {
+        runs.push(['override', currentLock().fencingToken]);
+        await super.report();
+      }
+    }
+    const app = await startApp([Jobs]);
+    await app.fire('report');
+    await until(() => app.events.some(({ type }) => type === 'released'));
+    const [acquired] = app.events;
+    const { fencingToken } = acquired as { fencingToken: number };
+    expect(runs).toEqual([
+      ['override', fencingToken],
+      ['base', fencingToken],
+    ]);
+    expect(app.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
   });
 
   it('are told apart by `job`, and exclude each other under one name', async () => {

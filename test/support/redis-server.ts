@@ -67,7 +67,7 @@ async function namedByUrl(url: string): Promise<RedisServer> {
 
 function howToGetOne(docker: string, local: string): string {
   return [
-    'These tests need a Redis. Any one of these will do:',
+    'A Redis is needed. Any one of these will do:',
     '  - set REDIS_URL to a server that may be written to (its data stays)',
     `  - start a Docker engine (${docker})`,
     '  - install redis-server or valkey-server, so that it is on the PATH',
