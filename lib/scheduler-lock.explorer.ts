@@ -5,11 +5,10 @@ import {
   type OnModuleInit,
   Inject,
 } from '@nestjs/common';
-import { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { SchedulerRegistry } from '@nestjs/schedule';
+import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
-import type { CallStart } from './lease/lock-call.js';
+import type { JobStart } from './job-start.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
 import {
@@ -38,6 +37,11 @@ interface Found {
   readonly bound: BoundJob;
 }
 
+/** `SchedulerRegistry` of `@nestjs/schedule`, as far as it is needed. */
+interface CronRegistry {
+  getCronJobs: CronJobs;
+}
+
 /**
  * Finds the guarded methods of the application, checks their options, and binds each instance's method to the
  * interceptor. Whatever is misconfigured, in the module or in any decorator, stops the start in one message.
@@ -46,7 +50,7 @@ interface Found {
 export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #undo: (() => void)[] = [];
   #found: Found[] = [];
-  #registry: SchedulerRegistry | undefined;
+  #registry: CronRegistry | undefined;
 
   constructor(
     @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
@@ -54,7 +58,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly modules: ModulesContainer,
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly locks: SchedulerLockService,
-    private readonly moduleRef: ModuleRef,
   ) {}
 
   async onModuleInit(): Promise<void> {
@@ -86,9 +89,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const undo of this.#undo.splice(0)) undo();
   }
 
-  /** The jobs that the scheduler has made; none without its module. */
+  /** The jobs that the scheduler has made; none without its module. Its registry is told by what it can do. */
   #cronJobs(): ReturnType<CronJobs> {
-    this.#registry ??= this.moduleRef.get(SchedulerRegistry, { strict: false });
+    this.#registry ??= this.discovery
+      .getProviders()
+      .map(({ instance }): unknown => instance)
+      .find(isRegistry);
     return this.#registry?.getCronJobs() ?? new Map();
   }
 
@@ -151,7 +157,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     problems.push(...found.map((problem) => `${place}: ${problem}`));
     const outermost: unknown = Reflect.get(instance, key);
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
-    const fire = (start: CallStart): unknown =>
+    const fire = (start: JobStart): unknown =>
       isScheduled(outermost) ? fireAgain(outermost, instance, key, start) : undefined;
     this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule, fire } });
   }
@@ -164,6 +170,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       this.interceptor.intercept(bound, args, takeScheduledMark(instance, key), proceed),
     );
   }
+}
+
+function isRegistry(instance: unknown): instance is CronRegistry {
+  const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
+  return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
 }
 
 /** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */

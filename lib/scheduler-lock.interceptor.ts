@@ -1,7 +1,8 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { systemClock } from './clock.js';
 import { LockNotAcquiredError } from './errors.js';
-import type { CallStart, RunResult } from './lease/lock-call.js';
+import type { JobStart } from './job-start.js';
+import type { RunResult } from './lease/lock-call.js';
 import { displayName } from './lock-name.js';
 import type { JobSchedule } from './schedule/job-schedule.js';
 import { SecondChances } from './schedule/second-chances.js';
@@ -16,12 +17,12 @@ export interface BoundJob {
   /** When the scheduler fires it, if it does. */
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
-  readonly fire: (start: CallStart) => unknown;
+  readonly fire: (start: JobStart) => unknown;
 }
 
 /** A call that the scheduler fired; `start` is given if it is fired again. */
 export interface ScheduledCall {
-  readonly start?: CallStart | undefined;
+  readonly start?: JobStart | undefined;
 }
 
 /** How long to wait for the scheduler to make its jobs, ms: other modules may be slow to start. */
@@ -30,7 +31,7 @@ const WAIT_FOR_JOBS = 1_000;
 const MAX_WAITS = 60;
 
 /** What is remembered of a tick from try to try. */
-interface FollowedStart extends CallStart {
+interface FollowedStart extends JobStart {
   /** Another instance was running it. */
   readonly watching?: boolean;
   /** How often in a row the store did not answer. */
@@ -116,13 +117,13 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     this.#chances.afterOutage(job, tick, failures, () => this.#fire(bound, again));
   }
 
-  #fire(bound: BoundJob, start: CallStart): void {
+  #fire(bound: BoundJob, start: JobStart): void {
     // As the scheduler does with what its jobs throw.
     Promise.resolve(bound.fire(start)).catch((error: unknown) => this.#logger.error(error));
   }
 }
 
-function newStart(schedule: JobSchedule, { maxClockSkew, rerun }: JobSettings): CallStart {
+function newStart(schedule: JobSchedule, { maxClockSkew, rerun }: JobSettings): JobStart {
   const start = schedule.startAt(systemClock.now());
   return start.tick === undefined
     ? start

@@ -37,6 +37,8 @@ export interface SkippedEvent extends LockFacts {
   readonly expiresIn?: number;
   /** The newest tick that was started, for `already-ran`; the refused one, for `clock-skew`. Epoch milliseconds. */
   readonly tick?: number;
+  /** Whether that tick's run has ended, other than by an interruption. */
+  readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */

@@ -1,4 +1,5 @@
 import type { SkipReason } from '../errors.js';
+import type { JobStart } from '../job-start.js';
 
 /** How one lock is taken and kept: checked, whole milliseconds. */
 export interface LockSettings {
@@ -19,22 +20,7 @@ export interface LockCall {
   /** Fired by the scheduler: then it is never part of another call, whatever async context it comes in. */
   readonly scheduled: boolean;
   /** The start that the call belongs to: the store runs each once. */
-  readonly start?: CallStart | undefined;
-}
-
-/** Which start of its job a call is. */
-export interface CallStart {
-  /** Scheduled fire time, epoch milliseconds. */
-  readonly tick?: number;
-  readonly schedule?: string;
-  /** How far the tick may lie in the future of the store's clock, milliseconds. */
-  readonly maxClockSkew?: number;
-  /** How often an interrupted run of the tick may be repeated. */
-  readonly rerun?: number;
-  /** Refuse the tick if the job never started before, or unless this very tick was interrupted. */
-  readonly only?: 'known' | 'interrupted';
-  /** Milliseconds between two starts. */
-  readonly interval?: number;
+  readonly start?: JobStart | undefined;
 }
 
 /** A call that did not run its job. */

@@ -1,14 +1,5 @@
+import type { JobStart } from '../job-start.js';
 import { CronTicks, type CronTimeLike } from './cron-ticks.js';
-
-/** Which start of a job a call by the scheduler belongs to. Nothing, if that cannot be told. */
-export interface JobStart {
-  /** Scheduled fire time, epoch milliseconds: the same number on every instance. */
-  readonly tick?: number;
-  /** The schedule that the tick comes from. */
-  readonly schedule?: string;
-  /** Milliseconds between two starts of an interval. */
-  readonly interval?: number;
-}
 
 /** What is needed of a job in the registry of `@nestjs/schedule`. */
 interface RegisteredJob {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { CallStart } from '../lease/lock-call.js';
+import type { JobStart } from '../job-start.js';
 
 /**
  * Tells a call that the scheduler fires from a call by hand.
@@ -13,7 +13,7 @@ interface Mark {
   readonly instance: object;
   readonly key: string | symbol;
   /** Given if a tick is fired again, by this library. */
-  readonly start?: CallStart | undefined;
+  readonly start?: JobStart | undefined;
   used: boolean;
 }
 
@@ -42,7 +42,7 @@ export function markScheduled(method: Method, key: string | symbol): void {
 }
 
 /** Fires a method as the scheduler does, for a given start of its job. */
-export function fireAgain(method: Method, instance: object, key: string | symbol, start: CallStart): unknown {
+export function fireAgain(method: Method, instance: object, key: string | symbol, start: JobStart): unknown {
   return marks.run({ instance, key, start, used: false }, () => Reflect.apply(method, instance, []));
 }
 
@@ -76,7 +76,7 @@ export function markByHand(instance: object, key: string | symbol): () => void {
 export function takeScheduledMark(
   instance: object,
   key: string | symbol,
-): { readonly start?: CallStart | undefined } | undefined {
+): { readonly start?: JobStart | undefined } | undefined {
   const mark = marks.getStore();
   if (mark === undefined || mark.used || mark.instance !== instance || mark.key !== key) return undefined;
   mark.used = true;

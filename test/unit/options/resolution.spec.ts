@@ -21,6 +21,10 @@ const ALL_DEFAULTS = {
   enabled: true,
   onStoreError: 'skip',
   onSkip: 'ignore',
+  oncePerTick: true,
+  maxClockSkew: 60_000,
+  rerun: 0,
+  catchUp: false,
 };
 
 describe('the options of a lock', () => {
@@ -37,6 +41,10 @@ describe('the options of a lock', () => {
       onStoreError: 'throw',
       onSkip: 'throw',
       storeTimeout: '1s',
+      oncePerTick: false,
+      maxClockSkew: '5s',
+      rerun: 2,
+      catchUp: '1h',
     };
     expect(resolve({}, module)).toEqual({
       ttl: 600_000,
@@ -47,6 +55,10 @@ describe('the options of a lock', () => {
       enabled: true,
       onStoreError: 'throw',
       onSkip: 'throw',
+      oncePerTick: false,
+      maxClockSkew: 5_000,
+      rerun: 2,
+      catchUp: 3_600_000,
     });
     const own: LockOptions = {
       ttl: 30_000,
@@ -55,6 +67,10 @@ describe('the options of a lock', () => {
       atLeast: 1,
       onStoreError: 'run',
       onSkip: 'ignore',
+      oncePerTick: true,
+      maxClockSkew: 1,
+      rerun: 0,
+      catchUp: false,
     };
     expect(resolve(own, module)).toMatchObject({ ...own, timeout: 20_000 });
   });
@@ -68,6 +84,10 @@ describe('the options of a lock', () => {
       enabled: undefined,
       onStoreError: undefined,
       onSkip: undefined,
+      oncePerTick: undefined,
+      maxClockSkew: undefined,
+      rerun: undefined,
+      catchUp: undefined,
     };
     expect(resolve(nothing, { ...nothing, storeTimeout: undefined, shutdownTimeout: undefined })).toEqual(
       ALL_DEFAULTS,

@@ -73,7 +73,7 @@ export const brokenBatches: readonly BrokenStore[] = [
   ),
   broken(
     'rule 8: job, tick and attempt go along with a lease and change nothing of its life',
-    'attempt 2 was asked for, but attempt 3 was granted',
+    'the first attempt was asked for, but attempt 2 was granted',
     CountsAttemptsTwice,
   ),
 ];
