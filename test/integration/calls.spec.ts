@@ -201,6 +201,15 @@ describe('a decorated method', () => {
 });
 
 describe('a call before the application has started', () => {
+  it('of run() by an asynchronous factory opens the store, once', async () => {
+    const store = new NotedStore();
+    const factory = (locks: SchedulerLockService) => locks.run('migrate', () => 'migrated');
+    const early = { provide: 'EARLY', inject: [SchedulerLockService], useFactory: factory };
+    const app = await startApp([early], { store });
+    expect(app.module.get('EARLY')).toEqual({ ran: true, value: 'migrated' });
+    expect(store.calls).toEqual(['init', 'acquire migrate', 'release migrate completed']);
+  });
+
   it('of run() by an onModuleInit hook works, and waits for the store', async () => {
     @Injectable()
     class Early implements OnModuleInit {

@@ -17,6 +17,8 @@ interface Run {
   readonly instance: number;
   readonly lock: Lock;
   readonly end: (error?: Error) => void;
+  /** Nothing has gone wrong since it began, so it must be live. */
+  undisturbed: boolean;
 }
 
 interface Instance {
@@ -53,7 +55,9 @@ export class Fleet {
       const ended = new Promise<void>((resolve, reject) => {
         end = (error) => (error === undefined ? resolve() : reject(error));
       });
-      const run: Run = { name, instance, lock, end };
+      if (!isLive(lock)) throw new Error(`"${name}" was begun on instance ${instance} without a live lease`);
+      const undisturbed = heartbeat !== false && this.#instance(instance).store.faults.length === 0;
+      const run: Run = { name, instance, lock, end, undisturbed };
       this.#runs.add(run);
       this.check();
       // An acquire that is still under way when all jobs are to end may yet be granted.
@@ -78,6 +82,7 @@ export class Fleet {
 
   fault(instance: number, fault: Fault): void {
     this.#instance(instance).store.faults.push(fault);
+    this.#disturb();
   }
 
   announce(instance: number): void {
@@ -94,7 +99,10 @@ export class Fleet {
 
   /** The event loops of all instances stand still. */
   async block(ms: number): Promise<void> {
+    // It is a callback that blocks; it does not come in between two steps of one promise chain.
+    await this.clock.advance(0);
     this.clock.block(ms);
+    this.#disturb();
     this.check();
     await this.clock.advance(0);
   }
@@ -103,6 +111,7 @@ export class Fleet {
   async forget(thief: string | undefined): Promise<void> {
     this.#lossy = true;
     await this.clock.advance(1);
+    this.#disturb();
     this.#store = new MemoryLockStore({ clock: this.clock });
     if (thief !== undefined)
       await this.#store.acquire({ name: thief, token: uuid(), ttl: TTL, holder: 'somebody else' });
@@ -119,6 +128,9 @@ export class Fleet {
           `"${name}" is live on instance ${instance} at ${now}, though it was promised until ${deadline}`,
         );
     }
+    for (const { name, instance, lock, undisturbed } of runs)
+      if (undisturbed && !this.#lossy && !isLive(lock))
+        throw new Error(`"${name}" was lost on instance ${instance} for no reason`);
     for (const name of NAMES) {
       for (let i = 0; i < INSTANCES; i++) {
         const local = runs.filter((run) => run.name === name && run.instance === i).length;
@@ -152,6 +164,10 @@ export class Fleet {
     if (this.clock.pending > 0) throw new Error(`${this.clock.pending} timers are left`);
     for (const { store } of this.#instances)
       if (store.listening > 0) throw new Error('a listener is left on the store');
+  }
+
+  #disturb(): void {
+    for (const run of this.#runs) run.undisturbed = false;
   }
 
   /** The result of what must have settled by now. */

@@ -65,6 +65,20 @@ describe('the timeout of a job', () => {
     expect(app.of('released')).toMatchObject([{ outcome: 'timed-out', duration: 6_000, confirmed: true }]);
   });
 
+  it('stays the reason when the lease is lost after it', async () => {
+    const app = new Harness();
+    const job = await app.start('report', { timeout: 5_000 });
+    await app.clock.advance(5_000);
+    app.store.always('extend', notConnected);
+    await app.clock.advance(10_000);
+    expect(app.of('lost')).toHaveLength(1);
+    expect(job.lock.signal.reason).toBeInstanceOf(LockTimeoutError);
+    app.store.recover();
+    job.end();
+    await app.clock.advance(0);
+    expect(app.of('released')).toMatchObject([{ outcome: 'timed-out' }]);
+  });
+
   it('is counted from the start of the job, and says nothing once the job has ended', async () => {
     const app = new Harness();
     const job = await app.start('report', { timeout: 5_000 });
