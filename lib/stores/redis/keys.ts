@@ -16,9 +16,10 @@ export function hashTag(key: string): string | undefined {
 export function stateKey(lockKey: string, clientPrefix: string): string {
   const stored = clientPrefix + lockKey;
   if (hashTag(stored) !== undefined) return `${lockKey}:state`;
-  if (stored.includes('}')) {
+  // A brace that is no part of a tag would end, or begin, the one that is put around the key.
+  if (stored.includes('}') || clientPrefix.includes('{')) {
     throw new SchedulerLockConfigError([
-      `the Redis key "${stored}" holds a "}" that closes no hash tag, so its state cannot be kept in the same ` +
+      `the Redis key "${stored}" holds a brace that makes no hash tag, so its state cannot be kept in the same ` +
         'Cluster slot. Change `key` or `keyPrefix`: either no braces, or one tag such as "{app}:locks".',
     ]);
   }

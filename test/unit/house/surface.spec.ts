@@ -101,6 +101,7 @@ function readDefault(text: string | undefined): unknown {
   const [, quoted] = /^'(.*)'$/.exec(first) ?? [];
   if (quoted !== undefined) return parseDuration(quoted) ?? quoted;
   if (first === 'true' || first === 'false') return first === 'true';
+  if (/^\d+$/.test(first)) return Number(first);
   const [, part] = /^([\d.]+) × ttl$/.exec(first) ?? [];
   return part === undefined ? text : Number(part);
 }

@@ -36,8 +36,8 @@ describe('the key of the state', () => {
         try {
           state = stateKey(lock, prefix);
         } catch (error) {
-          // An untagged key with a brace that would end the tag too early.
-          return error instanceof SchedulerLockConfigError && (prefix + lock).includes('}');
+          // An untagged key with a brace that would end or begin the tag at the wrong place.
+          return error instanceof SchedulerLockConfigError && /[{}]/.test(prefix + lock);
         }
         return slotOf(prefix + state) === slotOf(prefix + lock);
       }),
@@ -46,7 +46,8 @@ describe('the key of the state', () => {
 
   test('is refused for a lock key with which no state key can share a slot', () => {
     expect(() => stateKey('a}b', '')).toThrow(SchedulerLockConfigError);
-    expect(() => stateKey('a}b', '')).toThrow(/"a}b" holds a "}" that closes no hash tag/);
+    expect(() => stateKey('a}b', '')).toThrow(/"a}b" holds a brace that makes no hash tag/);
     expect(() => stateKey('b', 'a{}:')).toThrow(SchedulerLockConfigError);
+    expect(() => stateKey('b', '{a:')).toThrow(SchedulerLockConfigError);
   });
 });

@@ -10,7 +10,7 @@ const DAY = 24 * HOUR;
 const NAME = 'refresh';
 const LOCK = `scheduler:${NAME}:lock`;
 const STATE = `{${LOCK}}:state`;
-const RUN = { job: 'RefreshJobs.refresh', tick: 1_760_000_000_000, attempt: 2 };
+const RUN = { job: 'RefreshJobs.refresh', tick: 1_760_000_000_000, attempt: 1 };
 
 let server: LocalRedis;
 let client: Redis;
@@ -64,6 +64,7 @@ describe('what Redis keeps', () => {
       tick: '',
       attempt: '',
       ticks: '',
+      record: '',
     });
     expect(Number(since)).toBeGreaterThanOrEqual(before * 1_000);
     expect(await client.keys('*')).toEqual(expect.arrayContaining([LOCK, STATE]));
@@ -75,8 +76,10 @@ describe('what Redis keeps', () => {
     expect(await client.hgetall(STATE)).toMatchObject({
       job: RUN.job,
       tick: String(RUN.tick),
-      attempt: '2',
+      attempt: '1',
       ticks: '1',
+      record: `job:${RUN.job}`,
+      [`job:${RUN.job}`]: `${RUN.tick} 1 - `,
     });
   });
 
