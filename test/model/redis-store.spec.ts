@@ -36,6 +36,7 @@ async function redis(): Promise<StoreSubject> {
   // Calls in flight keep their order only if the server has the scripts: one that has to be sent in full comes later.
   const warmUp = { name: 'warm-up', token: 'warm-up', ttl: 1_000, holder: 'warm-up', fencingToken: 0 };
   await stores[0].acquire(warmUp);
+  await stores[0].extend([warmUp]);
   await stores[0].release(warmUp);
   const forgetAll = async (): Promise<void> => {
     const keys = [...used].flatMap((name) => [lock(name), state(name)]);
