@@ -45,3 +45,20 @@ test('every TypeScript snippet of the README compiles against the built package'
   expect(files.length).toBeGreaterThan(5);
   expect(compile(files)).toEqual([]);
 }, 60_000);
+
+test('every guarantee of the README names tests that exist', () => {
+  const rows = readFileSync(join(root, 'README.md'), 'utf8')
+    .split('\n')
+    .filter((line) => line.includes('| `test/'));
+  expect(rows.length).toBeGreaterThan(5);
+  const missing = rows.flatMap((row) => {
+    const files = [...row.matchAll(/`(test\/[^`]+)`/g)].map(([, file = '']) =>
+      readFileSync(join(root, file), 'utf8'),
+    );
+    const names = [...row.matchAll(/"([^"]+)"/g)].map(([, name = '']) => name);
+    return names.filter(
+      (name) => !files.some((text) => text.replaceAll(/^test\.each|%s: /g, '').includes(name)),
+    );
+  });
+  expect(missing).toEqual([]);
+});
