@@ -100,8 +100,7 @@ export class Timeline {
   }
 
   #why({ reason, holder, expiresIn }: LockReport): string {
-    if (reason === 'cooling-down' || reason === 'already-ran')
-      return `${holder ?? 'another'} has just done it`;
+    if (reason === 'already-ran') return 'this tick has been run';
     if (reason !== 'held') return String(reason);
     if (holder === undefined) return 'somebody has the lock';
     if (!this.#ended.has(holder) || expiresIn === undefined) return `${holder} has the lock`;

@@ -7,7 +7,7 @@ import { currentLock, type Lock, SchedulerLock } from 'nestjs-scheduler-lock';
 @Injectable()
 export class MailJob {
   @Cron('3/10 * * * * *')
-  @SchedulerLock({ name: 'mail', ttl: '10s', atLeast: '2s' })
+  @SchedulerLock({ name: 'mail', ttl: '10s' })
   async send(): Promise<void> {
     await this.work(currentLock());
   }

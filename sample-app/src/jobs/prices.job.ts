@@ -8,12 +8,9 @@ import { currentLock, type Lock, SchedulerLock } from 'nestjs-scheduler-lock';
 export class PricesJob {
   readonly #logger = new Logger(PricesJob.name);
 
-  /**
-   * `atLeast`: the job is over before the timer of a slower instance fires. The lock stays taken long enough for
-   * that one to find it taken.
-   */
+  /** Over before the timer of a slower instance fires: that one is told that this tick has been run. */
   @Cron(CronExpression.EVERY_5_SECONDS)
-  @SchedulerLock({ name: 'prices', ttl: '10s', atLeast: '2s' })
+  @SchedulerLock({ name: 'prices', ttl: '10s' })
   async refresh() {
     const lock = currentLock();
     this.#logger.log(`refreshing on ${lock.holder}, fencing token ${lock.fencingToken}`);
