@@ -7,6 +7,7 @@ import type { CaseDefinition } from './case.js';
 import type { LockStoreContractOptions } from './options.js';
 import { ownershipCases } from './ownership-cases.js';
 import { restoreCases } from './restore-cases.js';
+import { tickCases } from './tick-cases.js';
 import { timeCases } from './time-cases.js';
 
 /** One case of the contract suite. */
@@ -28,6 +29,7 @@ const definitions: readonly CaseDefinition[] = [
   ...ownershipCases,
   ...endCases,
   ...restoreCases,
+  ...tickCases,
   ...timeCases,
   ...nameCases,
   ...batchCases,

@@ -3,6 +3,7 @@ import type { BrokenStore } from './broken/broken-store.js';
 import { brokenExclusion } from './broken/exclusion.js';
 import { brokenOwnership } from './broken/ownership.js';
 import { brokenRestore } from './broken/restore.js';
+import { brokenTicks } from './broken/ticks.js';
 import { brokenTimeAndNames } from './broken/time-and-names.js';
 
 /** For every case of the contract suite a store that it is to catch. */
@@ -10,6 +11,7 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenExclusion,
   ...brokenOwnership,
   ...brokenRestore,
+  ...brokenTicks,
   ...brokenTimeAndNames,
   ...brokenBatches,
 ];

@@ -1,5 +1,6 @@
 import { LockStateError } from '../../../lib/index.js';
 import type {
+  AcquireRefusal,
   AcquireRequest,
   AcquireResult,
   ExtendResult,
@@ -24,6 +25,20 @@ export interface StateEntry {
   tick: number | undefined;
 }
 
+/** Why a job may not start. */
+export type StartRefusal = Omit<AcquireRefusal, 'acquired'>;
+
+/** The last start of a job: of a tick, or of an interval that is due again. */
+export interface StartEntry {
+  readonly token: string;
+  readonly tick?: number | undefined;
+  readonly due?: number | undefined;
+  readonly attempt: number;
+  readonly schedule: string;
+  readonly outcome: string | undefined;
+  readonly before: StartEntry | undefined;
+}
+
 /**
  * The rules of `LockStore` written down once more, as plainly as possible and in small steps, so that each step
  * can be broken. Like Redis it keeps a lock and its side data apart, and either can be lost.
@@ -31,6 +46,7 @@ export interface StateEntry {
 export class ReferenceStore implements LockStore {
   readonly locks = new Map<string, LockEntry | 'broken'>();
   readonly states = new Map<string, StateEntry>();
+  readonly starts = new Map<string, StartEntry>();
 
   constructor(readonly clock: ManualClock) {}
 
@@ -41,7 +57,20 @@ export class ReferenceStore implements LockStore {
       return this.refuse(lock, state, request);
     if (lock !== undefined && state?.token === request.token)
       return { acquired: true, fencingToken: state.fence };
-    return { acquired: true, fencingToken: this.grant(request, state) };
+    const refusal = this.refuseStart(request, this.starts.get(this.startKey(request)));
+    if (refusal !== undefined) return { acquired: false, ...refusal };
+    const before = this.starts.get(this.startKey(request));
+    const start = this.noteStart(request, before);
+    const fencingToken = this.grant(request, state);
+    if (start === undefined) return { acquired: true, fencingToken };
+    const differs = before !== undefined && before.schedule !== start.schedule;
+    const { attempt } = start;
+    return {
+      acquired: true,
+      fencingToken,
+      attempt,
+      ...(differs ? { previousSchedule: before.schedule } : {}),
+    };
   }
 
   async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
@@ -54,6 +83,7 @@ export class ReferenceStore implements LockStore {
     if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
     const owner = lock !== undefined && this.owns(lease, lock);
     if (owner) this.free(lease, options);
+    this.noteEnd(lease, options.outcome ?? 'completed');
     if (state === undefined ? lock === undefined || owner : state.token === lease.token)
       this.recordEnd(lease, state, options);
     if (owner) return { released: true };
@@ -78,6 +108,55 @@ export class ReferenceStore implements LockStore {
 
   // The steps
 
+  startKey({ name, job = '' }: AcquireRequest): string {
+    return JSON.stringify([name, job]);
+  }
+
+  protected refuseStart(request: AcquireRequest, last: StartEntry | undefined): StartRefusal | undefined {
+    const { tick, interval, maxClockSkew = Infinity, only } = request;
+    const now = this.clock.now();
+    if (interval !== undefined) {
+      const wait = (last?.due ?? 0) - interval * 0.1 - now;
+      return wait > 0 ? { reason: 'already-ran', expiresIn: wait } : undefined;
+    }
+    if (tick === undefined) return undefined;
+    if (tick > now + maxClockSkew) return { reason: 'clock-skew', storeTime: now };
+    if (this.isRerun(request, last)) return undefined;
+    if (last?.tick !== undefined && last.tick >= tick) return { reason: 'already-ran', ...this.tickOf(last) };
+    if (only === 'interrupted' || (only === 'known' && last === undefined)) return { reason: 'already-ran' };
+    return undefined;
+  }
+
+  protected isRerun({ tick, rerun = 0 }: AcquireRequest, last: StartEntry | undefined): boolean {
+    return last !== undefined && last.tick === tick && last.attempt <= rerun && !this.isFinished(last);
+  }
+
+  protected isFinished({ outcome }: StartEntry): boolean {
+    return outcome !== undefined && outcome !== 'aborted';
+  }
+
+  protected tickOf(last: StartEntry): { tick?: number; finished: boolean } {
+    return { ...(last.tick === undefined ? {} : { tick: last.tick }), finished: this.isFinished(last) };
+  }
+
+  protected noteStart(request: AcquireRequest, before: StartEntry | undefined): StartEntry | undefined {
+    const { tick, interval, token, schedule = '' } = request;
+    if (tick === undefined && interval === undefined) return undefined;
+    const due = interval === undefined ? undefined : Math.max(before?.due ?? 0, this.clock.now()) + interval;
+    const attempt = this.isRerun(request, before) ? (before?.attempt ?? 0) + 1 : 1;
+    const start = { token, tick, due, attempt, schedule, outcome: undefined, before };
+    this.starts.set(this.startKey(request), start);
+    return start;
+  }
+
+  protected noteEnd(lease: LeaseRef, outcome: string): void {
+    const start = this.starts.get(this.startKey(lease));
+    if (start?.token !== lease.token) return;
+    if (outcome !== 'abandoned') this.starts.set(this.startKey(lease), { ...start, outcome });
+    else if (start.before === undefined) this.starts.delete(this.startKey(lease));
+    else this.starts.set(this.startKey(lease), start.before);
+  }
+
   now(): number {
     return this.clock.monotonic();
   }
@@ -100,9 +179,11 @@ export class ReferenceStore implements LockStore {
   protected refuse(
     lock: LockEntry,
     state: StateEntry | undefined,
-    _request: AcquireRequest,
+    request: AcquireRequest,
   ): AcquireResult & { acquired: false } {
+    const last = this.starts.get(this.startKey(request));
     return {
+      ...(last === undefined ? undefined : this.tickOf(last)),
       acquired: false,
       reason: state?.ended ? 'cooling-down' : 'held',
       ...(state === undefined ? undefined : { holder: state.holder }),
@@ -184,6 +265,7 @@ export function referenceContract(
     forgetAll: () => {
       current.locks.clear();
       current.states.clear();
+      current.starts.clear();
     },
     breakLock: (name) => void current.locks.set(current.key(name), 'broken'),
     skewInstanceClock: (ms) => {

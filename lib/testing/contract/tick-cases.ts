@@ -1,0 +1,200 @@
+import type { AcquireRequest, AcquireResult, LeaseRef } from '../../stores/lock-store.js';
+import { answers, check, show } from './assert.js';
+import type { CaseDefinition } from './case.js';
+import { HOUR, type Kit, SHORT } from './kit.js';
+
+/** A tick long ago, so that no clock has a say in it. */
+const TICK = 1_760_000_000_000;
+const JOB = 'Contract.job';
+const INTERRUPTED = { outcome: 'aborted' } as const;
+
+/** One attempt for a tick, that may be refused. */
+async function attempt(
+  kit: Kit,
+  name: string,
+  fields: Partial<AcquireRequest>,
+): Promise<[AcquireResult, LeaseRef]> {
+  const request = kit.request(name, { job: JOB, tick: TICK, ...fields });
+  const result = await kit.store.acquire(request);
+  return [result, { ...request, fencingToken: result.acquired ? result.fencingToken : 0 }];
+}
+
+/** Starts a tick and ends it. */
+async function start(
+  kit: Kit,
+  name: string,
+  fields: Partial<AcquireRequest> = {},
+  options?: Parameters<Kit['store']['release']>[1],
+): Promise<AcquireResult> {
+  const [result, lease] = await attempt(kit, name, fields);
+  check(result.acquired, () => `a tick that may start was refused: ${show(result)}`);
+  await kit.store.release(lease, options);
+  return result;
+}
+
+/** Rule 4: what may start. */
+export const tickCases: readonly CaseDefinition[] = [
+  {
+    rule: 4,
+    sentence: 'a tick that was started is refused for good, and so is an older one; a newer one is not',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name);
+      const refused = { acquired: false, reason: 'already-ran', tick: TICK, finished: true };
+      answers((await attempt(kit, name, {}))[0], refused, 'the second attempt for a tick');
+      answers((await attempt(kit, name, { tick: TICK - 1 }))[0], refused, 'an attempt for an older tick');
+      await start(kit, name, { tick: TICK + 1 });
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'a tick is refused also when its lease has expired without a release',
+    async run(kit) {
+      const name = kit.name();
+      await attempt(kit, name, { ttl: SHORT });
+      const [lease] = await kit.takeExpired(name, 'after the lease of a tick');
+      if (lease !== undefined) await kit.store.release(lease);
+      const refused = { acquired: false, reason: 'already-ran', tick: TICK, finished: false };
+      answers((await attempt(kit, name, {}))[0], refused, 'a second attempt for the tick');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'jobs under one lock have ticks of their own',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name);
+      await start(kit, name, { job: 'Contract.other' });
+      answers((await attempt(kit, name, {}))[0], { reason: 'already-ran' }, 'the second attempt for a tick');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'a call without a tick is not refused for one, and does not change it',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name);
+      await kit.store.release(await kit.take(name, { job: JOB }));
+      answers((await attempt(kit, name, {}))[0], { reason: 'already-ran' }, 'the second attempt for a tick');
+    },
+  },
+  {
+    rule: 4,
+    sentence: "a tick too far in the future of the store's clock is refused with the store's time",
+    async run(kit) {
+      const tick = 8_000_000_000_000;
+      const [result] = await attempt(kit, kit.name(), { tick, maxClockSkew: HOUR });
+      answers(result, { acquired: false, reason: 'clock-skew' }, 'an attempt for a tick in 200 years');
+      const storeTime = result.acquired ? undefined : result.storeTime;
+      check(
+        storeTime !== undefined && storeTime > 0 && storeTime < tick - HOUR,
+        () => `storeTime should be the store's time, but is ${String(storeTime)}`,
+      );
+      const [allowed] = await attempt(kit, kit.name('far'), { tick });
+      answers(allowed, { acquired: true }, 'the same without maxClockSkew');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'an interrupted run is repeated as often as rerun says, and the attempts are counted',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name, { rerun: 2 }, INTERRUPTED);
+      answers(
+        (await attempt(kit, name, {}))[0],
+        { reason: 'already-ran', finished: false },
+        'an attempt without rerun',
+      );
+      answers(await start(kit, name, { rerun: 2 }, INTERRUPTED), { attempt: 2 }, 'the second run');
+      answers(await start(kit, name, { rerun: 2 }, INTERRUPTED), { attempt: 3 }, 'the third run');
+      const [fourth] = await attempt(kit, name, { rerun: 2 });
+      answers(fourth, { acquired: false, reason: 'already-ran' }, 'the fourth run');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'a run that has ended is not repeated, however it ended',
+    async run(kit) {
+      for (const outcome of ['completed', 'failed', 'timed-out'] as const) {
+        const name = kit.name(outcome);
+        await start(kit, name, { rerun: 1 }, { outcome });
+        const [result] = await attempt(kit, name, { rerun: 1 });
+        answers(result, { reason: 'already-ran', finished: true }, `a rerun of a run that was ${outcome}`);
+      }
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'a refusal while the tick is running says so',
+    async run(kit) {
+      const name = kit.name();
+      await attempt(kit, name, {});
+      const [result] = await attempt(kit, name, { rerun: 1 });
+      answers(
+        result,
+        { reason: 'held', tick: TICK, finished: false },
+        'an attempt while the tick is running',
+      );
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'only: known and interrupted refuse what never started',
+    async run(kit) {
+      const name = kit.name();
+      for (const only of ['known', 'interrupted'] as const) {
+        const [result] = await attempt(kit, name, { only, rerun: 1 });
+        answers(result, { acquired: false, reason: 'already-ran' }, `a first start with only: '${only}'`);
+      }
+      await start(kit, name);
+      const newer = { tick: TICK + 1, rerun: 1 };
+      const [refused] = await attempt(kit, name, { ...newer, only: 'interrupted' });
+      answers(refused, { reason: 'already-ran' }, "a new tick with only: 'interrupted'");
+      await start(kit, name, { ...newer, only: 'known' }, INTERRUPTED);
+      await start(kit, name, { ...newer, only: 'interrupted' });
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'a start from another schedule than the last one is told of it',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name, { schedule: 'nightly' });
+      const same = await start(kit, name, { tick: TICK + 1, schedule: 'nightly' });
+      answers(same, { previousSchedule: undefined }, 'a start from the same schedule');
+      const other = await start(kit, name, { tick: TICK + 2, schedule: 'hourly' });
+      answers(other, { previousSchedule: 'nightly' }, 'a start from another schedule');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'an interval is refused until it has passed, and says when it will have',
+    async run(kit) {
+      const name = kit.name();
+      const interval = { job: JOB, interval: HOUR };
+      await kit.store.release(await kit.take(name, interval));
+      const result = await kit.store.acquire(kit.request(name, interval));
+      answers(result, { acquired: false, reason: 'already-ran' }, 'an attempt within the interval');
+      const wait = result.acquired ? undefined : result.expiresIn;
+      check(
+        wait !== undefined && wait > HOUR / 2 && wait <= HOUR * 0.9,
+        () => `expiresIn should be at most nine tenths of the interval, but is ${String(wait)}`,
+      );
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'an abandoned start gives back the tick, or the interval, that was there before',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name);
+      await start(kit, name, { tick: TICK + 1 }, { outcome: 'abandoned' });
+      answers((await attempt(kit, name, {}))[0], { reason: 'already-ran' }, 'an attempt for the tick before');
+      await start(kit, name, { tick: TICK + 1 });
+      const other = kit.name('interval');
+      const interval = { job: JOB, interval: HOUR };
+      await kit.store.release(await kit.take(other, interval), { outcome: 'abandoned' });
+      await kit.take(other, interval, 'an attempt after an abandoned interval');
+    },
+  },
+];

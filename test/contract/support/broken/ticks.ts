@@ -1,0 +1,164 @@
+import type { AcquireRequest, AcquireResult, LeaseRef } from '../../../../lib/index.js';
+import { ReferenceStore, type StartEntry, type StartRefusal } from '../reference-store.js';
+import { broken, type BrokenStore } from './broken-store.js';
+
+class RefusesTheSameTickOnly extends ReferenceStore {
+  protected override refuseStart(
+    request: AcquireRequest,
+    last: StartEntry | undefined,
+  ): StartRefusal | undefined {
+    return last?.tick === request.tick ? super.refuseStart(request, last) : undefined;
+  }
+}
+
+class CountsFinishedTicksOnly extends ReferenceStore {
+  protected override refuseStart(
+    request: AcquireRequest,
+    last: StartEntry | undefined,
+  ): StartRefusal | undefined {
+    return last?.outcome === undefined ? undefined : super.refuseStart(request, last);
+  }
+}
+
+class OneTickPerLock extends ReferenceStore {
+  override startKey({ name }: AcquireRequest): string {
+    return name;
+  }
+}
+
+class ForgetsTicksOfOtherCalls extends ReferenceStore {
+  protected override noteStart(
+    request: AcquireRequest,
+    before: StartEntry | undefined,
+  ): StartEntry | undefined {
+    this.starts.delete(this.startKey(request));
+    return super.noteStart(request, before);
+  }
+}
+
+class BelievesEveryTick extends ReferenceStore {
+  protected override refuseStart(
+    request: AcquireRequest,
+    last: StartEntry | undefined,
+  ): StartRefusal | undefined {
+    return super.refuseStart({ ...request, maxClockSkew: Infinity }, last);
+  }
+}
+
+class RepeatsOnceTooOften extends ReferenceStore {
+  protected override isRerun(request: AcquireRequest, last: StartEntry | undefined): boolean {
+    const { rerun = 0 } = request;
+    return super.isRerun(rerun === 0 ? request : { ...request, rerun: rerun + 1 }, last);
+  }
+}
+
+class RepeatsFailedRuns extends ReferenceStore {
+  protected override isFinished(last: StartEntry): boolean {
+    return super.isFinished(last) && last.outcome !== 'failed';
+  }
+}
+
+class KeepsTheRunningTickToItself extends ReferenceStore {
+  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const result = await super.acquire(request);
+    if (result.acquired || result.reason !== 'held') return result;
+    const { tick: _tick, ...rest } = result;
+    return rest;
+  }
+}
+
+class StartsWhatNeverStarted extends ReferenceStore {
+  protected override refuseStart(
+    request: AcquireRequest,
+    last: StartEntry | undefined,
+  ): StartRefusal | undefined {
+    const { only: _only, ...rest } = request;
+    return super.refuseStart(rest, last);
+  }
+}
+
+class ComparesNoSchedules extends ReferenceStore {
+  override async acquire({ schedule: _schedule, ...request }: AcquireRequest): Promise<AcquireResult> {
+    return super.acquire(request);
+  }
+}
+
+class CountsIntervalsFromNow extends ReferenceStore {
+  protected override refuseStart(
+    request: AcquireRequest,
+    last: StartEntry | undefined,
+  ): StartRefusal | undefined {
+    const refusal = super.refuseStart(request, last);
+    return refusal?.expiresIn === undefined ? refusal : { ...refusal, expiresIn: request.interval ?? 0 };
+  }
+}
+
+class ForgetsWhatWasBefore extends ReferenceStore {
+  protected override noteEnd(lease: LeaseRef, outcome: string): void {
+    if (outcome === 'abandoned') this.starts.delete(this.startKey(lease));
+    else super.noteEnd(lease, outcome);
+  }
+}
+
+export const brokenTicks: readonly BrokenStore[] = [
+  broken(
+    'rule 4: a tick that was started is refused for good, and so is an older one; a newer one is not',
+    "an attempt for an older tick should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001,'attempt':1}",
+    RefusesTheSameTickOnly,
+  ),
+  broken(
+    'rule 4: a tick is refused also when its lease has expired without a release',
+    "a second attempt for the tick should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':false}, but answered {'acquired':true,'fencingToken':1767225600040001,'attempt':1}",
+    CountsFinishedTicksOnly,
+  ),
+  broken(
+    'rule 4: jobs under one lock have ticks of their own',
+    "a tick that may start was refused: {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}",
+    OneTickPerLock,
+  ),
+  broken(
+    'rule 4: a call without a tick is not refused for one, and does not change it',
+    "the second attempt for a tick should answer {'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
+    ForgetsTicksOfOtherCalls,
+  ),
+  broken(
+    "rule 4: a tick too far in the future of the store's clock is refused with the store's time",
+    "an attempt for a tick in 200 years should answer {'acquired':false,'reason':'clock-skew'}, but answered {'acquired':true,'fencingToken':1767225600000000,'attempt':1}",
+    BelievesEveryTick,
+  ),
+  broken(
+    'rule 4: an interrupted run is repeated as often as rerun says, and the attempts are counted',
+    "the fourth run should answer {'acquired':false,'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000003,'attempt':4}",
+    RepeatsOnceTooOften,
+  ),
+  broken(
+    'rule 4: a run that has ended is not repeated, however it ended',
+    "a rerun of a run that was failed should answer {'reason':'already-ran','finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001,'attempt':2}",
+    RepeatsFailedRuns,
+  ),
+  broken(
+    'rule 4: a refusal while the tick is running says so',
+    "an attempt while the tick is running should answer {'reason':'held','tick':1760000000000,'finished':false}, but answered {'finished':false,'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000}",
+    KeepsTheRunningTickToItself,
+  ),
+  broken(
+    'rule 4: only: known and interrupted refuse what never started',
+    "a first start with only: 'known' should answer {'acquired':false,'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000000,'attempt':1}",
+    StartsWhatNeverStarted,
+  ),
+  broken(
+    'rule 4: a start from another schedule than the last one is told of it',
+    "a start from another schedule should answer {'previousSchedule':'nightly'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
+    ComparesNoSchedules,
+  ),
+  broken(
+    'rule 4: an interval is refused until it has passed, and says when it will have',
+    'expiresIn should be at most nine tenths of the interval, but is 3600000',
+    CountsIntervalsFromNow,
+  ),
+  broken(
+    'rule 4: an abandoned start gives back the tick, or the interval, that was there before',
+    "an attempt for the tick before should answer {'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
+    ForgetsWhatWasBefore,
+  ),
+];
