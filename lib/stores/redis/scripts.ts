@@ -60,7 +60,6 @@ local function start(kept, now, tick, skew, schedule, interval, rerun, only)
     attempt = again and attempt + 1 or 1
     return nil, tick .. ' ' .. attempt .. ' - ' .. schedule, attempt, other and other ~= '' and other ~= schedule and other
   end
-  if interval == '' then return nil, '', 1 end
   local due = tonumber(string.match(kept or '', '^next (%d+)$') or '0')
   local wait = due - interval / 10 - now
   if wait > 0 then return { 'already-ran', '', math.ceil(wait), '', '' } end
@@ -96,8 +95,11 @@ local last = tonumber(s[2] or '0') or 0
 if ours then return last end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local refusal, started, attempt, other = start(s[6], now, ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10])
-if refusal then return refusal end
+local refusal, started, attempt, other = nil, '', 1
+if ARGV[5] ~= '' or ARGV[8] ~= '' then
+  refusal, started, attempt, other = start(s[6], now, ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10])
+  if refusal then return refusal end
+end
 local fence = math.max(last + 1, t[1] * 1000000 + t[2])
 if fence > 9007199254740991 then return redis.error_reply('ERR fencing token of ' .. KEYS[2] .. ' is out of range') end
 local ticks = (started ~= '' or s[5] == '1') and '1' or ''
