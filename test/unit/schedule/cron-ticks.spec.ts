@@ -1,0 +1,177 @@
+import { describe, expect, test } from '@jest/globals';
+import { CronTicks } from '../../../lib/schedule/cron-ticks.js';
+import { CronTime, datesBetween } from './support/cron-time.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** The two changes of 2026, and a time without one. */
+const ZONES: Record<string, readonly number[]> = {
+  UTC: [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 1, 28, 23)],
+  'Europe/Berlin': [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 9, 25, 1), Date.UTC(2026, 6, 1)],
+  'America/New_York': [Date.UTC(2026, 2, 8, 7), Date.UTC(2026, 10, 1, 6), Date.UTC(2026, 6, 1)],
+  'Australia/Lord_Howe': [Date.UTC(2026, 3, 4, 15), Date.UTC(2026, 9, 3, 15, 30), Date.UTC(2026, 6, 1)],
+  'Asia/Kolkata': [Date.UTC(2026, 2, 29, 1), Date.UTC(2026, 6, 1)],
+};
+
+/** Expressions, and how far around a change their dates are listed, and how finely they are asked for. */
+const EXPRESSIONS: readonly (readonly [expression: string, around: number, step: number])[] = [
+  ['* * * * * *', MINUTE, 777],
+  ['*/7 * * * * *', 5 * MINUTE, 1_511],
+  ['0 * * * * *', 90 * MINUTE, 97_003],
+  ['*/10 * * * *', 5 * HOUR, 197_003],
+  ['30 * * * *', DAY, 13 * MINUTE + 1],
+  ['15 3 * * *', 3 * DAY, 31 * MINUTE + 1],
+  ['30 2 * * *', 3 * DAY, 31 * MINUTE + 1],
+  ['0 0 * * *', 3 * DAY, 31 * MINUTE + 1],
+  ['0 9-17/4 * * 1-5', 10 * DAY, 2 * HOUR + 1],
+  ['5 4 1 * *', 70 * DAY, 17 * HOUR + 1],
+];
+
+/** The instants asked for: each date, one millisecond before it and after it, and steps that hit none. */
+function instants(dates: readonly number[], from: number, until: number, step: number): number[] {
+  const times = dates.flatMap((date) => [date - 1, date, date + 1]);
+  for (let time = from; time <= until; time += step) times.push(time);
+  const [first = Infinity] = dates;
+  return times.filter((time) => time >= first && time <= until).sort((a, b) => a - b);
+}
+
+/** The newest of ascending `dates` not after `now`. */
+const newestOf = (dates: readonly number[], now: number): number | undefined =>
+  dates.findLast((date) => date <= now);
+
+const iso = (time: number | undefined): string =>
+  time === undefined ? 'none' : new Date(time).toISOString();
+
+describe.each(Object.keys(ZONES))('in %s', (zone) => {
+  test.each(EXPRESSIONS)(
+    'the newest date of "%s" is the one that stepping finds',
+    (expression, around, step) => {
+      const cronTime = new CronTime(expression, zone);
+      /** In an hour that the clocks repeat, cron fires `30 2 * * *` again in a process that was started in it. */
+      const isOfRestart = (found = -Infinity, expected = -Infinity, now: number): boolean =>
+        found > expected &&
+        found <= now &&
+        cronTime.getNextDateFrom(new Date(found - 1_000), zone).toMillis() === found;
+      for (const change of ZONES[zone] ?? []) {
+        const [from, until] = [change - around, change + around];
+        const dates = datesBetween(cronTime, zone, from, until);
+        expect(dates.length).toBeGreaterThan(3);
+        const forward = new CronTicks(cronTime);
+        const asked = instants(dates, from, until, step);
+        const wrong: string[] = [];
+        for (const [index, now] of asked.entries()) {
+          const expected = newestOf(dates, now);
+          const kept = forward.newest(now);
+          // From nothing costs some tens of questions to cron: not for every instant.
+          const found = index % 13 === 0 ? new CronTicks(cronTime).newest(now) : expected;
+          if (kept !== expected || !(found === expected || isOfRestart(found, expected, now)))
+            wrong.push(`at ${iso(now)}: ${iso(expected)}, kept ${iso(kept)}, found ${iso(found)}`);
+        }
+        expect(wrong).toEqual([]);
+      }
+    },
+  );
+});
+
+test('a process that runs through a repeated hour counts its date once, and a skipped one counts at the change', () => {
+  const ticks = new CronTicks(new CronTime('30 2 * * *', 'Europe/Berlin'));
+  const autumn = Date.UTC(2026, 9, 25, 0, 30);
+  expect(ticks.newest(Date.UTC(2026, 9, 25, 0, 29))).toBe(Date.UTC(2026, 9, 24, 0, 30));
+  for (let now = autumn; now < autumn + DAY; now += 7 * MINUTE) expect(ticks.newest(now)).toBe(autumn);
+  // There is no 02:30 on this day: cron fires when the clocks have jumped to 03:00.
+  const spring = Date.UTC(2026, 2, 29, 1);
+  expect(new CronTicks(new CronTime('30 2 * * *', 'Europe/Berlin')).newest(spring + HOUR)).toBe(spring);
+});
+
+test('yearly expressions and the 29th of February are found after long pauses, forwards and backwards', () => {
+  const yearly = new CronTicks(new CronTime('0 30 4 1 1 *', 'UTC'));
+  const leap = new CronTicks(new CronTime('0 0 0 29 2 *', 'UTC'));
+  const cases: readonly (readonly [now: number, yearly: number, leap: number])[] = [
+    [Date.UTC(2026, 10, 21), Date.UTC(2026, 0, 1, 4, 30), Date.UTC(2024, 1, 29)],
+    [Date.UTC(2027, 0, 1, 4, 29, 59, 999), Date.UTC(2026, 0, 1, 4, 30), Date.UTC(2024, 1, 29)],
+    [Date.UTC(2027, 0, 1, 4, 30), Date.UTC(2027, 0, 1, 4, 30), Date.UTC(2024, 1, 29)],
+    [Date.UTC(2024, 1, 28, 23), Date.UTC(2024, 0, 1, 4, 30), Date.UTC(2020, 1, 29)],
+    [Date.UTC(2024, 1, 29), Date.UTC(2024, 0, 1, 4, 30), Date.UTC(2024, 1, 29)],
+    [Date.UTC(2030, 6, 1), Date.UTC(2030, 0, 1, 4, 30), Date.UTC(2028, 1, 29)],
+  ];
+  for (const [now, newYear, leapDay] of cases) {
+    expect(iso(yearly.newest(now))).toBe(iso(newYear));
+    expect(iso(leap.newest(now))).toBe(iso(leapDay));
+  }
+});
+
+test('the same object answers right whatever the order of the questions', () => {
+  const cronTime = new CronTime('0 */5 * * * *', 'America/New_York');
+  const asked = new CronTicks(cronTime);
+  const around = Date.UTC(2026, 10, 1, 6);
+  // Neighbours, jumps far forwards and far back, and the same instant twice.
+  for (const offset of [
+    0,
+    1,
+    299_999,
+    300_000,
+    600_000,
+    600_000,
+    -1,
+    40 * DAY,
+    40 * DAY + 5 * MINUTE,
+    -DAY,
+    DAY,
+    2,
+  ]) {
+    const now = around + offset;
+    expect(asked.newest(now)).toBe(Math.floor(now / 300_000) * 300_000);
+  }
+});
+
+test('one question for each date when time goes on, and none between two dates', () => {
+  let questions = 0;
+  const cronTime = new CronTime('* * * * * *', 'UTC');
+  const counted = {
+    source: cronTime.source,
+    timeZone: cronTime.timeZone,
+    utcOffset: cronTime.utcOffset,
+    realDate: cronTime.realDate,
+    getNextDateFrom: (start: Date, zone?: string) => {
+      questions += 1;
+      return cronTime.getNextDateFrom(start, zone);
+    },
+  };
+  const ticks = new CronTicks(counted);
+  const begin = Date.UTC(2026, 5, 1);
+  ticks.newest(begin);
+  questions = 0;
+  for (let now = begin; now <= begin + 20_000; now += 100) ticks.newest(now);
+  expect(questions).toBe(20);
+});
+
+test('an offset from UTC is kept in all its forms', () => {
+  for (const offset of [0, 330, -210, 60, -660, 345]) {
+    const ticks = new CronTicks(new CronTime('0 0 3 * * *', null, offset));
+    const three = Date.UTC(2026, 6, 10, 3) - offset * MINUTE;
+    expect([ticks.newest(three - 1), ticks.newest(three), ticks.newest(three + HOUR)]).toEqual([
+      three - DAY,
+      three,
+      three,
+    ]);
+  }
+  const schedules = [330, -210].map(
+    (offset) => new CronTicks(new CronTime('0 0 3 * * *', null, offset)).schedule,
+  );
+  expect(schedules).toEqual(['0 0 3 * * * (UTC+05:30)', '0 0 3 * * * (UTC-03:30)']);
+});
+
+test('a Date is its own tick from its time on, and none before', () => {
+  const date = new Date(Date.UTC(2027, 0, 1, 12, 0, 0, 250));
+  const ticks = new CronTicks(new CronTime(date, 'Europe/Berlin'));
+  expect(ticks.newest(date.getTime() - 1)).toBeUndefined();
+  expect(ticks.newest(date.getTime())).toBe(date.getTime());
+  expect(ticks.newest(date.getTime() + 400 * DAY)).toBe(date.getTime());
+});
+
+test('an expression that never had a date has no tick', () => {
+  const cronTime = new CronTime('0 0 0 30 2 *', 'UTC');
+  expect(new CronTicks(cronTime).newest(Date.UTC(2026, 10, 21))).toBeUndefined();
+});
