@@ -1,0 +1,102 @@
+import 'reflect-metadata';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
+import { currentLock, SchedulerLock, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp, type TestApp } from './app.js';
+import { acquired, daily, dieIn, fireAndWait, plainStore, request, skipped } from './tick-support.js';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await provideRedis();
+}, 120_000);
+afterEach(closeApps);
+afterAll(async () => {
+  await redis.stop();
+});
+
+const shared = (): SchedulerLockModuleOptions => ({ connection: redis.url, keyPrefix: uniquePrefix() });
+
+/** A job of one tick that was due half a minute ago; it notes its attempts. */
+function nightly(rerun: number | undefined) {
+  const { expression, tick } = daily();
+  const runs: { tick: number | undefined; attempt: number | undefined }[] = [];
+  @Injectable()
+  class Nightly {
+    @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+    @SchedulerLock({ name: 'nightly', job: 'nightly', ttl: '1s', rerun })
+    async run(): Promise<void> {
+      const lock = currentLock();
+      runs.push({ tick: lock.tick, attempt: lock.attempt });
+    }
+  }
+  return { Nightly, tick, runs };
+}
+
+/** Whether the instance knows by now that the tick's run has ended. */
+const sawItFinished = (app: TestApp): boolean =>
+  skipped(app).some(({ reason, finished }) => reason === 'already-ran' && finished === true);
+
+test.each([
+  ['of the lock', 1, undefined],
+  ['of the module', undefined, 1],
+])('the tick of a holder that died is run again by one instance, with rerun %s', async (_, own, ofModule) => {
+  const { Nightly, tick, runs } = nightly(own);
+  const options = { ...shared(), rerun: ofModule };
+  const store = await plainStore(options);
+  // At the start nothing is known of the job, so nothing is repeated.
+  const apps = await Promise.all([startApp([Nightly], options), startApp([Nightly], options)]);
+  await until(() => apps.every((app) => skipped(app).length === 1));
+  await dieIn(store, request('nightly', tick));
+  await Promise.all(apps.map((app) => app.fire('nightly')));
+  await until(() => acquired(...apps).length === 1 && apps.some(sawItFinished));
+  expect(runs).toEqual([{ tick, attempt: 2 }]);
+  // And it stays so, whoever asks.
+  for (const app of apps) await fireAndWait(app, 'nightly');
+  expect(runs).toHaveLength(1);
+});
+
+test('without rerun the tick of a holder that died is run by nobody', async () => {
+  const { Nightly, tick, runs } = nightly(undefined);
+  const options = shared();
+  await dieIn(await plainStore(options), request('nightly', tick));
+  const apps = await Promise.all([startApp([Nightly], options), startApp([Nightly], options)]);
+  const refused = (app: TestApp): boolean => skipped(app).at(-1)?.reason === 'already-ran';
+  await until(async () => {
+    await Promise.all(apps.map((app) => fireAndWait(app, 'nightly')));
+    return apps.every(refused);
+  });
+  expect(runs).toEqual([]);
+  expect(skipped(apps[0] as TestApp).at(-1)).toMatchObject({ tick, finished: false });
+});
+
+test('an orphan of a time when no instance was up is run by the next one to start', async () => {
+  const { Nightly, tick, runs } = nightly(1);
+  const options = shared();
+  await dieIn(await plainStore(options), request('nightly', tick, { ttl: 1 }));
+  const app = await startApp([Nightly], options);
+  await until(() => app.events.some(({ type }) => type === 'released'));
+  expect(runs).toEqual([{ tick, attempt: 2 }]);
+});
+
+test('a job that ends each of its holders is repeated rerun times over the fleet, not by each instance', async () => {
+  const { Nightly, tick, runs } = nightly(2);
+  const options = shared();
+  const store = await plainStore(options);
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    const again = request('nightly', tick, { ttl: 100, rerun: 2 });
+    // The one before has not ended its lease: it has to expire.
+    const answer = await until(async () => {
+      const result = await store.acquire(again);
+      return result.acquired && result;
+    });
+    expect(answer.attempt ?? 1).toBe(attempt);
+  }
+  const app = await startApp([Nightly], options);
+  await until(() => skipped(app).some(({ reason }) => reason === 'already-ran'));
+  await fireAndWait(app, 'nightly');
+  expect(runs).toEqual([]);
+  expect(skipped(app).at(-1)).toMatchObject({ reason: 'already-ran', tick, finished: false });
+});
