@@ -64,9 +64,12 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
-    const { name, token, ttl, holder, job = '', tick = '', maxClockSkew = '' } = request;
-    const { schedule = '', interval = '', rerun = '', only = '' } = request;
-    const args = [token, ttl, holder, job, tick, maxClockSkew, schedule, interval, rerun, only];
+    const { name, token, ttl, holder, job = '' } = request;
+    const args = [token, ttl, holder, job];
+    if (request.tick !== undefined || request.interval !== undefined) {
+      const { tick = '', maxClockSkew = '', schedule = '', interval = '', rerun = '', only = '' } = request;
+      args.push(tick, maxClockSkew, schedule, interval, rerun, only);
+    }
     return this.#run(ACQUIRE, name, args, readAcquire);
   }
 

@@ -72,6 +72,7 @@ end`;
  * KEYS  1 lock  2 state
  * ARGV  1 token  2 ttl, ms  3 holder  4 job or ''  5 tick, epoch ms, or ''  6 how far it may lie in the future, ms, or ''
  *       7 schedule or ''  8 interval, ms, or ''  9 how often a tick may be run again or ''  10 'known', 'interrupted' or ''
+ *       (5 to 10 are left out for a call that is neither of a tick nor of an interval)
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends
  * the command after a broken connection must not be refused by its own lease).
@@ -82,22 +83,25 @@ end`;
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
  */
-export const ACQUIRE = script(/* lua */ `${KEEP}${START}
+export const ACQUIRE = script(/* lua */ `${KEEP}
 local token, record = redis.call('GET', KEYS[1]), 'job:' .. ARGV[4]
+local tick, interval = ARGV[5] or '', ARGV[8] or ''
 local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'ticks', record)
 local ours = token and s[1] == token
 local ended = ours and s[4] and s[4] ~= ''
 if token and (token ~= ARGV[1] or ended) then
-  local tick, outcome = string.match(s[6] or '', '^(%d+) %d+ (%S+) ')
-  return { ended and 'cooling-down' or 'held', ours and s[3] or '', redis.call('PTTL', KEYS[1]), tick or '', outcome or '' }
+  local last, outcome
+  if s[6] then last, outcome = string.match(s[6], '^(%d+) %d+ (%S+) ') end
+  return { ended and 'cooling-down' or 'held', ours and s[3] or '', redis.call('PTTL', KEYS[1]), last or '', outcome or '' }
 end
 local last = tonumber(s[2] or '0') or 0
 if ours then return last end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local refusal, started, attempt, other = nil, '', 1
-if ARGV[5] ~= '' or ARGV[8] ~= '' then
-  refusal, started, attempt, other = start(s[6], now, ARGV[5], ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10])
+if tick ~= '' or interval ~= '' then
+  ${START}
+  refusal, started, attempt, other = start(s[6], now, tick, ARGV[6], ARGV[7], interval, ARGV[9], ARGV[10])
   if refusal then return refusal end
 end
 local fence = math.max(last + 1, t[1] * 1000000 + t[2])
@@ -105,8 +109,8 @@ if fence > 9007199254740991 then return redis.error_reply('ERR fencing token of 
 local ticks = (started ~= '' or s[5] == '1') and '1' or ''
 if not token then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
 redis.call('HSET', KEYS[2], 'token', ARGV[1], 'fence', string.format('%.0f', fence), 'holder', ARGV[3],
-  'since', string.format('%.0f', now), 'ended', '', 'job', ARGV[4], 'tick', ARGV[5],
-  'attempt', ARGV[5] ~= '' and attempt or '', 'ticks', ticks, 'record', started ~= '' and record or '')
+  'since', string.format('%.0f', now), 'ended', '', 'job', ARGV[4], 'tick', tick,
+  'attempt', tick ~= '' and attempt or '', 'ticks', ticks, 'record', started ~= '' and record or '')
 if started ~= '' then redis.call('HSET', KEYS[2], record, started, 'undo', s[6] or '') end
 redis.call('PEXPIRE', KEYS[2], keep(ARGV[2], ticks))
 return (other or attempt > 1) and { '', string.format('%.0f', fence), attempt, other or '' } or fence`);
