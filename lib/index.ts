@@ -59,6 +59,7 @@ export type {
   AcquireRefusal,
   AcquireRequest,
   AcquireResult,
+  ExtendOptions,
   ExtendResult,
   LeaseRef,
   LockStore,

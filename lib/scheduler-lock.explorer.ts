@@ -187,7 +187,7 @@ function sharedNames(found: readonly Found[]): string[] {
     const identity = JSON.stringify([bound.job, lock]);
     const owner = owners.get(identity) ?? instance.constructor;
     owners.set(identity, owner);
-    if (owner !== instance.constructor && !problems.some((problem) => problem.startsWith(bound.job))) {
+    if (owner !== instance.constructor && !problems.some((problem) => problem.startsWith(`${bound.job}:`))) {
       problems.push(
         `${bound.job}: two different classes of this name have this method, and both jobs would be "${bound.job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`,
       );

@@ -63,7 +63,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
     const schedule = scheduled !== undefined && settings.oncePerTick ? bound.schedule : undefined;
     const start = schedule === undefined ? undefined : (scheduled?.start ?? newStart(schedule, settings));
-    if (start?.tick !== undefined) this.#chances.supersede(job, start.tick);
+    if (start?.tick !== undefined) this.#chances.supersede(bound, start.tick);
     const call = { name: lockName, job, settings, scheduled: scheduled !== undefined, start };
     const result = await this.locks
       .execute(call, proceed)
@@ -81,13 +81,13 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * an instance.
    */
   catchUp(bound: BoundJob, tries = 0): void {
-    const { schedule, settings, job } = bound;
+    const { schedule, settings } = bound;
     if (!schedule?.isCron || !settings.oncePerTick || (settings.rerun === 0 && settings.catchUp === false))
       return;
     const start = newStart(schedule, settings);
     if (start.tick === undefined) {
       if (tries < MAX_WAITS)
-        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.catchUp(bound, tries + 1));
+        this.#chances.afterJobs(bound, WAIT_FOR_JOBS, () => this.catchUp(bound, tries + 1));
       return;
     }
     const age = systemClock.now() - start.tick;
@@ -103,18 +103,20 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   #followUp(bound: BoundJob, start: FollowedStart, result: RunResult<unknown>): void {
     const { tick, watching = false, failures = 0 } = start;
     if (result.ran || tick === undefined) return;
-    const { job, settings } = bound;
+    const { settings } = bound;
     const running = result.tick === tick && result.finished === false;
     if (settings.rerun > 0 && running && result.expiresIn !== undefined) {
       const again = { ...start, watching: true, failures: 0 };
-      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(bound, again));
+      this.#chances.afterLease(bound, tick, result.expiresIn, () => this.#fire(bound, again));
       return;
     }
     const missed = settings.catchUp !== false && systemClock.now() - tick <= settings.catchUp;
-    if (result.reason !== 'store-unavailable' || !(missed || watching)) return;
+    // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
+    const inTheWay = watching && result.reason === 'held';
+    if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || watching))) return;
     const only = watching ? ('interrupted' as const) : ('known' as const);
     const again = { ...start, only, failures: failures + 1 };
-    this.#chances.afterOutage(job, tick, failures, () => this.#fire(bound, again));
+    this.#chances.afterOutage(bound, tick, failures, () => this.#fire(bound, again));
   }
 
   #fire(bound: BoundJob, start: JobStart): void {

@@ -119,8 +119,9 @@ export class LeasedLock implements Lock {
   }
 
   assertLocked(): void {
-    const { live, confirmed, lostReason } = this.lease;
+    const { live, confirmed, lostReason, abortReason } = this.lease;
     if (live && confirmed) return;
+    if (abortReason instanceof LockLostError) throw abortReason;
     if (lostReason !== undefined) throw new LockLostError(this.name, lostReason);
     throw new LockNotHeldError(
       confirmed

@@ -144,7 +144,7 @@ export class LockRunner {
     const limit = refs.reduce((least, { ttl }) => Math.min(least, ttl / 3), storeTimeout);
     try {
       const results = await within(
-        called(() => this.store.extend(refs)),
+        called(() => this.store.extend(refs, { limit })),
         limit,
         this.clock,
       );

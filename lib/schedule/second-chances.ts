@@ -16,13 +16,13 @@ const SPREAD = 50;
  * a newer tick supersedes it.
  */
 export class SecondChances {
-  readonly #chances = new Map<string, Chance>();
+  readonly #chances = new Map<unknown, Chance>();
   #closed = false;
 
   constructor(private readonly clock: Clock) {}
 
   /** Forgets what is older than this tick of the job. */
-  supersede(job: string, tick: number): void {
+  supersede(job: unknown, tick: number): void {
     const chance = this.#chances.get(job);
     if (chance === undefined || chance.tick >= tick) return;
     chance.timer.cancel();
@@ -30,17 +30,17 @@ export class SecondChances {
   }
 
   /** Calls `fire` when the lease that is in the way can have ended, unless a newer tick comes before. */
-  afterLease(job: string, tick: number, expiresIn: number, fire: () => void): void {
+  afterLease(job: unknown, tick: number, expiresIn: number, fire: () => void): void {
     this.#after(job, tick, expiresIn + Math.random() * SPREAD, fire);
   }
 
   /** Calls `fire` when the store may be back. @param failures how often it was not, so far */
-  afterOutage(job: string, tick: number, failures: number, fire: () => void): void {
+  afterOutage(job: unknown, tick: number, failures: number, fire: () => void): void {
     this.#after(job, tick, Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT), fire);
   }
 
   /** Calls `fire` when the scheduler may have made its jobs. */
-  afterJobs(job: string, delay: number, fire: () => void): void {
+  afterJobs(job: unknown, delay: number, fire: () => void): void {
     this.#after(job, -Infinity, delay, fire);
   }
 
@@ -50,7 +50,7 @@ export class SecondChances {
     this.#chances.clear();
   }
 
-  #after(job: string, tick: number, delay: number, fire: () => void): void {
+  #after(job: unknown, tick: number, delay: number, fire: () => void): void {
     const known = this.#chances.get(job);
     if (this.#closed || (known !== undefined && known.tick >= tick)) return;
     known?.timer.cancel();

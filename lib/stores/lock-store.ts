@@ -11,12 +11,13 @@ import type { SchedulerLockError } from '../errors.js';
  * 3. `extend` and `release` change something only while the token owns a live lease, compared and set in one
  *    operation. One exception, *restore*: if the store forgot the lock, and what it keeps beside it is gone too or
  *    still names this very lease as the newest and not ended, `extend` writes both back, with the greater of the
- *    stored and the lease's own fencing token. An ended lease is never restored: `release` records it as ended.
+ *    stored and the lease's own fencing token. An ended lease is never restored: `release` records it as ended
+ *    (but not one with the fencing token 0, which nobody saw granted: that could hide a live lease).
  * 4. `release` with the outcome `abandoned` also takes back the tick and attempt that this token recorded.
  *    A tick of a job is refused (`already-ran`) if it or a newer one was started (but an interrupted run of it may be
- *    repeated up to `rerun` times), and (`clock-skew`) if it lies further
- *    in the future of the store's clock than `maxClockSkew`. An interval is refused (`already-ran`) until nine tenths of
- *    it have passed since its last start was due. Other jobs under the same lock have ticks of their own.
+ *    repeated up to `rerun` times), and (`clock-skew`) if it lies further in the future of the store's clock than
+ *    `maxClockSkew`. An interval is refused (`already-ran`) until a tenth of it before it is due again. Other jobs under
+ *    the same lock have ticks of their own.
  * 5. Expiry is measured by the store's clock, never by the instances' clocks.
  * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry,
  *    release, eviction of side data, and a restart of the store that lost all data.
@@ -32,7 +33,7 @@ export interface LockStore {
   /** One atomic attempt to take a lock. */
   acquire(request: AcquireRequest): Promise<AcquireResult>;
   /** Renews many leases in one call. The results are in the order of the leases. */
-  extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]>;
+  extend(leases: readonly LeaseRef[], options?: ExtendOptions): Promise<ExtendResult[]>;
   /** Gives a lease back, and records it as ended. */
   release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult>;
   /**
@@ -111,6 +112,15 @@ export interface AcquireRefusal {
   readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
+}
+
+/** Options of {@link LockStore.extend}. */
+export interface ExtendOptions {
+  /**
+   * Milliseconds after which the caller counts the whole call as failed. A store that asks several servers answers
+   * before that, with `held: null` for the leases on those that hang.
+   */
+  readonly limit?: number;
 }
 
 /** What became of one lease of a batch: still held, or over. */

@@ -6,7 +6,7 @@ import { agreesWithModel, type StoreSubject } from './support/store-commands.js'
 
 /** What the model knows nothing of: durations, names, job and tick, large batches and broken locks. */
 const BEYOND =
-  /ttl|release with keepFor|kept for|keepFor has passed|name|tick and|, tick|any number|no leases|broken lock|clocks|for how long|refused attempt|extend by a stranger|safe integer/;
+  /ttl|release with keepFor|kept for|keepFor has passed|name|tick and|, tick|any number|no leases|broken lock|clocks|for how long|refused attempt|extend by a stranger|safe integer|rule 4: (a|jobs|only|an)\b(?!.*(abandoned lease|abandon that))/;
 
 function subject(store: ReferenceStore): StoreSubject {
   return {

@@ -37,8 +37,7 @@ export class MemoryLockStore implements LockStore {
       const entry = this.#entries.get(request.name);
       if (entry !== undefined && entry.freeAt > now) {
         const { lease, ended } = entry;
-        if (lease.token === request.token && !ended)
-          return { acquired: true, fencingToken: lease.fencingToken };
+        if (lease.token === request.token && !ended) return granted(lease);
         const expiresIn = Math.ceil(entry.freeAt - now);
         const reason = ended ? 'cooling-down' : 'held';
         return {
@@ -80,6 +79,8 @@ export class MemoryLockStore implements LockStore {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
       if (entry === undefined) {
+        // An acquire that nobody saw granted can never be restored.
+        if (lease.fencingToken === 0) return { released: false, reason: 'expired' };
         // Unknown here, say because the process was started again: its end is noted, or extend would restore it.
         this.#entries.set(lease.name, { lease, freeAt: now, ended: true, starts: new Starts() });
         return { released: false, reason: 'expired' };
@@ -121,10 +122,14 @@ export class MemoryLockStore implements LockStore {
   }
 }
 
+function granted({ fencingToken, attempt }: LeaseRef): AcquireResult {
+  return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
+}
+
 /** A store that was made anew learns the tick of a lease that it restores. */
 function restoredStarts(lease: LeaseRef, now: number): Starts {
   const starts = new Starts();
-  starts.start(lease, now);
+  starts.start(lease, now, lease.attempt);
   return starts;
 }
 

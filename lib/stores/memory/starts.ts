@@ -8,7 +8,7 @@ type Start =
       readonly schedule: string;
       readonly outcome: ReleaseOutcome | undefined;
     }
-  | { readonly due: number };
+  | { readonly due: number; readonly interval: number };
 
 /** An interval may start this much of it early: timers are late by different amounts. */
 const ALLOWANCE = 0.1;
@@ -34,7 +34,7 @@ export class Starts {
       return refused ? { acquired: false, reason: 'already-ran' } : undefined;
     }
     if (interval === undefined || last === undefined || !('due' in last)) return undefined;
-    const wait = last.due - interval * ALLOWANCE - now;
+    const wait = dueOf(last, interval) - interval * ALLOWANCE - now;
     return wait > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(wait) } : undefined;
   }
 
@@ -46,21 +46,25 @@ export class Starts {
       : { tick: last.tick, finished: !isInterrupted(last.outcome) };
   }
 
-  /** Notes a start. */
-  start(request: AcquireRequest, now: number): { attempt?: number; previousSchedule?: string } {
+  /** Notes a start. @param restored the attempt of a lease that is written back */
+  start(
+    request: AcquireRequest,
+    now: number,
+    restored?: number,
+  ): { attempt?: number; previousSchedule?: string } {
     const { job = '', tick, interval, schedule = '' } = request;
     const replaced = this.#byJob.get(job);
     this.#newest = tick === undefined && interval === undefined ? undefined : { job, replaced };
     if (tick !== undefined) {
       const before = replaced !== undefined && 'tick' in replaced ? replaced : undefined;
-      const attempt = this.#isRerun(request) ? (before?.attempt ?? 0) + 1 : 1;
+      const attempt = this.#isRerun(request) ? (before?.attempt ?? 0) + 1 : (restored ?? 1);
       this.#byJob.set(job, { tick, attempt, schedule, outcome: undefined });
       const differs = before !== undefined && before.schedule !== '' && before.schedule !== schedule;
       return differs ? { attempt, previousSchedule: before.schedule } : { attempt };
     }
     if (interval !== undefined) {
-      const due = replaced !== undefined && 'due' in replaced ? replaced.due : 0;
-      this.#byJob.set(job, { due: Math.max(due, now) + interval });
+      const due = replaced !== undefined && 'due' in replaced ? dueOf(replaced, interval) : 0;
+      this.#byJob.set(job, { due: Math.max(due, now) + interval, interval });
     }
     return {};
   }
@@ -82,6 +86,11 @@ export class Starts {
     } else if (replaced === undefined) this.#byJob.delete(job);
     else this.#byJob.set(job, replaced);
   }
+}
+
+/** When a job is due, counted by its interval of today: a deploy may have changed it. */
+function dueOf({ due, interval }: { due: number; interval: number }, today: number): number {
+  return due - interval + today;
 }
 
 /** Whether a run that is not going on any more has to count as interrupted: nothing was heard of its end. */

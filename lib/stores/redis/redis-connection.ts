@@ -215,7 +215,7 @@ async function createClient(target: string | RedisConnectionOptions): Promise<Ow
     connectTimeout: START_LIMIT,
     retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 1_000) + Math.random() * 50,
     // After a failover the old master refuses writes: connecting again finds the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+    reconnectOnError: (error: Error) => error.message.includes('READONLY'),
     ...(typeof target === 'string' ? undefined : target),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

@@ -1,3 +1,4 @@
+import { systemClock } from '../../clock.js';
 import { randomUUID } from 'node:crypto';
 import {
   LockStateError,
@@ -9,6 +10,7 @@ import type {
   AcquireRefusal,
   AcquireRequest,
   AcquireResult,
+  ExtendOptions,
   ExtendResult,
   LeaseRef,
   LockStore,
@@ -22,6 +24,9 @@ import { ACQUIRE, EXTEND, PROBE, RELEASE, type Script } from './scripts.js';
 
 /** The most leases that one script renews: a script over 1,000 keys blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
+
+/** The part of a call's limit that one node of a Cluster may take: the answers of the others are still in time. */
+const NODE_SHARE = 0.8;
 
 export interface RedisLockStoreOptions {
   /** Redis key of a lock. Different names need different keys. */
@@ -79,12 +84,14 @@ export class RedisLockStore implements LockStore {
     return this.#run(RELEASE, name, [token, keepFor, outcome, fencingToken, ttl, holder], readRelease);
   }
 
-  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
     const results: ExtendResult[] = Array.from({ length: leases.length });
     const batches = this.#batches(leases);
     const outcomes = await Promise.allSettled(
       batches.map(async (batch) => {
-        const replies = await this.#extendBatch(batch.map(({ lease }) => lease));
+        const call = this.#extendBatch(batch.map(({ lease }) => lease));
+        // A node that hangs must not hide what the others answer.
+        const replies = await (limit === undefined || batches.length === 1 ? call : answered(call, limit));
         for (const [i, { index, lease }] of batch.entries()) results[index] = this.#judge(lease, replies[i]);
       }),
     );
@@ -151,10 +158,7 @@ export class RedisLockStore implements LockStore {
       args.unshift(...this.#keys(name));
       return read(await runScript(this.#client, script, 2, args));
     } catch (error) {
-      if (error instanceof RedisReplyError && /WRONGTYPE|fencing token of/.test(error.message)) {
-        throw this.#stateError(name, error);
-      }
-      throw this.#failure(error);
+      throw error instanceof RedisReplyError ? this.#refusal(name, error) : this.#failure(error);
     }
   }
 
@@ -172,8 +176,14 @@ export class RedisLockStore implements LockStore {
     }
     const [holder = '', message] = reply as [string, string?];
     if (message !== undefined)
-      return { held: null, error: this.#stateError(name, new RedisReplyError(message)) };
+      return { held: null, error: this.#refusal(name, new RedisReplyError(message)) };
     return { held: false, reason: 'taken', ...(holder === '' ? undefined : { holder }) };
+  }
+
+  /** Whether Redis refused a call because of what is kept for this lock, or for a reason of its own. */
+  #refusal(name: string, cause: RedisReplyError): SchedulerLockError {
+    const ofLock = /WRONGTYPE|fencing token of/.test(cause.message);
+    return ofLock ? this.#stateError(name, cause) : this.#failure(cause);
   }
 
   #stateError(name: string, cause: RedisReplyError): LockStateError {
@@ -194,6 +204,22 @@ export class RedisLockStore implements LockStore {
 }
 
 /** Reads what the script answered to an attempt. */
+/** The same as `call`, but rejects if there is no answer in time for the others of its batch. */
+async function answered<T>(call: Promise<T>, limit: number): Promise<T> {
+  let giveUp!: (error: Error) => void;
+  const tooLate = new Promise<never>((_resolve, reject) => (giveUp = reject));
+  const message = `A node of the Redis Cluster did not answer within ${Math.round(limit)} ms.`;
+  const timer = systemClock.setTimer(
+    () => giveUp(new StoreUnavailableError(message, { outcome: 'unknown' })),
+    limit * NODE_SHARE,
+  );
+  try {
+    return await Promise.race([call, tooLate]);
+  } finally {
+    timer.cancel();
+  }
+}
+
 function readAcquire(reply: unknown): AcquireResult {
   if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
   const [reason, second, third, detail, outcome] = reply as [

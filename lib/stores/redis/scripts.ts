@@ -20,7 +20,7 @@ const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(l
  *   job, tick, attempt                    what ran under it, '' if not given
  *   ticks    '1' once a lease had a tick
  *   job:<job>  what is known of a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
- *            ended, or 'next <ms>' for an interval
+ *            ended, or 'next <ms> <interval>'
  *   record   the field of the newest lease's job, or '' if its start is not kept
  *   undo     what the newest lease has overwritten there, to be taken back if nothing ran
  *
@@ -60,10 +60,11 @@ local function start(kept, now, tick, skew, schedule, interval, rerun, only)
     attempt = again and attempt + 1 or 1
     return nil, tick .. ' ' .. attempt .. ' - ' .. schedule, attempt, other and other ~= '' and other ~= schedule and other
   end
-  local due = tonumber(string.match(kept or '', '^next (%d+)$') or '0')
+  local due, before = string.match(kept or '', '^next (%d+) (%d+)$')
+  due = due and due - before + interval or 0
   local wait = due - interval / 10 - now
   if wait > 0 then return { 'already-ran', '', math.ceil(wait), '', '' } end
-  return nil, 'next ' .. ms(math.max(due, now) + interval), 1
+  return nil, 'next ' .. ms(math.max(due, now) + interval) .. ' ' .. interval, 1
 end`;
 
 /**
@@ -86,7 +87,7 @@ end`;
 export const ACQUIRE = script(/* lua */ `${KEEP}
 local token, record = redis.call('GET', KEYS[1]), 'job:' .. ARGV[4]
 local tick, interval = ARGV[5] or '', ARGV[8] or ''
-local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'ticks', record)
+local s = redis.call('HMGET', KEYS[2], 'token', 'fence', 'holder', 'ended', 'ticks', record, 'attempt')
 local ours = token and s[1] == token
 local ended = ours and s[4] and s[4] ~= ''
 if token and (token ~= ARGV[1] or ended) then
@@ -95,7 +96,8 @@ if token and (token ~= ARGV[1] or ended) then
   return { ended and 'cooling-down' or 'held', ours and s[3] or '', redis.call('PTTL', KEYS[1]), last or '', outcome or '' }
 end
 local last = tonumber(s[2] or '0') or 0
-if ours then return last end
+local again = tonumber(s[7] or '') or 1
+if ours then return again > 1 and { '', string.format('%.0f', last), again, '' } or last end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local refusal, started, attempt, other = nil, '', 1
@@ -122,7 +124,7 @@ return (other or attempt > 1) and { '', string.format('%.0f', fence), attempt, o
  * ARGV  per lease: token, ttl in ms, fencing token, holder, job or '', tick or '', attempt or ''
  *
  * Returns per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else,
- * { '', message } not judged because of an error. Each lease is judged alone, hence pcall.
+ * { '', message } not judged because of an error. Each lease is judged alone, hence pcall. A replica refuses all.
  */
 export const EXTEND = script(/* lua */ `${KEEP}
 local function extend(lock, state, i)
@@ -151,7 +153,9 @@ end
 local results = {}
 for lease = 1, #KEYS / 2 do
   local ok, result = pcall(extend, KEYS[lease * 2 - 1], KEYS[lease * 2], lease * 7 - 6)
-  results[lease] = ok and result or { '', type(result) == 'table' and result.err or tostring(result) }
+  local message = not ok and (type(result) == 'table' and result.err or tostring(result))
+  if message and string.find(message, 'READONLY', 1, true) then return redis.error_reply(message) end
+  results[lease] = ok and result or { '', message }
 end
 return results`);
 
@@ -162,7 +166,8 @@ return results`);
  * ARGV  1 token  2 ms to keep the lock taken, or 0  3 outcome  4 fencing token  5 ttl, ms  6 holder
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
- * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched.
+ * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
+ * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease.
  */
 export const RELEASE = script(/* lua */ `${KEEP}
 local current = redis.call('GET', KEYS[1])
@@ -172,7 +177,7 @@ if newest and s[3] and s[3] ~= '' then return 2 end
 if current == ARGV[1] then
   if ARGV[2] == '0' then redis.call('DEL', KEYS[1]) else redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 end
-if newest or (not s[1] and (not current or current == ARGV[1])) then
+if newest or (not s[1] and (current == ARGV[1] or (not current and ARGV[4] ~= '0'))) then
   local t = redis.call('TIME')
   local ended = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000))
   if newest and s[2] then

@@ -84,7 +84,8 @@ export class ReferenceStore implements LockStore {
     const owner = lock !== undefined && this.owns(lease, lock);
     if (owner) this.free(lease, options);
     this.noteEnd(lease, options.outcome ?? 'completed');
-    if (state === undefined ? lock === undefined || owner : state.token === lease.token)
+    const unknown = lock === undefined && lease.fencingToken !== 0;
+    if (state === undefined ? unknown || owner : state.token === lease.token)
       this.recordEnd(lease, state, options);
     if (owner) return { released: true };
     return { released: false, reason: lock === undefined ? 'expired' : 'taken' };

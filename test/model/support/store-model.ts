@@ -113,8 +113,9 @@ export class StoreModel {
     const wrong = says(answer, ours ? 'released' : owner === undefined ? 'expired' : 'taken');
     if (wrong !== undefined) return wrong;
     if (ours && !keep) lock.owner = undefined;
-    if (newest || (record === undefined && (owner === undefined || ours)))
-      lock.record = { lease, ended: true };
+    // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
+    const known = ours || (owner === undefined && lease.fencingToken !== 0);
+    if (newest || (record === undefined && known)) lock.record = { lease, ended: true };
     return undefined;
   }
 

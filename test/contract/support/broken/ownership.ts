@@ -133,13 +133,14 @@ class CountsAbandonedTicks extends ReferenceStore {
 
 /** Bars the token of an unknown lease by taking its lock. */
 class TakesTheLockOfUnknownLeases extends ReferenceStore {
-  protected override recordEnd(
-    lease: LeaseRef,
-    state: StateEntry | undefined,
-    options: ReleaseOptions,
-  ): void {
-    if (state === undefined) this.setLock(lease, lease.ttl);
-    super.recordEnd(lease, state, options);
+  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const unknown = !this.states.has(this.key(lease.name));
+    const result = await super.release(lease, options);
+    if (unknown) {
+      this.recordEnd(lease, undefined, options);
+      this.setLock(lease, lease.ttl);
+    }
+    return result;
   }
 }
 
