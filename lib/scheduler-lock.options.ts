@@ -52,7 +52,8 @@ export interface LockOptions {
   readonly onStoreError?: OnStoreError | undefined;
   /**
    * `@Cron()`: run each tick once over the whole fleet, whatever the clocks say. `@Interval()`: one run per interval
-   * over the whole fleet. `false`: the lock only keeps runs apart. Calls by hand always run if the lock is free.
+   * over the whole fleet. `false`: the lock only keeps runs apart, and `rerun` and `catchUp` have no effect. Calls by hand
+   * always run if the lock is free.
    *
    * @default true
    */
@@ -138,7 +139,8 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    */
   readonly name?: string | ((...args: A) => string) | undefined;
   /**
-   * Identity of the job, for events and history. Set it before you rename a class or a method.
+   * Identity of the job, in events and of its ticks. Set it before you rename a class or a method, or its last run is
+   * forgotten.
    *
    * @default 'ClassName.methodName' of the concrete class
    */
