@@ -59,7 +59,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     proceed: () => unknown,
   ): Promise<unknown> {
     const { job, name, settings } = bound;
-    // What a name function returns or throws is judged by the service: a name that is no text is skipped.
+    // What a name function returns is judged by the service: a name that is not valid is skipped. What it throws
+    // rejects the call, and nothing runs.
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
     const schedule = scheduled !== undefined && settings.oncePerTick ? bound.schedule : undefined;
     const start = schedule === undefined ? undefined : (scheduled?.start ?? newStart(schedule, settings));
