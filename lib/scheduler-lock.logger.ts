@@ -3,6 +3,9 @@ import { formatDuration } from './duration.js';
 import type { SchedulerLockEvent } from './lease/events.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 
+/** What is written at the level `debug` only: not even put into words where nobody reads it. */
+const DEBUG: ReadonlySet<SchedulerLockEvent['type']> = new Set(['acquired', 'released', 'renewal-failed']);
+
 /**
  * The first listener: writes events to Nest's logger, under the context `SchedulerLock`.
  *
@@ -18,6 +21,7 @@ export class SchedulerLockLogger {
   }
 
   #write(event: SchedulerLockEvent): void {
+    if (DEBUG.has(event.type) && !Logger.isLevelEnabled('debug')) return;
     switch (event.type) {
       case 'acquired':
         return this.#logger.debug(`${subject(event)}: acquired, fencing token ${event.fencingToken}`);

@@ -5,7 +5,7 @@ import type { AcquiredLock } from './lease/acquired-lock.js';
 import type { Lock } from './lease/current-lock.js';
 import type { LockCall, RunResult } from './lease/lock-call.js';
 import { LockRunner } from './lease/lock-runner.js';
-import { within } from './lease/time-limit.js';
+import { TimeLimits } from './lease/time-limits.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import type { RunOptions } from './scheduler-lock.options.js';
@@ -64,18 +64,18 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
    * @throws what `job` throws; `SchedulerLockConfigError` for bad options; `StoreUnavailableError` with
    *   `onStoreError: 'throw'`
    */
-  async run<T>(name: string, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>>;
-  async run<T>(
-    name: string,
-    options: RunOptions,
-    job: (lock: Lock) => T | PromiseLike<T>,
-  ): Promise<RunResult<T>>;
-  async run<T>(
+  run<T>(name: string, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>>;
+  run<T>(name: string, options: RunOptions, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>>;
+  run<T>(
     name: string,
     ...rest: [(lock: Lock) => T | PromiseLike<T>] | [RunOptions, (lock: Lock) => T | PromiseLike<T>]
   ): Promise<RunResult<T>> {
     const [options, job] = rest.length === 1 ? [undefined, rest[0]] : rest;
-    return this.execute(this.#call(name, options), job);
+    try {
+      return this.execute(this.#call(name, options), job);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   }
 
   /**
@@ -100,8 +100,8 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
    *
    * @internal
    */
-  async execute<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
-    if (!this.#ready) await this.start();
+  execute<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+    if (!this.#ready) return this.start().then(() => this.#runner.run(call, job));
     return this.#runner.run(call, job);
   }
 
@@ -126,14 +126,17 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
 
   async #open(): Promise<void> {
     if (this.#problems.length > 0) throw new SchedulerLockConfigError(ofModule(this.#problems));
+    const limits = new TimeLimits(systemClock);
     try {
-      if (this.store.init) await within(this.store.init(), START_LIMIT, systemClock);
+      if (this.store.init) await limits.within(this.store.init(), START_LIMIT);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) {
         await this.#close();
         throw error;
       }
       this.#runner.startFailed(error);
+    } finally {
+      limits.stop();
     }
     this.#ready = true;
   }

@@ -47,9 +47,11 @@ export interface Scope {
 
 const scopes = new AsyncLocalStorage<Scope>();
 
-/** Runs `callback` in the context of a lock. */
-export function withScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
-  return scopes.run({ ...scope, parent: scopes.getStore() }, callback);
+/** Runs `job` in the context of its lock. */
+export function withScope<T>(owner: object, lock: Lock, lease: Lease | undefined, job: (lock: Lock) => T): T {
+  const parent = scopes.getStore();
+  const scope: Scope = lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent };
+  return scopes.run(scope, job, lock);
 }
 
 /** The open scope of this lock that the caller is in, if any. */

@@ -1,4 +1,3 @@
-import { v4 as uuid } from 'uuid';
 import type { Clock } from '../clock.js';
 import {
   LockNotAcquiredError,
@@ -6,37 +5,35 @@ import {
   LockStateError,
   LockTimeoutError,
   SchedulerLockConfigError,
-  StoreUnavailableError,
 } from '../errors.js';
 import { displayName, nameProblem } from '../lock-name.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendResult,
-  LeaseRef,
-  LockStore,
-  ReleaseOutcome,
-} from '../stores/lock-store.js';
+import type { ExtendResult, LeaseRef, LockStore, ReleaseOutcome } from '../stores/lock-store.js';
 import { type AcquiredLock, LockHandle } from './acquired-lock.js';
+import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
 import type { Emit } from './events.js';
 import { Heartbeat } from './heartbeat.js';
-import { Lease, leaseDeadline } from './lease.js';
-import type { LockCall, LockSettings, RunResult, Skipped } from './lock-call.js';
+import { Lease } from './lease.js';
+import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Outages } from './outages.js';
-import { Releases, wasNotApplied } from './releases.js';
-import { called, within } from './time-limit.js';
+import { Releases } from './releases.js';
+import { called, TimeLimits } from './time-limits.js';
 
 /** How long jobs get to end after their signal was aborted by a shutdown, ms. */
 const ABORT_GRACE = 1_000;
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+/** What a job has thrown. */
+interface Thrown {
+  readonly error: unknown;
+}
 
 /** Takes, keeps and gives back the leases of one application. Knows nothing of Nest or of any scheduler. */
 export class LockRunner {
-  readonly #heartbeat: Heartbeat;
+  readonly #limits: TimeLimits;
   readonly #outages: Outages;
   readonly #releases: Releases;
+  readonly #attempts: Attempts;
+  readonly #heartbeat: Heartbeat;
   /** Names of the locks that this process is attempting or running. */
   readonly #busy = new Set<string>();
   /** How many calls are under way: a shutdown waits for them. */
@@ -44,8 +41,6 @@ export class LockRunner {
   readonly #onIdle = new Set<() => void>();
   readonly #leases = new Set<Lease>();
   readonly #stopListening: (() => void) | undefined;
-  /** Jobs whose schedule was found to differ between instances. */
-  readonly #mismatched = new Set<string>();
   #closing = false;
   #closed = false;
 
@@ -56,8 +51,10 @@ export class LockRunner {
     private readonly emit: Emit,
     storeTimeout: number,
   ) {
+    this.#limits = new TimeLimits(clock);
     this.#outages = new Outages(instance, clock, emit);
-    this.#releases = new Releases(store, clock, this.#outages);
+    this.#releases = new Releases(store, clock, this.#outages, this.#limits);
+    this.#attempts = new Attempts(store, instance, clock, emit, this.#outages, this.#releases, this.#limits);
     this.#heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs, storeTimeout));
     this.#stopListening = store.onAvailable?.(() => {
       this.#heartbeat.renewFailed();
@@ -74,21 +71,24 @@ export class LockRunner {
   async run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
     const outer = call.scheduled || !call.settings.enabled ? undefined : findScope(this, call.name);
     if (outer !== undefined) return { ran: true, value: await job(outer.lock) };
-    this.#running += 1;
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) return this.#skipped(call, refusal);
+    this.#begin(call);
     let lease: Lease | undefined;
-    let thrown: { error: unknown } | undefined;
+    let thrown: Thrown | undefined;
     try {
-      const taken = await this.#take(call);
+      const taken = await this.#attempts.make(call);
       if (!(taken instanceof Lease)) return this.#skipped(call, taken);
-      lease = taken;
-      const lock = new LeasedLock(lease);
-      return { ran: true, value: await withScope({ owner: this, lock, lease }, () => job(lock)) };
+      lease = this.#keep(taken);
+      const value = withScope(this, new LeasedLock(lease), lease, job);
+      // A value that is there already is not waited for: even that would cost a turn of promises.
+      return { ran: true, value: isPromiseLike(value) ? await value : value };
     } catch (error) {
       thrown = { error };
       throw error;
     } finally {
       if (lease !== undefined) await this.#finish(call, lease, thrown);
-      this.#ended();
+      this.#end(call);
     }
   }
 
@@ -103,16 +103,7 @@ export class LockRunner {
     if (outer !== undefined) return new LockHandle(outer);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
-    // Like a job that lasts until the handle is released, so that a shutdown treats both alike.
-    const run = this.#track(async () => {
-      const taken = await this.#take(call);
-      if (!(taken instanceof Lease)) return this.#skipped(call, taken);
-      const handle = new LockHandle(taken);
-      granted(handle);
-      await handle.released;
-      await this.#finish(call, taken, undefined);
-      return handle;
-    });
+    const run = this.#hold(call, granted);
     const first = await Promise.race([grant, run]);
     if (!(first instanceof LockHandle))
       throw new LockNotAcquiredError(call.name, { ...first, cause: first.error });
@@ -126,6 +117,7 @@ export class LockRunner {
    */
   async shutdown(limit: number): Promise<void> {
     this.#closing = true;
+    this.#attempts.close();
     await this.#settled(limit);
     for (const lease of this.#leases) {
       lease.stopRenewing();
@@ -136,6 +128,7 @@ export class LockRunner {
     this.#stopListening?.();
     await Promise.all([...this.#leases].map(({ renewal }) => renewal));
     await this.#releases.close();
+    this.#limits.stop();
     this.#closed = true;
   }
 
@@ -143,10 +136,9 @@ export class LockRunner {
     // A lease with a short ttl cannot wait for as long as one with a long ttl.
     const limit = refs.reduce((least, { ttl }) => Math.min(least, ttl / 3), storeTimeout);
     try {
-      const results = await within(
+      const results = await this.#limits.within(
         called(() => this.store.extend(refs, { limit })),
         limit,
-        this.clock,
       );
       // While one node of a cluster is away, the answers of the others do not end the outage.
       const away = results.some(
@@ -163,8 +155,8 @@ export class LockRunner {
     }
   }
 
-  async #take(call: LockCall): Promise<Lease | Skipped> {
-    const { name, settings } = call;
+  /** Why a call does not even ask the store, if so. */
+  #refusal({ name, settings }: LockCall): Skipped | undefined {
     if (!settings.enabled) return { ran: false, reason: 'disabled' };
     if (this.#closing) return { ran: false, reason: 'shutting-down' };
     const problem = nameProblem(name);
@@ -176,126 +168,68 @@ export class LockRunner {
     }
     // Asking the store would only say the same; and a run whose lease was lost may still be going on here.
     if (this.#busy.has(name)) return { ran: false, reason: 'held', holder: this.instance };
+    return undefined;
+  }
+
+  #begin({ name }: LockCall): void {
     this.#busy.add(name);
-    let lease: Lease | undefined;
+    this.#running += 1;
+  }
+
+  #end({ name }: LockCall): void {
+    this.#busy.delete(name);
+    this.#running -= 1;
+    if (this.#running === 0) for (const wake of this.#onIdle) wake();
+  }
+
+  /** Like a job that lasts until the handle is released, so that a shutdown treats both alike. */
+  async #hold(call: LockCall, granted: (handle: LockHandle) => void): Promise<LockHandle | Skipped> {
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) return this.#skipped(call, refusal);
+    this.#begin(call);
     try {
-      const taken = await this.#attempt(call);
-      if (!(taken instanceof Lease)) return taken;
-      lease = taken;
+      const taken = await this.#attempts.make(call);
+      if (!(taken instanceof Lease)) return this.#skipped(call, taken);
+      const handle = new LockHandle(this.#keep(taken));
+      granted(handle);
+      await handle.released;
+      await this.#finish(call, taken, undefined);
+      return handle;
     } finally {
-      if (lease === undefined) this.#busy.delete(name);
+      this.#end(call);
     }
+  }
+
+  #keep(lease: Lease): Lease {
     this.#leases.add(lease);
     this.#heartbeat.add(lease);
-    if (lease.confirmed) this.emit({ type: 'acquired', ...lease.facts() });
+    if (lease.confirmed) this.emit(Object.assign(lease.facts(), { type: 'acquired' as const }));
     return lease;
   }
 
-  async #attempt({ name, job, settings, start }: LockCall): Promise<Lease | Skipped> {
-    const { ttl, storeTimeout: limit } = settings;
-    const request: Writable<AcquireRequest> = { name, token: uuid(), ttl, holder: this.instance };
-    if (job !== undefined) request.job = job;
-    if (start?.tick !== undefined) {
-      request.tick = start.tick;
-      if (start.maxClockSkew !== undefined) request.maxClockSkew = start.maxClockSkew;
-      if (start.schedule !== undefined) request.schedule = start.schedule;
-      if (start.rerun !== undefined) request.rerun = start.rerun;
-      if (start.only !== undefined) request.only = start.only;
-    } else if (start?.interval !== undefined) request.interval = start.interval;
-    const sent = this.clock.monotonic();
-    const pending = called(() => this.store.acquire(request));
-    const abandon = (fencingToken = 0): void => {
-      this.#releases.abandon({ ...request, fencingToken }, { sent, limit, pending });
-    };
-    let result: AcquireResult;
-    try {
-      result = await within(pending, limit, this.clock);
-    } catch (error) {
-      if (!wasNotApplied(error)) abandon();
-      return this.#withoutStore(request, settings, error as Error);
-    }
-    this.#outages.succeeded(name);
-    if (!result.acquired) {
-      const { acquired: _acquired, ...refusal } = result;
-      // What a person needs to tell whose clock is wrong: the tick that was refused, beside the store's time.
-      const skewed = refusal.reason === 'clock-skew' && request.tick !== undefined;
-      return { ran: false, ...refusal, ...(skewed ? { tick: request.tick } : undefined) };
-    }
-    const late = this.clock.monotonic() >= leaseDeadline(sent, ttl);
-    if (!late && !this.#closing) {
-      const lease = this.#lease(request, result, settings, sent);
-      this.#compare(lease, request.schedule, result.previousSchedule);
-      return lease;
-    }
-    abandon(result.fencingToken);
-    if (this.#closing) return { ran: false, reason: 'shutting-down' };
-    const error = new StoreUnavailableError('The store granted the lease only when it was already over.', {
-      outcome: 'unknown',
-    });
-    return this.#withoutStore(request, settings, error);
-  }
-
-  /** Warns, once per job, of instances that disagree on its schedule. */
-  #compare(lease: Lease, schedule: string | undefined, previousSchedule: string | undefined): void {
-    const job = lease.ref.job ?? lease.ref.name;
-    if (schedule === undefined || previousSchedule === undefined || this.#mismatched.has(job)) return;
-    this.#mismatched.add(job);
-    this.emit({ type: 'schedule-mismatch', ...lease.facts(), schedule, previousSchedule });
-  }
-
-  /** What to do when the store did not decide. */
-  #withoutStore(request: AcquireRequest, settings: LockSettings, error: Error): Lease | Skipped {
-    this.#outages.failed(error, { skipped: settings.onStoreError === 'skip' });
-    if (this.#closing) return { ran: false, reason: 'shutting-down' };
-    if (settings.onStoreError === 'throw') throw error;
-    if (settings.onStoreError === 'skip') return { ran: false, reason: 'store-unavailable', error };
-    const { name, job } = request;
-    const facts = { lock: name, ...(job === undefined ? undefined : { job }), instance: this.instance };
-    this.emit({ type: 'unlocked', ...facts, at: this.clock.now(), error });
-    return this.#lease(request, { fencingToken: 0 }, settings, undefined);
-  }
-
-  #lease(
-    request: AcquireRequest,
-    {
-      fencingToken,
-      attempt = request.tick === undefined ? undefined : 1,
-    }: { fencingToken: number; attempt?: number },
-    settings: LockSettings,
-    sent: number | undefined,
-  ): Lease {
-    // Not `{ ...request, fencingToken }`: on the path of every run, and several times as slow.
-    const { name, token, ttl, holder, job, tick } = request;
-    const ref: Writable<LeaseRef> = { name, token, fencingToken, ttl, holder };
-    if (job !== undefined) ref.job = job;
-    if (tick !== undefined) ref.tick = tick;
-    if (attempt !== undefined) ref.attempt = attempt;
-    return new Lease(ref, settings, sent, this.clock, this.emit);
-  }
-
-  async #finish(
-    { name, settings }: LockCall,
-    lease: Lease,
-    thrown: { error: unknown } | undefined,
-  ): Promise<void> {
+  /** Ends a lease with its job, and waits until the store has been told. */
+  #finish({ settings }: LockCall, lease: Lease, thrown: Thrown | undefined): Promise<void> | undefined {
     lease.end();
-    const duration = Math.round(lease.age);
     this.#heartbeat.delete(lease);
     this.#leases.delete(lease);
-    if (lease.confirmed && !this.#closed) {
-      if (lease.renewal !== undefined) await lease.renewal;
-      const outcome = outcomeOf(lease, thrown !== undefined);
-      const result = await this.#releases.release(lease.ref, {
+    if (!lease.confirmed || this.#closed) return undefined;
+    const duration = Math.round(lease.age);
+    const outcome = outcomeOf(lease, thrown !== undefined);
+    const release = () =>
+      this.#releases.release(lease.ref, {
         outcome,
         keepUntil: lease.startedAt + settings.atLeast,
         limit: settings.storeTimeout,
         expiresAt: this.clock.monotonic() + settings.ttl,
       });
+    // Calls for one lease must not overtake each other.
+    const released = lease.renewal === undefined ? release() : lease.renewal.then(release);
+    return released.then((result) => {
       const confirmed = result?.released === true;
-      const event = { type: 'released', ...lease.facts(), outcome, duration, confirmed } as const;
+      const facts = { type: 'released', outcome, duration, confirmed } as const;
+      const event = Object.assign(lease.facts(), facts);
       this.emit(thrown === undefined ? event : { ...event, error: thrown.error });
-    }
-    this.#busy.delete(name);
+    });
   }
 
   #skipped(call: LockCall, skipped: Skipped): Skipped {
@@ -307,20 +241,6 @@ export class LockRunner {
     };
     this.emit({ type: 'skipped', ...facts, at: this.clock.now(), ...why });
     return skipped;
-  }
-
-  async #track<T>(start: () => Promise<T>): Promise<T> {
-    this.#running += 1;
-    try {
-      return await start();
-    } finally {
-      this.#ended();
-    }
-  }
-
-  #ended(): void {
-    this.#running -= 1;
-    if (this.#running === 0) for (const wake of this.#onIdle) wake();
   }
 
   /** Waits until nothing runs any more, `limit` milliseconds at most. */
@@ -343,3 +263,6 @@ function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
   if (lease.abortReason !== undefined) return 'aborted';
   return failed ? 'failed' : 'completed';
 }
+
+const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';

@@ -8,7 +8,7 @@ import type {
   ReleaseResult,
 } from '../stores/lock-store.js';
 import type { Outages } from './outages.js';
-import { called, within } from './time-limit.js';
+import { called, type TimeLimits } from './time-limits.js';
 
 interface Release {
   readonly ref: LeaseRef;
@@ -53,6 +53,7 @@ export class Releases {
     private readonly store: LockStore,
     private readonly clock: Clock,
     private readonly outages: Outages,
+    private readonly limits: TimeLimits,
   ) {}
 
   /**
@@ -135,26 +136,37 @@ export class Releases {
     return (release.busy ??= this.#send(release));
   }
 
-  async #send(release: Release): Promise<ReleaseResult | undefined> {
-    release.nextAt = this.clock.monotonic() + release.ref.ttl * BEAT;
-    const { ref, outcome, limit, ambiguous } = release;
-    const keepFor = Math.max(0, Math.ceil(release.keepUntil - this.clock.monotonic()));
-    let result: ReleaseResult | undefined;
-    try {
-      const call = called(() => this.store.release(ref, { outcome, keepFor }));
-      result = await within(call, limit, this.clock);
-      this.outages.succeeded(ref.name);
-    } catch (error) {
-      this.outages.failed(error as Error);
-    }
+  #send(release: Release): Promise<ReleaseResult | undefined> {
+    const now = this.clock.monotonic();
+    release.nextAt = now + release.ref.ttl * BEAT;
+    const { ref, outcome, limit } = release;
+    const keepFor = Math.max(0, Math.ceil(release.keepUntil - now));
+    const call = called(() => this.store.release(ref, { outcome, keepFor }));
+    return new Promise((resolve) => {
+      this.limits.watch(call, limit, {
+        answered: (result) => {
+          this.outages.succeeded(ref.name);
+          this.#answered(release, result);
+          resolve(result);
+        },
+        failed: (error) => {
+          this.outages.failed(error);
+          this.#answered(release, undefined);
+          resolve(undefined);
+        },
+      });
+    });
+  }
+
+  #answered(release: Release, result: ReleaseResult | undefined): void {
     release.busy = undefined;
-    if (result?.released || (result !== undefined && !ambiguous)) this.#settle(release);
+    if (result?.released || (result !== undefined && !release.ambiguous)) this.#settle(release);
     else this.#later(release);
-    return result;
   }
 
   #settle(release: Release): void {
     release.settled = true;
+    if (this.#unconfirmed.size === 0) return;
     for (const other of this.#unconfirmed) {
       if (other.ref.token !== release.ref.token) continue;
       other.settled = true;

@@ -49,5 +49,5 @@ setBypass((proceed, job) => {
     signal,
     assertLocked: () => signal.throwIfAborted(),
   };
-  return Promise.resolve(withScope({ owner, lock }, proceed));
+  return Promise.resolve(withScope(owner, lock, undefined, proceed));
 });

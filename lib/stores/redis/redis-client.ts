@@ -28,37 +28,45 @@ export class RedisReplyError extends Error {
  * Never queues: a client that is not connected fails the call at once, because a command that waits out an outage
  * is carried out when nobody wants it any more.
  *
- * @throws RedisReplyError if the server answered with an error
- * @throws StoreUnavailableError for everything else
+ * One promise in all: each one more is a part of each run's cost.
+ *
+ * @param connection where the client comes from, or a StoreUnavailableError
+ * @param answered what the promise resolves to
+ * @param failed gets RedisReplyError if the server answered with an error, and StoreUnavailableError for everything else
  */
-export async function runScript(
-  client: RedisClient,
+export function runScript<T>(
+  connection: { client(): RedisClient },
   script: Script,
   numberOfKeys: number,
-  keysAndArguments: readonly (string | number)[],
-): Promise<unknown> {
-  if (client.status !== 'ready') {
-    throw new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {
-      outcome: 'not-applied',
+  keysAndArguments: readonly string[],
+  answered: (reply: unknown) => T,
+  failed: (error: Error) => T,
+): Promise<T> {
+  const giveUp = (error: unknown): T => failed(translate(error));
+  try {
+    const client = connection.client();
+    if (client.status !== 'ready') throw notReady(client);
+    return client.evalsha(script.sha, numberOfKeys, ...keysAndArguments).then(answered, (error: unknown) => {
+      if (!isReply(error, 'NOSCRIPT')) return giveUp(error);
+      return client.eval(script.lua, numberOfKeys, ...keysAndArguments).then(answered, giveUp);
     });
-  }
-  try {
-    return await client.evalsha(script.sha, numberOfKeys, ...keysAndArguments);
   } catch (error) {
-    if (!isReply(error, 'NOSCRIPT')) throw translate(error);
-  }
-  try {
-    return await client.eval(script.lua, numberOfKeys, ...keysAndArguments);
-  } catch (error) {
-    throw translate(error);
+    // Not at once: who calls is told in another turn, as of any failure.
+    return Promise.reject(error as Error).catch(giveUp);
   }
 }
+
+const notReady = (client: RedisClient): Error =>
+  new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {
+    outcome: 'not-applied',
+  });
 
 const isReply = (error: unknown, code: string): boolean =>
   error instanceof Error && error.message.startsWith(code);
 
 /** ioredis' own errors carry the command with all its arguments (passwords included): they are never passed on. */
 function translate(error: unknown): Error {
+  if (error instanceof StoreUnavailableError) return error;
   const description = describeError(error);
   if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);
   return new StoreUnavailableError(`Redis did not answer: ${description}`, { outcome: 'unknown' });

@@ -73,6 +73,10 @@ export class RedisConnection {
     }
   }
 
+  get isCluster(): boolean {
+    return this.#client?.isCluster === true;
+  }
+
   client(): RedisClient {
     if (this.#client === undefined) {
       throw new StoreUnavailableError('Redis is not connected (the store has not been started).', {

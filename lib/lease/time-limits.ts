@@ -1,0 +1,116 @@
+import type { Clock, Timer } from '../clock.js';
+import { StoreUnavailableError } from '../errors.js';
+
+/** A timer that fires this late was held up by a busy event loop, milliseconds. */
+const LATE = 5;
+
+/** Who is told what becomes of a call: once, of the one or the other. */
+export interface Waiting<T> {
+  answered(value: T): void;
+  failed(error: Error): void;
+}
+
+/** A call that has not settled yet. */
+interface Pending {
+  /** Monotonic time at which it is given up. */
+  readonly due: number;
+  readonly waiting: Waiting<never>;
+}
+
+/**
+ * Calls with one limit, in the order in which they were made and are due. One timer serves all of them: it is armed
+ * for the oldest, and again, when it fires, for the one that is the oldest then.
+ */
+class Queue {
+  readonly pending = new Set<Pending>();
+  timer: Timer | undefined;
+  /** Whether the answers that came while the event loop was blocked have been given a chance. */
+  late = false;
+}
+
+/** Limits how long calls to the store may take. */
+export class TimeLimits {
+  readonly #queues = new Map<number, Queue>();
+
+  constructor(private readonly clock: Clock) {}
+
+  /**
+   * Tells `waiting` what becomes of a call: what it gives or throws, or a {@link StoreUnavailableError} (outcome
+   * unknown) if it has not settled within `limit` milliseconds.
+   *
+   * An event loop that was blocked past the limit reads the answers that have come meanwhile before it gives up: a
+   * busy process is no outage of the store.
+   */
+  watch<T>(call: Promise<T>, limit: number, waiting: Waiting<T>): void {
+    const { pending } = this.#queue(limit);
+    const entry: Pending = { due: this.clock.monotonic() + limit, waiting };
+    pending.add(entry);
+    call.then(
+      (value) => {
+        if (pending.delete(entry)) waiting.answered(value);
+      },
+      (error: Error) => {
+        if (pending.delete(entry)) waiting.failed(error);
+      },
+    );
+  }
+
+  /** The same as a promise. */
+  within<T>(call: Promise<T>, limit: number): Promise<T> {
+    return new Promise((answered, failed) => this.watch(call, limit, { answered, failed }));
+  }
+
+  /** Cancels the timers: nothing is given up any more. */
+  stop(): void {
+    for (const { timer } of this.#queues.values()) timer?.cancel();
+    this.#queues.clear();
+  }
+
+  #queue(limit: number): Queue {
+    let queue = this.#queues.get(limit);
+    if (queue === undefined) {
+      queue = new Queue();
+      this.#queues.set(limit, queue);
+      this.#arm(queue, limit, limit);
+    }
+    return queue;
+  }
+
+  #arm(queue: Queue, limit: number, delay: number): void {
+    queue.timer = this.clock.setTimer(() => this.#check(queue, limit), delay);
+  }
+
+  #check(queue: Queue, limit: number): void {
+    const now = this.clock.monotonic();
+    const [oldest] = queue.pending;
+    if (oldest === undefined) {
+      this.#queues.delete(limit);
+      return;
+    }
+    if (now - oldest.due >= LATE && !queue.late) {
+      queue.late = true;
+      this.#arm(queue, limit, 1);
+      return;
+    }
+    queue.late = false;
+    for (const entry of queue.pending) {
+      if (entry.due > now) return this.#arm(queue, limit, entry.due - now);
+      queue.pending.delete(entry);
+      entry.waiting.failed(
+        new StoreUnavailableError(`The store did not answer within ${Math.round(limit)} ms.`, {
+          outcome: 'unknown',
+        }),
+      );
+    }
+    this.#queues.delete(limit);
+  }
+}
+
+/** The promise of a call, also if it throws instead. */
+export function called<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return call();
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
+}

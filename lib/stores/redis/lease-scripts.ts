@@ -1,0 +1,156 @@
+import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
+import { hashTag, stateKey } from './keys.js';
+import { RedisReplyError, runScript } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
+import type { LeaseScript, Script } from './scripts.js';
+
+/** The most leases that one script is run for: over 1,000 keys it blocks Redis for about 2 ms. */
+const MAX_BATCH = 250;
+
+/** The most locks whose keys are remembered. Names can be made up per call: then they are made anew now and then. */
+const MAX_KNOWN_KEYS = 10_000;
+
+/** What a script is to do for one lease, and who is told of it. */
+export interface LeaseCall<Result = unknown> {
+  /** Name of the lock. */
+  readonly name: string;
+  readonly args: readonly string[];
+  readonly read: (reply: unknown) => Result;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: SchedulerLockError) => void;
+}
+
+type Keys = readonly [lock: string, state: string];
+
+/** Runs the scripts for leases, as many as can go together in one. Each lease is judged alone. */
+export class LeaseScripts {
+  readonly #known = new Map<string, Keys>();
+
+  /** @param key Redis key of a lock */
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly key: (name: string) => string,
+  ) {}
+
+  /**
+   * Runs a script for one lease.
+   *
+   * @param failed is called before the promise rejects
+   */
+  one<T>(
+    { one }: LeaseScript,
+    name: string,
+    args: readonly string[],
+    read: (reply: unknown) => T,
+    failed: () => void,
+  ): Promise<T> {
+    const giveUp = (error: Error): never => {
+      failed();
+      throw this.#refusal(name, error);
+    };
+    try {
+      const [lock, state] = this.keys(name);
+      const parameters = [lock, state];
+      let { length } = args;
+      while (args[length - 1] === '') length -= 1;
+      for (let i = 0; i < length; i++) parameters.push(args[i] as string);
+      return runScript(this.connection, one, 2, parameters, read, giveUp);
+    } catch (error) {
+      failed();
+      return Promise.reject(error as Error);
+    }
+  }
+
+  /**
+   * Runs a script for many leases. Every call is answered or fails; this never throws.
+   *
+   * @param ended is called after each command
+   * @returns how many commands were sent
+   */
+  many<T>({ many }: LeaseScript, calls: readonly LeaseCall<T>[], ended: () => void): number {
+    const batches = this.#batches(calls);
+    for (const batch of batches) this.#send(many, batch).then(ended, ended);
+    return batches.length;
+  }
+
+  /** @throws SchedulerLockConfigError for a name whose keys cannot share a Cluster slot */
+  keys(name: string): Keys {
+    let keys = this.#known.get(name);
+    if (keys === undefined) {
+      const lock = this.key(name);
+      keys = [lock, stateKey(lock, this.connection.keyPrefix)];
+      if (this.#known.size >= MAX_KNOWN_KEYS) this.#known.clear();
+      this.#known.set(name, keys);
+    }
+    return keys;
+  }
+
+  async #send<T>(script: Script, calls: readonly LeaseCall<T>[]): Promise<void> {
+    const sent: LeaseCall<T>[] = [];
+    const keys: string[] = [];
+    const args: string[] = [];
+    for (const call of calls) {
+      try {
+        keys.push(...this.keys(call.name));
+        args.push(...call.args);
+        sent.push(call);
+      } catch (error) {
+        call.reject(error as SchedulerLockError);
+      }
+    }
+    if (sent.length === 0) return;
+    const answered = (replies: unknown): void => {
+      for (const [i, call] of sent.entries()) this.#answer(call, (replies as unknown[])[i]);
+    };
+    // The script has judged each alone: what fails as a whole is of no single lock.
+    const failed = (error: Error): void => sent.forEach((call) => call.reject(failure(error)));
+    await runScript(this.connection, script, keys.length, [...keys, ...args], answered, failed);
+  }
+
+  #answer<T>(call: LeaseCall<T>, reply: unknown): void {
+    if (Array.isArray(reply) && reply[0] === 'error') {
+      call.reject(this.#refusal(call.name, new RedisReplyError(String(reply[1]))));
+    } else call.resolve(call.read(reply));
+  }
+
+  /** A Cluster runs a script where its keys are: leases are sent together only if they share a hash tag. */
+  #batches<T>(calls: readonly LeaseCall<T>[]): LeaseCall<T>[][] {
+    const groups = new Map<string, LeaseCall<T>[]>();
+    const full: LeaseCall<T>[][] = [];
+    const cluster = this.connection.isCluster;
+    for (const call of calls) {
+      const slot = cluster ? this.#slot(call.name) : '';
+      let group = groups.get(slot);
+      if (group === undefined) groups.set(slot, (group = []));
+      if (group.push(call) === MAX_BATCH) {
+        full.push(group);
+        groups.delete(slot);
+      }
+    }
+    return [...full, ...groups.values()];
+  }
+
+  #slot(name: string): string {
+    const key = this.connection.keyPrefix + this.key(name);
+    return hashTag(key) ?? key;
+  }
+
+  /** Whether Redis refused a call because of what is kept for this lock, or for a reason of its own. */
+  #refusal(name: string, cause: Error): SchedulerLockError {
+    if (!(cause instanceof RedisReplyError)) return failure(cause);
+    if (!/WRONGTYPE|fencing token of/.test(cause.message)) return failure(cause);
+    const [lock, state] = this.keys(name).map((key) => `"${this.connection.keyPrefix}${key}"`);
+    return new LockStateError(
+      name,
+      `Redis refused the call: ${cause.message}. Look at the keys ${lock} (a string) and ${state} (a hash): ` +
+        'something else wrote there. Delete what does not belong, or change `keyPrefix` or `key`.',
+    );
+  }
+}
+
+/** What a caller is told of a call that failed as a whole. */
+export function failure(error: unknown): SchedulerLockError {
+  return error instanceof RedisReplyError
+    ? new StoreUnavailableError(`Redis refused the call: ${error.message}`, { outcome: 'not-applied' })
+    : (error as SchedulerLockError);
+}
