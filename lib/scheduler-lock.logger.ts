@@ -3,8 +3,21 @@ import { formatDuration } from './duration.js';
 import type { SchedulerLockEvent } from './lease/events.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 
-/** What is written at the level `debug` only: not even put into words where nobody reads it. */
-const DEBUG: ReadonlySet<SchedulerLockEvent['type']> = new Set(['acquired', 'released', 'renewal-failed']);
+/** Whether it is written at the level `debug` only: then it is not even put into words where nobody reads it. */
+function isDebug(event: SchedulerLockEvent): boolean {
+  switch (event.type) {
+    case 'acquired':
+    case 'released':
+    case 'renewal-failed':
+      return true;
+    case 'renewed':
+      return !event.restored;
+    case 'skipped':
+      return event.reason !== 'invalid-name' && event.reason !== 'clock-skew';
+    default:
+      return false;
+  }
+}
 
 /**
  * The first listener: writes events to Nest's logger, under the context `SchedulerLock`.
@@ -21,7 +34,7 @@ export class SchedulerLockLogger {
   }
 
   #write(event: SchedulerLockEvent): void {
-    if (DEBUG.has(event.type) && !Logger.isLevelEnabled('debug')) return;
+    if (isDebug(event) && !Logger.isLevelEnabled('debug')) return;
     switch (event.type) {
       case 'acquired':
         return this.#logger.debug(`${subject(event)}: acquired, fencing token ${event.fencingToken}`);

@@ -1,7 +1,13 @@
 import { v4 as uuid } from 'uuid';
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { AcquireRequest, AcquireResult, LeaseRef, LockStore } from '../stores/lock-store.js';
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  LeaseRef,
+  LockStore,
+} from '../stores/lock-store.js';
 import type { Emit } from './events.js';
 import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
@@ -15,6 +21,13 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 interface Grant {
   readonly fencingToken: number;
   readonly attempt?: number;
+}
+
+/** Who wants a lease: told once, of the one or the other. */
+export interface Taker {
+  taken(taken: Lease | Skipped): void;
+  /** The store failed, and `onStoreError` is `'throw'`. */
+  failed(error: Error): void;
 }
 
 /** Asks the store for leases, and takes care of what comes of answers that are late, missing or no answers at all. */
@@ -38,13 +51,9 @@ export class Attempts {
     this.closed = true;
   }
 
-  /**
-   * One attempt.
-   *
-   * @returns a promise that rejects only if the store failed and `onStoreError` is `'throw'`
-   */
-  make(call: LockCall): Promise<Lease | Skipped> {
-    return new Promise((resolve, reject) => new Attempt(this, call, resolve, reject).send());
+  /** One attempt, whose outcome `taker` is told. */
+  make(call: LockCall, taker: Taker): void {
+    new Attempt(this, call, taker).send();
   }
 
   /** Warns, once per job, of instances that disagree on its schedule. */
@@ -66,8 +75,7 @@ class Attempt implements Waiting<AcquireResult> {
   constructor(
     private readonly all: Attempts,
     private readonly call: LockCall,
-    private readonly resolve: (taken: Lease | Skipped) => void,
-    private readonly reject: (error: Error) => void,
+    private readonly taker: Taker,
   ) {
     this.#request = requestOf(call, all.instance);
     this.#sent = all.clock.monotonic();
@@ -81,19 +89,19 @@ class Attempt implements Waiting<AcquireResult> {
   answered(result: AcquireResult): void {
     const { all, call } = this;
     all.outages.succeeded(call.name);
-    if (!result.acquired) return this.resolve(refusal(this.#request, result));
+    if (!result.acquired) return this.taker.taken(refusal(this.#request, result));
     const late = all.clock.monotonic() >= leaseDeadline(this.#sent, call.settings.ttl);
     if (all.closed || late) {
       this.#abandon(result.fencingToken);
       // What an instance that closes does not take is no failure of the store.
-      if (all.closed) this.resolve({ ran: false, reason: 'shutting-down' });
+      if (all.closed) this.taker.taken({ ran: false, reason: 'shutting-down' });
       else this.#withoutStore(tooLate());
       return;
     }
     const lease = this.#lease(result, this.#sent);
     if (result.previousSchedule !== undefined)
       all.compare(lease, this.#request.schedule, result.previousSchedule);
-    this.resolve(lease);
+    this.taker.taken(lease);
   }
 
   failed(error: Error): void {
@@ -112,13 +120,13 @@ class Attempt implements Waiting<AcquireResult> {
     const { all, call } = this;
     const { onStoreError } = call.settings;
     all.outages.failed(error, { skipped: onStoreError === 'skip' });
-    if (all.closed) return this.resolve({ ran: false, reason: 'shutting-down' });
-    if (onStoreError === 'throw') return this.reject(error);
-    if (onStoreError === 'skip') return this.resolve({ ran: false, reason: 'store-unavailable', error });
+    if (all.closed) return this.taker.taken({ ran: false, reason: 'shutting-down' });
+    if (onStoreError === 'throw') return this.taker.failed(error);
+    if (onStoreError === 'skip') return this.taker.taken({ ran: false, reason: 'store-unavailable', error });
     const { name: lock, job } = call;
     const facts = { lock, ...(job === undefined ? undefined : { job }), instance: all.instance };
     all.emit({ type: 'unlocked', ...facts, at: all.clock.now(), error });
-    this.resolve(this.#lease({ fencingToken: 0 }, undefined));
+    this.taker.taken(this.#lease({ fencingToken: 0 }, undefined));
   }
 
   #lease({ fencingToken, attempt }: Grant, sent: number | undefined): Lease {
@@ -148,11 +156,17 @@ function requestOf({ name, job, settings, start }: LockCall, holder: string): Ac
   return request;
 }
 
-function refusal(request: AcquireRequest, result: AcquireResult & { acquired: false }): Skipped {
-  const { acquired: _acquired, ...why } = result;
+function refusal(request: AcquireRequest, result: AcquireRefusal): Skipped {
+  const { reason, holder, expiresIn, finished, storeTime } = result;
+  const skipped: Writable<Skipped> = { ran: false, reason };
+  if (holder !== undefined) skipped.holder = holder;
+  if (expiresIn !== undefined) skipped.expiresIn = expiresIn;
   // What a person needs to tell whose clock is wrong: the tick that was refused, beside the store's time.
-  const skewed = why.reason === 'clock-skew' && request.tick !== undefined;
-  return { ran: false, ...why, ...(skewed ? { tick: request.tick } : undefined) };
+  const tick = reason === 'clock-skew' ? request.tick : result.tick;
+  if (tick !== undefined) skipped.tick = tick;
+  if (finished !== undefined) skipped.finished = finished;
+  if (storeTime !== undefined) skipped.storeTime = storeTime;
+  return skipped;
 }
 
 const tooLate = (): Error =>

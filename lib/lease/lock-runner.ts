@@ -3,36 +3,31 @@ import {
   LockNotAcquiredError,
   LockShutdownError,
   LockStateError,
-  LockTimeoutError,
   SchedulerLockConfigError,
 } from '../errors.js';
 import { displayName, nameProblem } from '../lock-name.js';
-import type { ExtendResult, LeaseRef, LockStore, ReleaseOutcome } from '../stores/lock-store.js';
+import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
 import { type AcquiredLock, LockHandle } from './acquired-lock.js';
 import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
 import type { Emit } from './events.js';
 import { Heartbeat } from './heartbeat.js';
-import { Lease } from './lease.js';
+import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Outages } from './outages.js';
 import { Releases } from './releases.js';
+import { Run, type Runs } from './run.js';
 import { called, TimeLimits } from './time-limits.js';
 
 /** How long jobs get to end after their signal was aborted by a shutdown, ms. */
 const ABORT_GRACE = 1_000;
 
-/** What a job has thrown. */
-interface Thrown {
-  readonly error: unknown;
-}
-
 /** Takes, keeps and gives back the leases of one application. Knows nothing of Nest or of any scheduler. */
-export class LockRunner {
+export class LockRunner implements Runs {
   readonly #limits: TimeLimits;
   readonly #outages: Outages;
-  readonly #releases: Releases;
-  readonly #attempts: Attempts;
+  readonly releases: Releases;
+  readonly attempts: Attempts;
   readonly #heartbeat: Heartbeat;
   /** Names of the locks that this process is attempting or running. */
   readonly #busy = new Set<string>();
@@ -47,18 +42,18 @@ export class LockRunner {
   constructor(
     private readonly store: LockStore,
     private readonly instance: string,
-    private readonly clock: Clock,
-    private readonly emit: Emit,
+    readonly clock: Clock,
+    readonly emit: Emit,
     storeTimeout: number,
   ) {
     this.#limits = new TimeLimits(clock);
     this.#outages = new Outages(instance, clock, emit);
-    this.#releases = new Releases(store, clock, this.#outages, this.#limits);
-    this.#attempts = new Attempts(store, instance, clock, emit, this.#outages, this.#releases, this.#limits);
+    this.releases = new Releases(store, clock, this.#outages, this.#limits);
+    this.attempts = new Attempts(store, instance, clock, emit, this.#outages, this.releases, this.#limits);
     this.#heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs, storeTimeout));
     this.#stopListening = store.onAvailable?.(() => {
       this.#heartbeat.renewFailed();
-      this.#releases.retry();
+      this.releases.retry();
     });
   }
 
@@ -68,28 +63,10 @@ export class LockRunner {
   }
 
   /** Runs `job` if the lock can be taken now. Rejects with what the job throws. */
-  async run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+  run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
     const outer = call.scheduled || !call.settings.enabled ? undefined : findScope(this, call.name);
-    if (outer !== undefined) return { ran: true, value: await job(outer.lock) };
-    const refusal = this.#refusal(call);
-    if (refusal !== undefined) return this.#skipped(call, refusal);
-    this.#begin(call);
-    let lease: Lease | undefined;
-    let thrown: Thrown | undefined;
-    try {
-      const taken = await this.#attempts.make(call);
-      if (!(taken instanceof Lease)) return this.#skipped(call, taken);
-      lease = this.#keep(taken);
-      const value = withScope(this, new LeasedLock(lease), lease, job);
-      // A value that is there already is not waited for: even that would cost a turn of promises.
-      return { ran: true, value: isPromiseLike(value) ? await value : value };
-    } catch (error) {
-      thrown = { error };
-      throw error;
-    } finally {
-      if (lease !== undefined) await this.#finish(call, lease, thrown);
-      this.#end(call);
-    }
+    if (outer !== undefined) return inside(outer.lock, job);
+    return this.#start(call, (lease) => withScope(this, new LeasedLock(lease), lease, job));
   }
 
   /**
@@ -103,12 +80,19 @@ export class LockRunner {
     if (outer !== undefined) return new LockHandle(outer);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
-    const run = this.#hold(call, granted);
+    // Like a job that lasts until the handle is released, so that a shutdown treats both alike.
+    const run = this.#start(call, (lease) => {
+      const handle = new LockHandle(lease);
+      granted(handle);
+      return handle.released;
+    });
     const first = await Promise.race([grant, run]);
-    if (!(first instanceof LockHandle))
-      throw new LockNotAcquiredError(call.name, { ...first, cause: first.error });
-    first.finished = run;
-    return first;
+    if (first instanceof LockHandle) {
+      first.finished = run;
+      return first;
+    }
+    const why = first as Skipped;
+    throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
   /**
@@ -117,7 +101,7 @@ export class LockRunner {
    */
   async shutdown(limit: number): Promise<void> {
     this.#closing = true;
-    this.#attempts.close();
+    this.attempts.close();
     await this.#settled(limit);
     for (const lease of this.#leases) {
       lease.stopRenewing();
@@ -127,7 +111,7 @@ export class LockRunner {
     this.#heartbeat.stop();
     this.#stopListening?.();
     await Promise.all([...this.#leases].map(({ renewal }) => renewal));
-    await this.#releases.close();
+    await this.releases.close();
     this.#limits.stop();
     this.#closed = true;
   }
@@ -171,76 +155,38 @@ export class LockRunner {
     return undefined;
   }
 
-  #begin({ name }: LockCall): void {
-    this.#busy.add(name);
+  #start<T>(call: LockCall, job: (lease: Lease) => T | PromiseLike<T>): Promise<RunResult<T>> {
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) {
+      this.skipped(call, refusal);
+      return Promise.resolve(refusal);
+    }
+    this.#busy.add(call.name);
     this.#running += 1;
+    return new Promise((resolve, reject) => new Run(this, call, job, resolve, reject).start());
   }
 
-  #end({ name }: LockCall): void {
+  end({ name }: LockCall): void {
     this.#busy.delete(name);
     this.#running -= 1;
     if (this.#running === 0) for (const wake of this.#onIdle) wake();
   }
 
-  /** Like a job that lasts until the handle is released, so that a shutdown treats both alike. */
-  async #hold(call: LockCall, granted: (handle: LockHandle) => void): Promise<LockHandle | Skipped> {
-    const refusal = this.#refusal(call);
-    if (refusal !== undefined) return this.#skipped(call, refusal);
-    this.#begin(call);
-    try {
-      const taken = await this.#attempts.make(call);
-      if (!(taken instanceof Lease)) return this.#skipped(call, taken);
-      const handle = new LockHandle(this.#keep(taken));
-      granted(handle);
-      await handle.released;
-      await this.#finish(call, taken, undefined);
-      return handle;
-    } finally {
-      this.#end(call);
-    }
-  }
-
-  #keep(lease: Lease): Lease {
+  keep(lease: Lease): void {
     this.#leases.add(lease);
     this.#heartbeat.add(lease);
-    if (lease.confirmed) this.emit(Object.assign(lease.facts(), { type: 'acquired' as const }));
-    return lease;
   }
 
-  /** Ends a lease with its job, and waits until the store has been told. */
-  #finish({ settings }: LockCall, lease: Lease, thrown: Thrown | undefined): Promise<void> | undefined {
-    lease.end();
+  drop(lease: Lease): boolean {
     this.#heartbeat.delete(lease);
     this.#leases.delete(lease);
-    if (!lease.confirmed || this.#closed) return undefined;
-    const duration = Math.round(lease.age);
-    const outcome = outcomeOf(lease, thrown !== undefined);
-    const release = () =>
-      this.#releases.release(lease.ref, {
-        outcome,
-        keepUntil: lease.startedAt + settings.atLeast,
-        limit: settings.storeTimeout,
-        expiresAt: this.clock.monotonic() + settings.ttl,
-      });
-    // Calls for one lease must not overtake each other.
-    const released = lease.renewal === undefined ? release() : lease.renewal.then(release);
-    return released.then((result) => {
-      const confirmed = result?.released === true;
-      const facts = { type: 'released', outcome, duration, confirmed } as const;
-      const event = Object.assign(lease.facts(), facts);
-      this.emit(thrown === undefined ? event : { ...event, error: thrown.error });
-    });
+    return lease.confirmed && !this.#closed;
   }
 
-  #skipped(call: LockCall, skipped: Skipped): Skipped {
-    const { ran: _ran, ...why } = skipped;
-    const facts = {
-      lock: displayName(call.name),
-      ...(call.job === undefined ? undefined : { job: call.job }),
-      instance: this.instance,
-    };
-    this.emit({ type: 'skipped', ...facts, at: this.clock.now(), ...why });
-    return skipped;
+  skipped({ name, job }: LockCall, { ran: _ran, ...why }: Skipped): void {
+    const facts = { type: 'skipped', lock: displayName(name), instance: this.instance } as const;
+    const event = Object.assign(why, facts, { at: this.clock.now() });
+    this.emit(job === undefined ? event : { ...event, job });
   }
 
   /** Waits until nothing runs any more, `limit` milliseconds at most. */
@@ -258,11 +204,6 @@ export class LockRunner {
   }
 }
 
-function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
-  if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
-  if (lease.abortReason !== undefined) return 'aborted';
-  return failed ? 'failed' : 'completed';
+async function inside<T>(lock: Lock, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+  return { ran: true, value: await job(lock) };
 }
-
-const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
-  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';

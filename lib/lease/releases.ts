@@ -8,9 +8,14 @@ import type {
   ReleaseResult,
 } from '../stores/lock-store.js';
 import type { Outages } from './outages.js';
-import { called, type TimeLimits } from './time-limits.js';
+import { called, type TimeLimits, type Waiting } from './time-limits.js';
 
-interface Release {
+/** Who waits for the answer to a release: told once, of `undefined` if there was none in time. */
+export interface Releaser {
+  released(result: ReleaseResult | undefined): void;
+}
+
+interface ReleaseFacts {
   readonly ref: LeaseRef;
   readonly outcome: ReleaseOutcome;
   /** Monotonic time until which the lock is to stay taken. */
@@ -21,14 +26,31 @@ interface Release {
   readonly limit: number;
   /** When the store has forgotten the lease by itself, monotonic. */
   readonly until: number;
-  nextAt: number;
-  /** The try under way, if any. */
-  busy: Promise<ReleaseResult | undefined> | undefined;
-  /** Nothing is left to release: an answer that comes after it changes nothing. */
-  settled: boolean;
 }
 
-const FRESH = { nextAt: 0, busy: undefined, settled: false };
+/** A release until it is confirmed, or has become needless. */
+class Release implements Waiting<ReleaseResult> {
+  nextAt = 0;
+  /** Whether a try is under way. */
+  busy = false;
+  /** Nothing is left to release: an answer that comes after it changes nothing. */
+  settled = false;
+  /** Who waits for the try that is under way. */
+  releaser: Releaser | undefined;
+
+  constructor(
+    readonly facts: ReleaseFacts,
+    private readonly tried: (release: Release, answer: ReleaseResult | Error) => void,
+  ) {}
+
+  answered(result: ReleaseResult): void {
+    this.tried(this, result);
+  }
+
+  failed(error: Error): void {
+    this.tried(this, error);
+  }
+}
 
 /** The part of the ttl after which a release that was not confirmed is tried again: a beat. */
 const BEAT = 0.3;
@@ -60,25 +82,17 @@ export class Releases {
    * Releases the lease of a job that has ended.
    *
    * @param expiresAt when the store has forgotten the lease at the latest, monotonic
-   * @returns the store's answer to the first try, or `undefined` if there was none
+   * @param releaser is told the store's answer to the first try
    */
   release(
     ref: LeaseRef,
     options: { outcome: ReleaseOutcome; keepUntil: number; limit: number; expiresAt: number },
-  ): Promise<ReleaseResult | undefined> {
+    releaser: Releaser,
+  ): void {
     const { outcome, keepUntil, limit, expiresAt: until } = options;
-    const release: Release = {
-      ref,
-      outcome,
-      keepUntil,
-      ambiguous: false,
-      limit,
-      until,
-      nextAt: 0,
-      busy: undefined,
-      settled: false,
-    };
-    return this.#try(release);
+    const release = new Release({ ref, outcome, keepUntil, ambiguous: false, limit, until }, this.#tried);
+    release.releaser = releaser;
+    this.#try(release);
   }
 
   /**
@@ -87,39 +101,41 @@ export class Releases {
    * was sent. Across a reconnect the release can reach the server before the acquire does.
    */
   abandon(ref: LeaseRef, options: { sent: number; limit: number; pending: Promise<AcquireResult> }): void {
-    const release: Release = {
+    const { sent, limit, pending } = options;
+    const facts: ReleaseFacts = {
       ref,
       outcome: 'abandoned',
       keepUntil: 0,
       ambiguous: true,
-      limit: options.limit,
-      until: options.sent + ref.ttl,
-      ...FRESH,
+      limit,
+      until: sent + ref.ttl,
     };
-    this.#unconfirmed.add(release);
-    void this.#try(release);
-    options.pending.then(
+    const release = this.#abandon(facts);
+    pending.then(
       (result) => {
-        if (!result.acquired) this.#settle(release);
-        else {
-          const granted = { ...ref, fencingToken: result.fencingToken };
-          // Carried out at some time until now: it may live for a whole ttl.
-          const until = this.clock.monotonic() + ref.ttl;
-          const certain: Release = { ...release, ref: granted, until, ambiguous: false, ...FRESH };
-          this.#unconfirmed.add(certain);
-          void this.#try(certain);
-        }
+        if (!result.acquired) return this.#settle(release);
+        const granted = { ...ref, fencingToken: result.fencingToken };
+        // Carried out at some time until now: it may live for a whole ttl.
+        const until = this.clock.monotonic() + ref.ttl;
+        this.#abandon({ ...facts, ref: granted, until, ambiguous: false });
       },
       (error: unknown) => {
         if (wasNotApplied(error)) this.#settle(release);
-        else if (this.#unconfirmed.has(release)) void this.#try(release);
+        else if (this.#unconfirmed.has(release)) this.#try(release);
       },
     );
   }
 
+  #abandon(facts: ReleaseFacts): Release {
+    const release = new Release(facts, this.#tried);
+    this.#unconfirmed.add(release);
+    this.#try(release);
+    return release;
+  }
+
   /** Tries everything again that was not confirmed, for the moment a connection is back. */
   retry(): void {
-    for (const release of this.#unconfirmed) void this.#try(release);
+    for (const release of this.#unconfirmed) this.#try(release);
   }
 
   /** One last try for each, then no more. */
@@ -127,48 +143,47 @@ export class Releases {
     this.#closed = true;
     this.#timer?.cancel();
     this.#timer = undefined;
-    await Promise.all([...this.#unconfirmed].map((release) => this.#try(release)));
+    const tries = [...this.#unconfirmed].map(
+      (release) =>
+        new Promise<void>((resolve) => {
+          release.releaser = { released: () => resolve() };
+          this.#try(release);
+        }),
+    );
+    await Promise.all(tries);
     this.#unconfirmed.clear();
   }
 
-  /** Never rejects. One try at a time: who asks for another one waits for the one under way. */
-  #try(release: Release): Promise<ReleaseResult | undefined> {
-    return (release.busy ??= this.#send(release));
-  }
-
-  #send(release: Release): Promise<ReleaseResult | undefined> {
+  /** One try at a time: who asks for another one has the one under way. */
+  #try(release: Release): void {
+    if (release.busy) return;
+    release.busy = true;
     const now = this.clock.monotonic();
-    release.nextAt = now + release.ref.ttl * BEAT;
-    const { ref, outcome, limit } = release;
-    const keepFor = Math.max(0, Math.ceil(release.keepUntil - now));
+    const { ref, outcome, keepUntil, limit } = release.facts;
+    release.nextAt = now + ref.ttl * BEAT;
+    const keepFor = Math.max(0, Math.ceil(keepUntil - now));
     const call = called(() => this.store.release(ref, { outcome, keepFor }));
-    return new Promise((resolve) => {
-      this.limits.watch(call, limit, {
-        answered: (result) => {
-          this.outages.succeeded(ref.name);
-          this.#answered(release, result);
-          resolve(result);
-        },
-        failed: (error) => {
-          this.outages.failed(error);
-          this.#answered(release, undefined);
-          resolve(undefined);
-        },
-      });
-    });
+    this.limits.watch(call, limit, release);
   }
 
-  #answered(release: Release, result: ReleaseResult | undefined): void {
-    release.busy = undefined;
-    if (result?.released || (result !== undefined && !release.ambiguous)) this.#settle(release);
+  readonly #tried = (release: Release, answer: ReleaseResult | Error): void => {
+    const { ref, ambiguous } = release.facts;
+    const result = answer instanceof Error ? undefined : answer;
+    if (answer instanceof Error) this.outages.failed(answer);
+    else this.outages.succeeded(ref.name);
+    release.busy = false;
+    if (result?.released || (result !== undefined && !ambiguous)) this.#settle(release);
     else this.#later(release);
-  }
+    const { releaser } = release;
+    release.releaser = undefined;
+    releaser?.released(result);
+  };
 
   #settle(release: Release): void {
     release.settled = true;
     if (this.#unconfirmed.size === 0) return;
     for (const other of this.#unconfirmed) {
-      if (other.ref.token !== release.ref.token) continue;
+      if (other.facts.ref.token !== release.facts.ref.token) continue;
       other.settled = true;
       this.#unconfirmed.delete(other);
     }
@@ -177,7 +192,7 @@ export class Releases {
 
   #later(release: Release): void {
     // Giving up on one says nothing of another for the same token: an abandoned acquire that was granted late has two.
-    if (release.settled || this.#closed || this.clock.monotonic() >= release.until)
+    if (release.settled || this.#closed || this.clock.monotonic() >= release.facts.until)
       this.#unconfirmed.delete(release);
     else this.#unconfirmed.add(release);
     this.#rearm();
@@ -189,13 +204,13 @@ export class Releases {
     if (this.#closed) return;
     let next = Infinity;
     // One that is under way arms the timer again when it has been answered.
-    for (const { nextAt, until, busy } of this.#unconfirmed)
-      if (busy === undefined) next = Math.min(next, nextAt, until);
+    for (const { nextAt, facts, busy } of this.#unconfirmed)
+      if (!busy) next = Math.min(next, nextAt, facts.until);
     if (next === Infinity) return;
     this.#timer = this.clock.setTimer(() => {
       const now = this.clock.monotonic();
       for (const release of this.#unconfirmed)
-        if (Math.min(release.nextAt, release.until) <= now) void this.#try(release);
+        if (Math.min(release.nextAt, release.facts.until) <= now) this.#try(release);
       // Timers fire a fraction early, too: what was not due then must not be forgotten.
       this.#rearm();
     }, next - this.clock.monotonic());

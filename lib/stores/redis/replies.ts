@@ -1,31 +1,31 @@
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
+type Writable<T> = { -readonly [K in keyof T]: T[K] };
+
 /** Reads what the script answered to an attempt. */
 export function readAcquire(reply: unknown): AcquireResult {
   if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
-  const [reason, second, third, detail, outcome] = reply as [
+  const [reason, holder, left, detail = '', outcome = ''] = reply as [
     AcquireRefusal['reason'] | '',
     string,
-    string,
-    string,
-    string,
+    number,
+    string?,
+    string?,
   ];
   if (reason === '') {
-    const attempt = Number(third);
-    const granted = { acquired: true, fencingToken: Number(second), attempt } as const;
+    const granted = { acquired: true, fencingToken: Number(holder), attempt: Number(left) } as const;
     return detail === '' ? granted : { ...granted, previousSchedule: detail };
   }
-  return {
-    acquired: false,
-    reason,
-    ...(second === '' ? undefined : { holder: second }),
-    // -1: a key without an expiry, put there by somebody else.
-    ...(Number(third) < 0 ? undefined : { expiresIn: Number(third) }),
-    ...(reason === 'clock-skew' ? { storeTime: Number(detail) } : undefined),
-    ...(outcome === ''
-      ? undefined
-      : { tick: Number(detail), finished: outcome !== '-' && outcome !== 'aborted' }),
-  };
+  const refusal: Writable<AcquireRefusal> = { acquired: false, reason };
+  if (holder !== '') refusal.holder = holder;
+  // -1: a key without an expiry, put there by somebody else.
+  if (Number(left) >= 0) refusal.expiresIn = Number(left);
+  if (reason === 'clock-skew') refusal.storeTime = Number(detail);
+  else if (outcome !== '') {
+    refusal.tick = Number(detail);
+    refusal.finished = outcome !== '-' && outcome !== 'aborted';
+  }
+  return refusal;
 }
 
 /** Reads what the script answered to a renewal. */

@@ -81,8 +81,9 @@ local s = redis.call('HMGET', state, 'token', 'holder', 'start', 'fence', record
 local ended = s[1] and current == 'kept:' .. s[1]
 local ours = ended or s[1] == current
 if current ~= token then
-  local last, outcome = string.match(s[5] or '', '^(%d+) %d+ (%S+) ')
-  return { ended and 'cooling-down' or 'held', ours and s[2] or '', redis.call('PTTL', lock), last or '', outcome or '' }
+  local reason, left = ended and 'cooling-down' or 'held', redis.call('PTTL', lock)
+  if not s[5] then return { reason, ours and s[2] or '', left } end
+  return { reason, ours and s[2] or '', left, string.match(s[5], '^(%d+) %d+ (%S+) ') }
 end
 local by, attempt = string.match(s[3] or '', '^(%S+) (%d+)')
 if ours and by == token and attempt ~= '1' then return { '', s[4], tonumber(attempt), '' } end
@@ -131,7 +132,7 @@ end`;
  * the command after a broken connection must not be refused by its own lease).
  * Returns { '', fencing token, attempt, schedule of the last start or '' } for one that has more to say.
  * Returns { reason, holder or '', ms until it may be worth another try or < 0, x, y } for a refusal: x is the store's time
- * for 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or ''.
+ * for 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
  *
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.

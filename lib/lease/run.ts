@@ -1,0 +1,137 @@
+import type { Clock } from '../clock.js';
+import { LockTimeoutError } from '../errors.js';
+import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
+import type { Attempts, Taker } from './attempts.js';
+import type { Emit } from './events.js';
+import { Lease } from './lease.js';
+import type { LockCall, RunResult, Skipped } from './lock-call.js';
+import type { Releases } from './releases.js';
+
+/** What runs of one application share. */
+export interface Runs {
+  readonly clock: Clock;
+  readonly emit: Emit;
+  readonly attempts: Attempts;
+  readonly releases: Releases;
+  /** Keeps a lease while its job runs. */
+  keep(lease: Lease): void;
+  /** Keeps it no longer. Tells whether the store is still to be told. */
+  drop(lease: Lease): boolean;
+  /** Tells who listens that a call was skipped. */
+  skipped(call: LockCall, skipped: Skipped): void;
+  /** The call is over. */
+  end(call: LockCall): void;
+}
+
+/** How a job ended. */
+type Ended<T> = { readonly value: T } | { readonly error: unknown };
+
+/**
+ * One call through a lock under way: take, run, give back, report.
+ *
+ * An object that is called back instead of an async function: each promise more is a part of each run's cost.
+ */
+export class Run<T> implements Taker {
+  #lease: Lease | undefined;
+  #ended: Ended<T> | undefined;
+  #outcome: ReleaseOutcome = 'completed';
+  #duration = 0;
+
+  constructor(
+    private readonly runs: Runs,
+    private readonly call: LockCall,
+    private readonly job: (lease: Lease) => T | PromiseLike<T>,
+    private readonly resolve: (result: RunResult<T>) => void,
+    private readonly reject: (error: unknown) => void,
+  ) {}
+
+  start(): void {
+    this.runs.attempts.make(this.call, this);
+  }
+
+  taken(taken: Lease | Skipped): void {
+    const { runs, call } = this;
+    if (!(taken instanceof Lease)) {
+      runs.skipped(call, taken);
+      runs.end(call);
+      return this.resolve(taken);
+    }
+    this.#lease = taken;
+    runs.keep(taken);
+    if (taken.confirmed) runs.emit(Object.assign(taken.facts(), { type: 'acquired' as const }));
+    let value: T | PromiseLike<T>;
+    try {
+      value = this.job(taken);
+    } catch (error) {
+      return this.#end(taken, { error });
+    }
+    // A value that is there already is not waited for: even that would cost a turn of promises.
+    if (!isPromiseLike(value)) return this.#end(taken, { value });
+    Promise.resolve(value).then(
+      (result) => this.#end(taken, { value: result }),
+      (error: unknown) => this.#end(taken, { error }),
+    );
+  }
+
+  failed(error: Error): void {
+    this.runs.end(this.call);
+    this.reject(error);
+  }
+
+  /** The job has ended: gives its lease back. */
+  #end(lease: Lease, ended: Ended<T>): void {
+    this.#ended = ended;
+    lease.end();
+    this.#duration = Math.round(lease.age);
+    this.#outcome = outcomeOf(lease, 'error' in ended);
+    if (!this.runs.drop(lease)) return this.#settle();
+    // Calls for one lease must not overtake each other.
+    if (lease.renewal === undefined) this.#release(lease);
+    else void lease.renewal.then(() => this.#release(lease));
+  }
+
+  #release(lease: Lease): void {
+    const { releases, clock } = this.runs;
+    const { atLeast, storeTimeout, ttl } = this.call.settings;
+    releases.release(
+      lease.ref,
+      {
+        outcome: this.#outcome,
+        keepUntil: lease.startedAt + atLeast,
+        limit: storeTimeout,
+        expiresAt: clock.monotonic() + ttl,
+      },
+      this,
+    );
+  }
+
+  /** The store has answered, or not in time. */
+  released(result: ReleaseResult | undefined): void {
+    const lease = this.#lease as Lease;
+    const event = Object.assign(lease.facts(), {
+      type: 'released' as const,
+      outcome: this.#outcome,
+      duration: this.#duration,
+      confirmed: result?.released === true,
+    });
+    const ended = this.#ended as Ended<T>;
+    this.runs.emit('error' in ended ? { ...event, error: ended.error } : event);
+    this.#settle();
+  }
+
+  #settle(): void {
+    const ended = this.#ended as Ended<T>;
+    this.runs.end(this.call);
+    if ('error' in ended) this.reject(ended.error);
+    else this.resolve({ ran: true, value: ended.value });
+  }
+}
+
+function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
+  if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
+  if (lease.abortReason !== undefined) return 'aborted';
+  return failed ? 'failed' : 'completed';
+}
+
+const isPromiseLike = <T>(value: T | PromiseLike<T>): value is PromiseLike<T> =>
+  typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
