@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Clock, LockStore } from '../../lib/index.js';
 import { Outages } from '../../lib/lease/outages.js';
 import { Releases } from '../../lib/lease/releases.js';
+import { TimeLimits } from '../../lib/lease/time-limits.js';
 import { until } from '../support/until.js';
 
 /**
@@ -46,15 +47,19 @@ test('a release that is to be tried again is not forgotten when its timer fires 
     release: async () => (++releases === 1 ? { released: false, reason: 'expired' } : { released: true }),
   };
   const outages = new Outages('instance', clock, () => undefined);
-  const tested = new Releases(store, clock, outages);
+  const limits = new TimeLimits(clock);
+  const tested = new Releases(store, clock, outages, limits);
   const ref = { name: 'job', token: 'token', fencingToken: 0, ttl: 10_000, holder: 'instance' };
   tested.abandon(ref, { sent: 0, limit: 1_000, pending: new Promise(() => undefined) });
-  // The limit of the call is gone when it has been answered; what is left is the next try.
   await until(() => releases === 1 && clock.timers.some(({ at }) => at > 1_000));
+  // The limit of the call finds it answered; what is left is the next try.
+  clock.fire(0);
+  expect(clock.timers).toHaveLength(1);
   clock.fire(0.4);
   expect(releases).toBe(1);
   clock.fire(0);
   expect(releases).toBe(2);
   await tested.close();
+  limits.stop();
   expect(clock.timers).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '
 import { hashTag, stateKey } from './keys.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { LeaseScript, Script } from './scripts.js';
+import type { Script } from './scripts.js';
 
 /** The most leases that one script is run for: over 1,000 keys it blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
@@ -38,7 +38,7 @@ export class LeaseScripts {
    * @param failed is called before the promise rejects
    */
   one<T>(
-    { one }: LeaseScript,
+    script: Script,
     name: string,
     args: readonly string[],
     read: (reply: unknown) => T,
@@ -54,7 +54,7 @@ export class LeaseScripts {
       let { length } = args;
       while (args[length - 1] === '') length -= 1;
       for (let i = 0; i < length; i++) parameters.push(args[i] as string);
-      return runScript(this.connection, one, 2, parameters, read, giveUp);
+      return runScript(this.connection, script, 2, parameters, read, giveUp);
     } catch (error) {
       failed();
       return Promise.reject(error as Error);
@@ -67,9 +67,9 @@ export class LeaseScripts {
    * @param ended is called after each command
    * @returns how many commands were sent
    */
-  many<T>({ many }: LeaseScript, calls: readonly LeaseCall<T>[], ended: () => void): number {
+  many<T>(script: Script, calls: readonly LeaseCall<T>[], ended: () => void): number {
     const batches = this.#batches(calls);
-    for (const batch of batches) this.#send(many, batch).then(ended, ended);
+    for (const batch of batches) this.#send(script, batch).then(ended, ended);
     return batches.length;
   }
 

@@ -167,16 +167,18 @@ return fence`,
  * KEYS  per lease: lock, state (on a cluster all in one slot)
  * ARGV  per lease: token, ttl in ms, fencing token, holder, '' or its start: '<tick>:<attempt>:<job>'
  *
- * Returns 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else.
+ * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else.
  */
-export const EXTEND = leaseScript(
+export const EXTEND: Script = leaseScript(
   5,
   /* lua */ `
 local token, ttl, ticks = ARGV[i], ARGV[i + 1], ARGV[i + 4] ~= ''
 local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'token', 'holder', 'end', 'kept')
-if s[1] == token and s[3] and s[3] ~= '' then return 0 end
-if current and current ~= token then return { current == s[1] and s[2] or '' } end
+if current == 'kept:' .. token or (s[1] == token and s[3] and s[3] ~= '') then return 0 end
+if current and current ~= token then
+  return { s[1] and (current == s[1] or current == 'kept:' .. s[1]) and s[2] or '' }
+end
 if not current and s[1] and s[1] ~= token then return 0 end
 local t = redis.call('TIME')
 local now, kept = t[1] * 1000, s[4]
@@ -191,7 +193,7 @@ if not s[1] then
 end
 ${KEEP}
 return current and 1 or 2`,
-);
+).many;
 
 /**
  * Gives a lease back and records it as ended, so that no late renewal restores it.

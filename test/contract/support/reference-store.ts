@@ -14,6 +14,8 @@ import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing
 export interface LockEntry {
   token: string;
   freeAt: number;
+  /** Its lease has ended: it only stays taken. */
+  kept?: boolean;
 }
 
 export interface StateEntry {
@@ -81,7 +83,7 @@ export class ReferenceStore implements LockStore {
     const lock = this.lock(lease.name);
     const state = this.states.get(this.key(lease.name));
     if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
-    const owner = lock !== undefined && this.owns(lease, lock);
+    const owner = lock !== undefined && lock.kept !== true && this.owns(lease, lock);
     if (owner) this.free(lease, options);
     this.noteEnd(lease, options.outcome ?? 'completed');
     const unknown = lock === undefined && lease.fencingToken !== 0;
@@ -101,7 +103,7 @@ export class ReferenceStore implements LockStore {
     const state = this.states.get(this.key(lease.name));
     if (lock !== undefined && !this.owns(lease, lock)) return this.takenBy(state);
     if (lock === undefined && !this.mayRestore(lease, state)) return { held: false, reason: 'expired' };
-    if (this.hasEnded(lease, state)) return { held: false, reason: 'expired' };
+    if (this.hasEnded(lease, state, lock)) return { held: false, reason: 'expired' };
     this.setLock(lease, lease.ttl);
     if (lock === undefined || state === undefined) this.restoreState(lease, state);
     return lock === undefined ? { held: true, restored: true } : { held: true };
@@ -174,6 +176,7 @@ export class ReferenceStore implements LockStore {
   }
 
   protected isRepeated(request: AcquireRequest, lock: LockEntry, state: StateEntry | undefined): boolean {
+    if (lock.kept === true) return false;
     return lock.token === request.token && !(state?.token === request.token && state.ended);
   }
 
@@ -226,7 +229,8 @@ export class ReferenceStore implements LockStore {
     return state === undefined || state.token === lease.token;
   }
 
-  protected hasEnded(lease: LeaseRef, state: StateEntry | undefined): boolean {
+  protected hasEnded(lease: LeaseRef, state: StateEntry | undefined, lock: LockEntry | undefined): boolean {
+    if (lock?.kept === true) return true;
     return state?.token === lease.token && state.ended;
   }
 
@@ -237,7 +241,7 @@ export class ReferenceStore implements LockStore {
   }
 
   protected free({ name, token }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {
-    this.locks.set(this.key(name), { token, freeAt: this.now() + keepFor });
+    this.locks.set(this.key(name), { token, freeAt: this.now() + keepFor, kept: true });
   }
 
   protected recordEnd(lease: LeaseRef, state: StateEntry | undefined, { outcome }: ReleaseOptions): void {

@@ -8,11 +8,11 @@ export const stateKey = (name: string): string => `{${lockKey(name)}}:state`;
 
 /** What the server keeps for a lock, looked at past the library. */
 export async function look(server: LocalRedis, name: string) {
-  const [token, ended, outcome, fence, since] = await Promise.all([
+  const [token, end, fence] = await Promise.all([
     server.command('GET', lockKey(name)),
-    ...['ended', 'outcome', 'fence', 'since'].map((field) => server.command('HGET', stateKey(name), field)),
+    ...['end', 'fence'].map((field) => server.command('HGET', stateKey(name), field)),
   ]);
-  return { token, ended, outcome, fence: Number(fence), since: Number(since) };
+  return { token, end, fence: Number(fence) };
 }
 
 /**
@@ -27,17 +27,19 @@ return math.floor(t[1] * 1000 + t[2] / 1000) + redis.call('PTTL', KEYS[1])`;
 
 /** Requests of the library that run this script, by its digest or by its text. */
 export const requestsFor =
-  (script: Script) =>
+  (...scripts: Script[]) =>
   (request: string): boolean =>
-    request.includes(script.sha) || request.includes(script.lua);
+    scripts.some(({ sha, lua }) => request.includes(sha) || request.includes(lua));
 
-export const acquires = requestsFor(ACQUIRE);
+export const acquires = requestsFor(ACQUIRE.one, ACQUIRE.many);
 export const extensions = requestsFor(EXTEND);
-export const releases = requestsFor(RELEASE);
+export const releases = requestsFor(RELEASE.one, RELEASE.many);
 
 /** Makes the server know the scripts, so that each call is one request. */
 export async function loadScripts(server: LocalRedis): Promise<void> {
-  for (const { lua } of [ACQUIRE, EXTEND, RELEASE]) await server.command('SCRIPT', 'LOAD', lua);
+  for (const { lua } of [ACQUIRE.one, ACQUIRE.many, EXTEND, RELEASE.one, RELEASE.many]) {
+    await server.command('SCRIPT', 'LOAD', lua);
+  }
 }
 
 /** Sends a request that went through a proxy once more, as if the network had kept it until now. */

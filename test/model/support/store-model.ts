@@ -12,6 +12,8 @@ interface Record {
 interface ModelLock {
   /** Who has the lock; also a lease that ended, while its lock is kept. */
   owner: LeaseRef | undefined;
+  /** Its lease has ended, though the lock is kept: known even where the record was evicted. */
+  kept: boolean;
   record: Record | undefined;
   /** The greatest fencing token that was ever granted. */
   fence: number;
@@ -47,7 +49,8 @@ export class StoreModel {
 
   lock(name: string): ModelLock {
     let lock = this.#locks.get(name);
-    if (lock === undefined) this.#locks.set(name, (lock = { owner: undefined, record: undefined, fence: 0 }));
+    if (lock === undefined)
+      this.#locks.set(name, (lock = { owner: undefined, kept: false, record: undefined, fence: 0 }));
     return lock;
   }
 
@@ -60,7 +63,7 @@ export class StoreModel {
     const lock = this.lock(lease.name);
     const { owner, record } = lock;
     const recorded = same(record?.lease, owner);
-    const ours = same(owner, lease);
+    const ours = same(owner, lease) && !lock.kept;
     if (owner !== undefined && (!ours || (recorded && record?.ended))) {
       if (answer.acquired) return `refused: ${owner.holder} has the lock`;
       const reason = recorded && record?.ended ? 'cooling-down' : 'held';
@@ -78,7 +81,8 @@ export class StoreModel {
     }
     if (fencingToken <= lock.fence) return `granted with a fencing token above ${lock.fence}`;
     const granted = this.#regrant(lease, fencingToken);
-    Object.assign(lock, { owner: granted, record: { lease: granted, ended: false }, fence: fencingToken });
+    const fresh = { lease: granted, ended: false };
+    Object.assign(lock, { owner: granted, kept: false, record: fresh, fence: fencingToken });
     return undefined;
   }
 
@@ -90,7 +94,7 @@ export class StoreModel {
       const right = answer.held === false && answer.reason === 'taken' && answer.holder === holder;
       return right ? undefined : `taken by ${String(holder)}`;
     }
-    const ended = same(record?.lease, lease) && record?.ended === true;
+    const ended = lock.kept || (same(record?.lease, lease) && record?.ended === true);
     if (ended || (owner === undefined && record !== undefined && !same(record.lease, lease))) {
       return answer.held === false && answer.reason === 'expired' ? undefined : 'expired';
     }
@@ -99,7 +103,7 @@ export class StoreModel {
     if (owner === undefined || record === undefined) {
       const fence = Math.max(record?.lease.fencingToken ?? 0, lease.fencingToken);
       const restored = this.#regrant(lease, fence);
-      Object.assign(lock, { owner: restored, record: { lease: restored, ended: false } });
+      Object.assign(lock, { owner: restored, kept: false, record: { lease: restored, ended: false } });
     }
     return undefined;
   }
@@ -109,10 +113,11 @@ export class StoreModel {
     const { owner, record } = lock;
     const newest = same(record?.lease, lease);
     if (newest && record?.ended) return says(answer, 'ended');
-    const ours = same(owner, lease);
+    const ours = same(owner, lease) && !lock.kept;
     const wrong = says(answer, ours ? 'released' : owner === undefined ? 'expired' : 'taken');
     if (wrong !== undefined) return wrong;
-    if (ours && !keep) lock.owner = undefined;
+    if (ours && keep) lock.kept = true;
+    else if (ours) lock.owner = undefined;
     // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
     const known = ours || (owner === undefined && lease.fencingToken !== 0);
     if (newest || (record === undefined && known)) lock.record = { lease, ended: true };
@@ -121,7 +126,7 @@ export class StoreModel {
 
   /** Time has passed, or the store has lost the lock: it cannot be told apart. */
   expire(name: string): void {
-    this.lock(name).owner = undefined;
+    Object.assign(this.lock(name), { owner: undefined, kept: false });
   }
 
   evict(name: string): void {

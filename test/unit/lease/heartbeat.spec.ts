@@ -21,8 +21,8 @@ describe('the heartbeat', () => {
     await app.clock.advance(4_000);
     job.end();
     await app.clock.advance(0);
-    // One may wait for the beat that would have come: the next lease needs it anyway.
-    expect(app.clock.pending).toBeLessThanOrEqual(1);
+    // They may wait for the beat that would have come, and for a call that would be late: the next lease needs both.
+    expect(app.clock.pending).toBeLessThanOrEqual(2);
     await app.clock.advance(60_000);
     expect(app.clock.pending).toBe(0);
     expect(app.store.of('extend')).toHaveLength(1);
@@ -52,7 +52,7 @@ describe('the heartbeat', () => {
     expect(app.store.of('extend')).toMatchObject([{ at: 3_000 }, { at: 4_001, names: ['c'] }]);
   });
 
-  it('brings a fleet of leases into step: one call per beat, and one timer, however many there are', async () => {
+  it('brings a fleet of leases into step: one call per beat, and two timers, however many there are', async () => {
     const app = new Harness();
     for (let index = 0; index < 100; index += 1) {
       await app.start(`job-${index}`);
@@ -61,7 +61,8 @@ describe('the heartbeat', () => {
     const before = app.store.of('extend').length;
     await app.clock.advance(30_000);
     expect(app.store.of('extend').length - before).toBeLessThanOrEqual(16);
-    expect(app.clock.pending).toBe(1);
+    // The next beat, and the limit of the calls to the store.
+    expect(app.clock.pending).toBe(2);
     expect(app.of('lost')).toEqual([]);
   });
 

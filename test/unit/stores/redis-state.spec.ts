@@ -43,10 +43,24 @@ async function take(fields: Partial<LeaseRef> = {}): Promise<LeaseRef> {
   return { ...request, fencingToken: result.fencingToken };
 }
 
-/** How long the state outlives the lease, to the hour: only an hour of delay could change it. */
-async function retention(ttl = HOUR): Promise<number> {
-  const left = await client.pttl(STATE);
-  return Math.ceil((left - ttl) / HOUR) * HOUR;
+/**
+ * How long the state outlives the lease: at least as long as promised, and an hour more at most, so that most leases
+ * need not prolong it.
+ */
+async function expectRetention(promised: number): Promise<void> {
+  const left = (await client.pttl(STATE)) - HOUR;
+  // Only minutes of delay could change it.
+  expect(left).toBeGreaterThan(promised + 0.5 * HOUR);
+  expect(left).toBeLessThanOrEqual(promised + HOUR);
+  expect(Number(await client.hget(STATE, 'kept'))).toBeCloseTo(
+    (await client.call('PEXPIRETIME', STATE)) as number,
+    -4,
+  );
+}
+
+/** As if the lease before had been long ago. */
+async function forgetRetention(): Promise<void> {
+  await client.multi().hset(STATE, 'kept', '0').pexpire(STATE, HOUR).exec();
 }
 
 describe('what Redis keeps', () => {
@@ -54,60 +68,54 @@ describe('what Redis keeps', () => {
     const before = Number((await client.time())[0]);
     const { token, fencingToken } = await take();
     expect(await client.get(LOCK)).toBe(token);
-    const { since, ...state } = await client.hgetall(STATE);
-    expect(state).toEqual({
-      token,
-      fence: String(fencingToken),
-      holder: 'host:1:abc',
-      ended: '',
-      job: '',
-      tick: '',
-      attempt: '',
-      ticks: '',
-      record: '',
-    });
-    expect(Number(since)).toBeGreaterThanOrEqual(before * 1_000);
+    const { since, kept, ...state } = await client.hgetall(STATE);
+    expect(state).toEqual({ token, fence: String(fencingToken), holder: 'host:1:abc', end: '' });
+    expect(Number(since)).toBeGreaterThanOrEqual(before);
+    expect(Number(kept)).toBeGreaterThan(before * 1_000 + DAY);
     expect(await client.keys('*')).toEqual(expect.arrayContaining([LOCK, STATE]));
     expect(await client.dbsize()).toBe(2);
   });
 
-  test('for a run: its job, tick and attempt', async () => {
-    await take(RUN);
+  test('for a run: what is known of its job, and what it has overwritten there', async () => {
+    const { token } = await take(RUN);
+    const record = `job:${RUN.job}`;
     expect(await client.hgetall(STATE)).toMatchObject({
-      job: RUN.job,
-      tick: String(RUN.tick),
-      attempt: '1',
-      ticks: '1',
-      record: `job:${RUN.job}`,
-      [`job:${RUN.job}`]: `${RUN.tick} 1 - `,
+      [record]: `${RUN.tick} 1 - `,
+      start: `${token} 1 ${record}`,
+      undo: '',
     });
   });
 
-  test('after a release: how and when the lease ended, and no lock', async () => {
+  test('after a release: how the lease ended, and no lock', async () => {
     const lease = await take(RUN);
     await store.release(lease, { outcome: 'failed' });
-    const state = await client.hgetall(STATE);
-    expect(state).toMatchObject({ outcome: 'failed', tick: String(RUN.tick), token: lease.token });
-    expect(Number(state['ended'])).toBeGreaterThanOrEqual(Number(state['since']));
+    expect(await client.hgetall(STATE)).toMatchObject({
+      token: lease.token,
+      end: 'failed',
+      [`job:${RUN.job}`]: `${RUN.tick} 1 failed `,
+    });
     expect(await client.exists(LOCK)).toBe(0);
   });
 
-  test('after an abandoned lease: no job, no tick, no attempt', async () => {
+  test('after a release with atLeast: a lock that is no lease, so that its token cannot free it', async () => {
+    const lease = await take();
+    await store.release(lease, { keepFor: HOUR });
+    expect(await client.get(LOCK)).toBe(`kept:${lease.token}`);
+    expect(await store.release(lease)).toEqual({ released: false, reason: 'ended' });
+    expect(await client.pttl(LOCK)).toBeGreaterThan(HOUR / 2);
+  });
+
+  test('after an abandoned lease: nothing of its run', async () => {
     await store.release(await take(RUN), { outcome: 'abandoned' });
-    expect(await client.hgetall(STATE)).toMatchObject({
-      outcome: 'abandoned',
-      job: '',
-      tick: '',
-      attempt: '',
-    });
+    expect(await client.hgetall(STATE)).toMatchObject({ end: 'abandoned', [`job:${RUN.job}`]: '' });
   });
 
   test('after a restore: the same as before', async () => {
     const lease = await take(RUN);
-    const { since: _, ...before } = await client.hgetall(STATE);
+    const { since: _, kept: __, ...before } = await client.hgetall(STATE);
     await client.flushall();
     expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
-    const { since: __, ...after } = await client.hgetall(STATE);
+    const { since: ___, kept: ____, ...after } = await client.hgetall(STATE);
     expect(after).toEqual(before);
     expect(await client.get(LOCK)).toBe(lease.token);
   });
@@ -125,33 +133,45 @@ describe('what Redis keeps', () => {
 describe('the state is kept', () => {
   test('for a day after a lease without a tick', async () => {
     const lease = await take();
-    expect(await retention()).toBe(DAY);
-    await client.pexpire(STATE, HOUR);
+    await expectRetention(DAY);
+    await forgetRetention();
     await store.extend([lease]);
-    expect(await retention()).toBe(DAY);
+    await expectRetention(DAY);
     await store.release(lease);
-    expect(await retention()).toBe(DAY);
+    await expectRetention(DAY);
+    await forgetRetention();
+    await take();
+    await expectRetention(DAY);
   });
 
   test('for 400 days after a lease with a tick, also when leases without one follow', async () => {
     const lease = await take(RUN);
-    expect(await retention()).toBe(400 * DAY);
-    await client.pexpire(STATE, HOUR);
+    await expectRetention(400 * DAY);
+    await forgetRetention();
     await store.extend([lease]);
-    expect(await retention()).toBe(400 * DAY);
+    await expectRetention(400 * DAY);
     await store.release(lease);
     const next = await take();
-    expect(await retention()).toBe(400 * DAY);
-    await client.pexpire(STATE, HOUR);
     await store.extend([next]);
-    expect(await retention()).toBe(400 * DAY);
+    await expectRetention(400 * DAY);
   });
 
   test('for a day where it had to be written anew by a release', async () => {
     const lease = await take();
     await client.del(LOCK, STATE);
     await store.release(lease);
-    expect(await retention()).toBe(DAY);
+    await expectRetention(DAY);
+  });
+
+  test('for a day where it was lost under a lease that completed', async () => {
+    const lease = await take();
+    await client.del(STATE);
+    expect(await store.release(lease)).toEqual({ released: true });
+    expect(await client.hgetall(STATE)).toMatchObject({
+      fence: String(lease.fencingToken),
+      end: 'completed',
+    });
+    await expectRetention(DAY);
   });
 });
 
@@ -167,7 +187,7 @@ describe('fencing tokens', () => {
   test("go on from the last one where that is ahead of the server's clock, digit by digit", async () => {
     // Not closer to the end: ioredis' parser of integers loses the last digit in the last hundred before 2^53.
     const last = Number.MAX_SAFE_INTEGER - 1_000;
-    await client.hset(STATE, { token: 'old', fence: String(last), ended: '1' });
+    await client.hset(STATE, { token: 'old', fence: String(last), end: 'completed' });
     const first = await take();
     expect(first.fencingToken).toBe(last + 1);
     await store.release(first);
@@ -176,7 +196,7 @@ describe('fencing tokens', () => {
   });
 
   test('beyond the safe integers are refused, and nothing is changed', async () => {
-    await client.hset(STATE, { token: 'old', fence: String(Number.MAX_SAFE_INTEGER), ended: '1' });
+    await client.hset(STATE, { token: 'old', fence: String(Number.MAX_SAFE_INTEGER), end: 'completed' });
     const before = await client.hgetall(STATE);
     await expect(take()).rejects.toMatchObject({ code: 'LOCK_STATE', lock: NAME });
     expect(await client.hgetall(STATE)).toEqual(before);
