@@ -36,6 +36,8 @@ interface FollowedStart extends JobStart {
   readonly watching?: boolean;
   /** How often in a row the store did not answer. */
   readonly failures?: number;
+  /** It is run by a new leader: the tick must not be lost because of the lease that its predecessor has left behind. */
+  readonly handOver?: boolean;
 }
 
 /** One call of a guarded method through its lock: take it, run, give it back. */
@@ -79,21 +81,23 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   /**
    * Runs the newest tick of a job if nobody has (`catchUp`), or if its run was interrupted (`rerun`): for the start of
-   * an instance.
+   * an instance, or of a leader.
+   *
+   * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
    */
-  catchUp(bound: BoundJob, tries = 0): void {
+  catchUp(bound: BoundJob, maxAge?: number, tries = 0): void {
     const { schedule, settings } = bound;
-    if (!schedule?.isCron || !settings.oncePerTick || (settings.rerun === 0 && settings.catchUp === false))
-      return;
+    const limit = Math.max(maxAge ?? 0, settings.catchUp === false ? 0 : settings.catchUp);
+    if (!schedule?.isCron || !settings.oncePerTick || (settings.rerun === 0 && limit === 0)) return;
     const start = newStart(schedule, settings);
     if (start.tick === undefined) {
       if (tries < MAX_WAITS)
-        this.#chances.afterJobs(bound, WAIT_FOR_JOBS, () => this.catchUp(bound, tries + 1));
+        this.#chances.afterJobs(bound, WAIT_FOR_JOBS, () => this.catchUp(bound, maxAge, tries + 1));
       return;
     }
-    const age = systemClock.now() - start.tick;
-    const only = settings.catchUp !== false && age <= settings.catchUp ? 'known' : 'interrupted';
-    if (only === 'known' || settings.rerun > 0) this.#fire(bound, { ...start, only });
+    const only = systemClock.now() - start.tick <= limit ? 'known' : 'interrupted';
+    const again = { ...start, only, handOver: maxAge !== undefined } as const;
+    if (only === 'known' || settings.rerun > 0) this.#fire(bound, again);
   }
 
   onModuleDestroy(): void {
@@ -102,7 +106,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   /** Notes when a tick that was refused may be worth another try. */
   #followUp(bound: BoundJob, start: FollowedStart, result: RunResult<unknown>): void {
-    const { tick, watching = false, failures = 0 } = start;
+    const { tick, watching = false, failures = 0, handOver = false } = start;
     if (result.ran || tick === undefined) return;
     const { settings } = bound;
     const running = result.tick === tick && result.finished === false;
@@ -111,7 +115,13 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       this.#chances.afterLease(bound, tick, result.expiresIn, () => this.#fire(bound, again));
       return;
     }
-    const missed = settings.catchUp !== false && systemClock.now() - tick <= settings.catchUp;
+    const notStarted = result.tick === undefined || result.tick < tick;
+    if (handOver && notStarted && result.reason === 'held' && result.expiresIn !== undefined) {
+      this.#chances.afterLease(bound, tick, result.expiresIn, () => this.#fire(bound, start));
+      return;
+    }
+    const notOld = settings.catchUp !== false && systemClock.now() - tick <= settings.catchUp;
+    const missed = notOld || (handOver && start.only === 'known');
     // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
     const inTheWay = watching && result.reason === 'held';
     if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || watching))) return;
