@@ -1,5 +1,6 @@
 import type { JobStart } from '../job-start.js';
-import { CronTicks, type CronTimeLike } from './cron-ticks.js';
+import type { CronTimeLike } from './cron-dates.js';
+import { CronTicks } from './cron-ticks.js';
 
 /** What is needed of a job in the registry of `@nestjs/schedule`. */
 interface RegisteredJob {
