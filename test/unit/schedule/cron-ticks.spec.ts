@@ -63,7 +63,7 @@ describe.each(Object.keys(ZONES))('in %s', (zone) => {
           setCronClock(now);
           const kept = forward.newest(now);
           // From nothing costs some tens of questions to cron: not for every instant.
-          const found = index % 13 === 0 ? new CronTicks(cronTime).newest(now) : expected;
+          const found = index % 41 === 0 ? new CronTicks(cronTime).newest(now) : expected;
           if (kept !== expected || found !== expected)
             wrong.push(`at ${iso(now)}: ${iso(expected)}, kept ${iso(kept)}, found ${iso(found)}`);
         }
@@ -151,8 +151,8 @@ test.each([
 ])('a search for "%s" from nothing asks at most %i times, however long the pause was', (expression, most) => {
   const cronTime = counted(new CronTime(expression, 'UTC'));
   let worst = 0;
-  for (let pause = 0; pause < 60; pause++) {
-    const now = Date.UTC(2026, 10, 21, 11, 53, 20) - pause * 41.37 * DAY;
+  for (let pause = 0; pause < 15; pause++) {
+    const now = Date.UTC(2026, 10, 21, 11, 53, 20) - pause * 167.37 * DAY;
     cronTime.questions = 0;
     expect(new CronTicks(cronTime).newest(now)).toBeLessThanOrEqual(now);
     worst = Math.max(worst, cronTime.questions);
