@@ -1,0 +1,136 @@
+import type { Clock } from '../clock.js';
+import type { SkipReason } from '../errors.js';
+import type { JobStart } from '../job-start.js';
+import type { JobSchedule } from './job-schedule.js';
+import { SecondChances } from './second-chances.js';
+
+/** How a job wants its ticks to be treated: its options, checked, whole milliseconds. */
+export interface TickSettings {
+  readonly oncePerTick: boolean;
+  readonly maxClockSkew: number;
+  readonly rerun: number;
+  readonly catchUp: number | false;
+}
+
+/** A job that the scheduler fires. */
+export interface TickedJob {
+  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron'> | undefined;
+  readonly settings: TickSettings;
+  /** Fires the job as the scheduler does, for a given start. */
+  readonly fire: (start: JobStart) => unknown;
+}
+
+/** What became of a call, as far as it says whether to try again. */
+export type TickResult =
+  | { readonly ran: true }
+  | {
+      readonly ran: false;
+      readonly reason: SkipReason;
+      readonly tick?: number;
+      readonly finished?: boolean;
+      readonly expiresIn?: number;
+    };
+
+/** What is remembered of a tick from try to try. */
+interface FollowedStart extends JobStart {
+  /** Another instance was running it. */
+  readonly watching?: boolean;
+  /** How often in a row the store did not answer. */
+  readonly failures?: number;
+}
+
+/** How long to wait for the scheduler to make its jobs, ms: other modules may be slow to start. */
+const WAIT_FOR_JOBS = 1_000;
+/** How often: a job that is not there after a minute is not made at all. */
+const MAX_WAITS = 60;
+
+/**
+ * Which ticks are fired again by this library: `rerun` and `catchUp`.
+ *
+ * A tick is fired again only while it is the newest one of its job, and only asks: whether it runs is for the store to
+ * decide, which knows what the other instances have done. So a tick that is fired again never runs without the store,
+ * whatever `onStoreError` says.
+ *
+ * - An instance that is refused because another one is running this very tick asks again when that lease can have ended:
+ *   one store call for each lease that it is told of, renewals in between cost it nothing.
+ * - An instance that starts asks once for the newest tick.
+ * - A tick that met a store that was away is asked for again until the store answers.
+ */
+export class FollowUps {
+  readonly #chances: SecondChances;
+
+  /** @param onError is told what a job that is fired again throws, as the scheduler is of all others */
+  constructor(
+    private readonly clock: Clock,
+    private readonly onError: (error: unknown) => void,
+  ) {
+    this.#chances = new SecondChances(clock);
+  }
+
+  /**
+   * The start that a call by the scheduler belongs to.
+   *
+   * @param given the start, if this library fires it again
+   * @returns `undefined` if the job does not care for ticks
+   */
+  begin(job: TickedJob, given: JobStart | undefined): JobStart | undefined {
+    if (job.schedule === undefined || !job.settings.oncePerTick) return undefined;
+    const start = given ?? this.#newStart(job);
+    if (start?.tick !== undefined) this.#chances.supersede(job, start.tick);
+    return start;
+  }
+
+  /** Notes what became of a start, and when it may be worth another try. */
+  ended(job: TickedJob, start: FollowedStart, result: TickResult): void {
+    const { tick, watching = false, failures = 0 } = start;
+    if (result.ran || tick === undefined) return;
+    const { rerun, catchUp } = job.settings;
+    const running = result.tick === tick && result.finished === false;
+    if (rerun > 0 && running && result.expiresIn !== undefined) {
+      const again = { ...start, watching: true, failures: 0 };
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, again));
+      return;
+    }
+    const missed = catchUp !== false && this.clock.now() - tick <= catchUp;
+    // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
+    const inTheWay = watching && result.reason === 'held';
+    if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || watching))) return;
+    const only = watching ? ('interrupted' as const) : ('known' as const);
+    const again = { ...start, only, failures: failures + 1 };
+    this.#chances.afterOutage(job, tick, failures, () => this.#fire(job, again));
+  }
+
+  /**
+   * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
+   * start of an instance.
+   */
+  catchUp(job: TickedJob, tries = 0): void {
+    const { oncePerTick, rerun, catchUp } = job.settings;
+    if (!job.schedule?.isCron || !oncePerTick || (rerun === 0 && catchUp === false)) return;
+    const start = this.#newStart(job);
+    if (start?.tick === undefined) {
+      if (tries < MAX_WAITS) this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.catchUp(job, tries + 1));
+      return;
+    }
+    const age = this.clock.now() - start.tick;
+    const only = catchUp !== false && age <= catchUp ? 'known' : 'interrupted';
+    if (only === 'known' || rerun > 0) this.#fire(job, { ...start, only });
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    this.#chances.stop();
+  }
+
+  #fire(job: TickedJob, start: FollowedStart): void {
+    Promise.resolve(start)
+      .then((given) => job.fire(given))
+      .catch((error: unknown) => this.onError(error));
+  }
+
+  #newStart({ schedule, settings: { maxClockSkew, rerun } }: TickedJob): JobStart | undefined {
+    const start = schedule?.startAt(this.clock.now());
+    if (start?.tick === undefined) return start;
+    return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
+  }
+}
