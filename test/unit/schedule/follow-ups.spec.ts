@@ -195,6 +195,22 @@ describe('at the start of an instance', () => {
     expect(clock.pending).toBe(0);
   });
 
+  test('an interrupted run is looked for until the store answers, also when it is too old to be caught up', async () => {
+    const nightly = job({ rerun: 1, catchUp: 61_500 });
+    followUps.catchUp(nightly);
+    const asked: (string | undefined)[] = [];
+    for (const wait of [0, 1_000, 2_000, 4_000]) {
+      await clock.advance(wait);
+      asked.push(fired.at(-1)?.only);
+      expect(fired).toHaveLength(asked.length);
+      followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    }
+    expect(asked).toEqual(['known', 'known', 'known', 'interrupted']);
+    await clock.advance(8_000);
+    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'already-ran' });
+    expect(clock.pending).toBe(0);
+  });
+
   test('an interval is not caught up', async () => {
     const schedule = { startAt: () => ({ interval: 500 }), isCron: false };
     followUps.catchUp(job({ rerun: 1, catchUp: HOUR }, { schedule }));
