@@ -3,6 +3,7 @@ import { measureAtOnce, measureCycles } from './cases/cycles.js';
 import { measureHold } from './cases/hold.js';
 import { measureRefused } from './cases/refused.js';
 import { measureStart } from './cases/start.js';
+import { measureTicks } from './cases/ticks.js';
 import type { Figures, Task } from './task.js';
 
 /*
@@ -15,6 +16,7 @@ const MEASUREMENTS: Record<Task['measurement'], (task: Task) => Promise<Figures>
   hold: measureHold,
   block: measureBlock,
   start: measureStart,
+  ticks: measureTicks,
 };
 
 const task = JSON.parse(process.argv[2] ?? '') as Task;
