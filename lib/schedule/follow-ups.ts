@@ -14,7 +14,7 @@ export interface TickSettings {
 
 /** A job that the scheduler fires. */
 export interface TickedJob {
-  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron'> | undefined;
+  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay'> | undefined;
   readonly settings: TickSettings;
   /** Fires the job as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
@@ -104,24 +104,31 @@ export class FollowUps {
 
   /**
    * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
-   * start of an instance.
+   * start of an instance. Not before its `initialDelay` has passed.
    */
-  catchUp(job: TickedJob, tries = 0): void {
+  catchUp(job: TickedJob): void {
     const { oncePerTick, rerun, catchUp } = job.settings;
     if (!job.schedule?.isCron || !oncePerTick || (rerun === 0 && catchUp === false)) return;
-    const start = this.#newStart(job);
-    if (start?.tick === undefined) {
-      if (tries < MAX_WAITS) this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.catchUp(job, tries + 1));
-      return;
-    }
-    const age = this.clock.now() - start.tick;
-    const only = catchUp !== false && age <= catchUp ? 'known' : 'interrupted';
-    if (only === 'known' || rerun > 0) this.#fire(job, { ...start, only });
+    const { initialDelay } = job.schedule;
+    if (initialDelay === 0) this.#catchUp(job, 0);
+    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, 0));
   }
 
   /** Fires nothing any more. */
   stop(): void {
     this.#chances.stop();
+  }
+
+  #catchUp(job: TickedJob, tries: number): void {
+    const { rerun, catchUp } = job.settings;
+    const start = this.#newStart(job);
+    if (start?.tick === undefined) {
+      if (tries < MAX_WAITS) this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, tries + 1));
+      return;
+    }
+    const age = this.clock.now() - start.tick;
+    const only = catchUp !== false && age <= catchUp ? 'known' : 'interrupted';
+    if (only === 'known' || rerun > 0) this.#fire(job, { ...start, only });
   }
 
   #fire(job: TickedJob, start: FollowedStart): void {

@@ -27,7 +27,7 @@ beforeEach(() => {
 /** A job whose newest tick was a minute ago; `fired` has what it is fired for. */
 function job(settings: Partial<TickedJob['settings']> = {}, more: Partial<TickedJob> = {}): TickedJob {
   return {
-    schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true },
+    schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay: 0 },
     settings: { oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
     ...more,
@@ -65,7 +65,7 @@ describe('a call by the scheduler', () => {
   });
 
   test('begins an interval as it is', () => {
-    const schedule = { startAt: () => ({ interval: 500 }), isCron: false };
+    const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
     const start = followUps.begin(job({ rerun: 1, catchUp: HOUR }, { schedule }), undefined);
     expect(start).toEqual({ interval: 500 });
   });
@@ -211,8 +211,17 @@ describe('at the start of an instance', () => {
     expect(clock.pending).toBe(0);
   });
 
+  test('nothing is fired before the initialDelay of the job has passed', async () => {
+    const startAt = () => ({ tick });
+    followUps.catchUp(job({ catchUp: HOUR }, { schedule: { startAt, isCron: true, initialDelay: 90_000 } }));
+    await clock.advance(89_999);
+    expect(fired).toEqual([]);
+    await clock.advance(1);
+    expect(fired).toEqual([expect.objectContaining({ tick, only: 'known' })]);
+  });
+
   test('an interval is not caught up', async () => {
-    const schedule = { startAt: () => ({ interval: 500 }), isCron: false };
+    const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
     followUps.catchUp(job({ rerun: 1, catchUp: HOUR }, { schedule }));
     await clock.advance(HOUR);
     expect(fired).toEqual([]);
@@ -220,7 +229,7 @@ describe('at the start of an instance', () => {
 
   test('a job that the scheduler makes late is waited for, a minute at most', async () => {
     let made = false;
-    const schedule = { startAt: () => (made ? { tick } : {}), isCron: true };
+    const schedule = { startAt: () => (made ? { tick } : {}), isCron: true, initialDelay: 0 };
     followUps.catchUp(job({ catchUp: HOUR }, { schedule }));
     await clock.advance(10_000);
     made = true;
