@@ -86,7 +86,7 @@ export class ReferenceStore implements LockStore {
     if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
     const owner = lock !== undefined && lock.kept !== true && this.owns(lease, lock);
     if (owner) this.free(lease, options);
-    this.noteEnd(lease, options.outcome ?? 'completed');
+    if (state?.token === lease.token) this.noteEnd(lease, options.outcome ?? 'completed');
     const unknown = lock === undefined && lease.fencingToken !== 0;
     if (state === undefined ? unknown || owner : state.token === lease.token)
       this.recordEnd(lease, state, options);
@@ -127,7 +127,7 @@ export class ReferenceStore implements LockStore {
     if (tick > now + maxClockSkew) return { reason: 'clock-skew', storeTime: now };
     if (this.isRerun(request, last)) return undefined;
     if (last?.tick !== undefined && last.tick >= tick) return { reason: 'already-ran', ...this.tickOf(last) };
-    if (only === 'interrupted' || (only === 'known' && last === undefined)) return { reason: 'already-ran' };
+    if (only === 'interrupted' || (only === 'known' && last?.tick === undefined)) return { reason: 'already-ran' };
     return undefined;
   }
 
@@ -198,7 +198,7 @@ export class ReferenceStore implements LockStore {
   ): AcquireResult & { acquired: false } {
     const last = this.starts.get(this.startKey(request));
     return {
-      ...(last === undefined ? undefined : this.tickOf(last)),
+      ...(last?.tick === undefined ? undefined : this.tickOf(last)),
       acquired: false,
       reason: state?.ended ? 'cooling-down' : 'held',
       ...(state === undefined ? undefined : { holder: state.holder }),
@@ -249,6 +249,16 @@ export class ReferenceStore implements LockStore {
     const { name, token, holder, fencingToken, tick } = lease;
     const fence = Math.max(state?.fence ?? 0, fencingToken);
     this.states.set(this.key(name), { token, fence, holder, ended: false, tick });
+    if (state !== undefined || tick === undefined) return;
+    const { attempt = 1 } = lease;
+    const start = { token, tick, attempt, schedule: '', outcome: undefined, before: undefined };
+    this.starts.set(this.startKey(lease), start);
+  }
+
+  /** What was known of the jobs under a lock is gone with what is kept beside it. */
+  forgetStarts(name: string): void {
+    for (const key of this.starts.keys())
+      if ((JSON.parse(key) as string[])[0] === name) this.starts.delete(key);
   }
 
   protected free({ name, token }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {
