@@ -127,7 +127,8 @@ export class ReferenceStore implements LockStore {
     if (tick > now + maxClockSkew) return { reason: 'clock-skew', storeTime: now };
     if (this.isRerun(request, last)) return undefined;
     if (last?.tick !== undefined && last.tick >= tick) return { reason: 'already-ran', ...this.tickOf(last) };
-    if (only === 'interrupted' || (only === 'known' && last?.tick === undefined)) return { reason: 'already-ran' };
+    if (only === 'interrupted' || (only === 'known' && last?.tick === undefined))
+      return { reason: 'already-ran' };
     return undefined;
   }
 
