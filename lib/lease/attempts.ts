@@ -123,10 +123,9 @@ class Attempt implements Waiting<AcquireResult> {
     if (all.closed) return this.taker.taken({ ran: false, reason: 'shutting-down' });
     if (onStoreError === 'throw') return this.taker.failed(error);
     if (onStoreError === 'skip') return this.taker.taken({ ran: false, reason: 'store-unavailable', error });
-    const { name: lock, job } = call;
-    const facts = { lock, ...(job === undefined ? undefined : { job }), instance: all.instance };
-    all.emit({ type: 'unlocked', ...facts, at: all.clock.now(), error });
-    this.taker.taken(this.#lease({ fencingToken: 0 }, undefined));
+    const lease = this.#lease({ fencingToken: 0 }, undefined);
+    all.emit({ type: 'unlocked', ...lease.facts(), error });
+    this.taker.taken(lease);
   }
 
   #lease({ fencingToken, attempt }: Grant, sent: number | undefined): Lease {

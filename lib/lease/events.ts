@@ -31,11 +31,13 @@ export interface AcquiredEvent extends LeaseFacts {
 export interface SkippedEvent extends LockFacts {
   readonly type: 'skipped';
   readonly reason: SkipReason;
+  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
+  readonly callTick?: number;
   /** Instance that has the lease, if the store knows it. */
   readonly holder?: string;
   /** Milliseconds until the holder's lease expires unless it is renewed. */
   readonly expiresIn?: number;
-  /** The newest tick that was started, for `already-ran`; the refused one, for `clock-skew`. Epoch milliseconds. */
+  /** The newest tick of the job that was started, if the store told it; the refused one, for `clock-skew`. Epoch milliseconds. */
   readonly tick?: number;
   /** Whether that tick's run has ended, other than by an interruption. */
   readonly finished?: boolean;
@@ -100,7 +102,7 @@ export interface TimeoutEvent extends LeaseFacts {
 }
 
 /** A job begins without its lock, because the store failed and `onStoreError` is `'run'`. */
-export interface UnlockedEvent extends LockFacts {
+export interface UnlockedEvent extends LeaseFacts {
   readonly type: 'unlocked';
   readonly error: Error;
 }

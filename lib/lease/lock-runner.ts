@@ -183,11 +183,13 @@ export class LockRunner implements Runs {
     return lease.confirmed && !this.#closed;
   }
 
-  skipped({ name, job, campaign }: LockCall, { ran: _ran, ...why }: Skipped): void {
+  skipped({ name, job, start, campaign }: LockCall, { ran: _ran, ...why }: Skipped): void {
     if (campaign === true) return;
     const facts = { type: 'skipped', lock: displayName(name), instance: this.instance } as const;
-    const event = Object.assign(why, facts, { at: this.clock.now() });
-    this.emit(job === undefined ? event : { ...event, job });
+    const more: { job?: string; callTick?: number } = {};
+    if (job !== undefined) more.job = job;
+    if (start?.tick !== undefined) more.callTick = start.tick;
+    this.emit(Object.assign(why, facts, more, { at: this.clock.now() }));
   }
 
   /** Waits until nothing runs any more, `limit` milliseconds at most. */

@@ -1,5 +1,6 @@
 import type { JobStart } from '../job-start.js';
-import { CronTicks, type CronTimeLike } from './cron-ticks.js';
+import type { CronTimeLike } from './cron-dates.js';
+import { CronTicks } from './cron-ticks.js';
 
 /** What is needed of a job in the registry of `@nestjs/schedule`. */
 interface RegisteredJob {
@@ -16,6 +17,7 @@ interface CronOptions {
   readonly timeZone?: string;
   readonly utcOffset?: number;
   readonly disabled?: boolean;
+  readonly initialDelay?: number;
 }
 
 /** The schedule of one decorated method, read from what `@Cron()` and `@Interval()` have noted on it. */
@@ -49,6 +51,11 @@ export class JobSchedule {
   /** Whether this is a cron job that the scheduler has made, or is still to make. */
   get isCron(): boolean {
     return this.cron !== undefined && this.cron.disabled !== true;
+  }
+
+  /** How long after its own start the scheduler begins to fire it, milliseconds. */
+  get initialDelay(): number {
+    return Math.max(0, this.cron?.initialDelay ?? 0);
   }
 
   /** Looks up ahead of time what the next call will need. */

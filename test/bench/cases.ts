@@ -32,6 +32,7 @@ export const CASES: readonly BenchCase[] = [
     run: (session, rounds) => throughput(session, rounds, 'at-once', '1,000 keys at once', 0.6),
   },
   { name: 'refused', rounds: 9, run: refused },
+  { name: 'ticks', rounds: 5, run: ticks },
   { name: 'hold', rounds: 3, run: hold },
   { name: 'block', rounds: 5, run: block },
   { name: 'start', rounds: 9, run: start },
@@ -113,6 +114,47 @@ async function refused(session: Session, rounds: number): Promise<Row[]> {
     times('by the clock on the wall', 'wall'),
     counts('refused attempt: commands', 'commands', 1),
     counts('refused by this very process: commands', 'repeated', 0),
+  ];
+}
+
+async function ticks(session: Session, rounds: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'ticks', ['runner']);
+  const of = (figure: string): number[] => column(all, 'runner', figure);
+  const row = (label: string, ticked: string, plain: string, limit?: number): Row => {
+    const ratio = medianRatio(of(ticked), of(plain));
+    return {
+      case: `lease + release with a tick: ${label}`,
+      ours: format(ratio),
+      reference: `1 (${format(median(of(plain)))} µs)`,
+      redlock: '-',
+      semaphore: '-',
+      target: limit === undefined ? '' : `≤ ${limit}`,
+      met: limit === undefined ? undefined : ratio <= limit,
+    };
+  };
+  const commands = Math.max(...of('perRefusal'));
+  const searches = await measureAll(session, rounds, 'search', ['idle']);
+  const worst = Math.max(...column(searches, 'idle', 'worst'));
+  return [
+    row('over the same without one', 'ticked', 'plain', 1.15),
+    row("of that, Redis' part", 'tickedRedis', 'plainRedis'),
+    row('by the clock on the wall', 'tickedWall', 'plainWall'),
+    {
+      ...row('', 'ticked', 'plain'),
+      case: 'refused tick: commands',
+      ours: format(commands),
+      reference: '1',
+      target: '1',
+      met: commands === 1,
+    },
+    {
+      ...row('', 'ticked', 'plain'),
+      case: `tick of a job from nothing, the dearest (mean ${format(median(column(searches, 'idle', 'mean')), 'ms')})`,
+      ours: format(worst, 'ms'),
+      reference: '-',
+      target: '≤ 50 ms',
+      met: worst <= 50,
+    },
   ];
 }
 

@@ -2,7 +2,9 @@ import { measureBlock } from './cases/block.js';
 import { measureAtOnce, measureCycles } from './cases/cycles.js';
 import { measureHold } from './cases/hold.js';
 import { measureRefused } from './cases/refused.js';
+import { measureSearch } from './cases/search.js';
 import { measureStart } from './cases/start.js';
+import { measureTicks } from './cases/ticks.js';
 import type { Figures, Task } from './task.js';
 
 /*
@@ -15,6 +17,8 @@ const MEASUREMENTS: Record<Task['measurement'], (task: Task) => Promise<Figures>
   hold: measureHold,
   block: measureBlock,
   start: measureStart,
+  ticks: measureTicks,
+  search: measureSearch,
 };
 
 const task = JSON.parse(process.argv[2] ?? '') as Task;

@@ -58,13 +58,14 @@ describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, 
 
   test('runs a job that the scheduler fires, under a lease in Redis', async () => {
     const fencingToken = expect.any(Number);
-    expect(result['quick']).toEqual({ name: 'quick', job: 'QuickJob.run', fencingToken, aborted: false });
+    const quick = { name: 'quick', job: 'QuickJob.run', fencingToken, aborted: false, ofWholeSecond: true };
+    expect(result['quick']).toEqual(quick);
     expect(await redisCommand(redis.url, 'EXISTS', `{${prefix}:quick:lock}:state`)).toBe(1);
     expect(await redisCommand(redis.url, 'EXISTS', `${prefix}:quick:lock`)).toBe(0);
   });
 
-  test('calls that the scheduler fires resolve when they are skipped, with onSkip "throw" too', () => {
-    const skipped = (job: string) => ({ skipped: [job], errors: [] });
+  test('calls that the scheduler fires have a tick, and resolve when they are skipped, with onSkip "throw" too', () => {
+    const skipped = (job: string) => ({ skipped: [job], ticked: [true], errors: [] });
     expect(result['scheduled']).toEqual({
       below: skipped('HeldJobs.below'),
       above: skipped('HeldJobs.above'),
@@ -74,7 +75,7 @@ describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, 
     });
   });
 
-  test('calls by hand of the same methods reject', () => {
+  test('calls by hand of the same methods have none, and reject', () => {
     const rejected = 'LOCK_NOT_ACQUIRED';
     expect(result['byHand']).toEqual({
       below: rejected,
@@ -85,6 +86,7 @@ describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, 
       'by .call()': rejected,
       'in a bootstrap hook': rejected,
       'from a scheduled job': rejected,
+      'with a tick': '0',
     });
   });
 

@@ -184,6 +184,34 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
+    sentence: 'an interval whose length was changed counts from its last start by the new length',
+    async run(kit) {
+      const name = kit.name('shorter');
+      await kit.store.release(await kit.take(name, { job: JOB, interval: HOUR }));
+      await kit.wait(SHORT);
+      const shorter = await kit.store.acquire(kit.request(name, { job: JOB, interval: SHORT }));
+      answers(shorter, { acquired: true }, `an attempt ${SHORT} ms later, by an interval as short`);
+      const other = kit.name('longer');
+      await kit.store.release(await kit.take(other, { job: JOB, interval: 1 }));
+      await kit.wait(SHORT);
+      const longer = await kit.store.acquire(kit.request(other, { job: JOB, interval: HOUR }));
+      answers(longer, { acquired: false, reason: 'already-ran' }, 'an attempt by a longer interval');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'an acquire of a rerun that is sent again answers with its attempt',
+    async run(kit) {
+      const name = kit.name();
+      await start(kit, name, { rerun: 1 }, INTERRUPTED);
+      const request = kit.request(name, { job: JOB, tick: TICK, rerun: 1 });
+      const first = await kit.store.acquire(request);
+      answers(first, { acquired: true, attempt: 2 }, 'the second run');
+      answers(await kit.store.acquire(request), { ...first }, 'the same acquire, sent again');
+    },
+  },
+  {
+    rule: 4,
     sentence: 'an abandoned start gives back the tick, or the interval, that was there before',
     async run(kit) {
       const name = kit.name();

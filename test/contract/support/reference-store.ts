@@ -34,7 +34,9 @@ export type StartRefusal = Omit<AcquireRefusal, 'acquired'>;
 export interface StartEntry {
   readonly token: string;
   readonly tick?: number | undefined;
-  readonly due?: number | undefined;
+  /** When an interval began that has not been run yet: the next one is due that much and its length later. */
+  readonly from?: number | undefined;
+  readonly interval?: number | undefined;
   readonly attempt: number;
   readonly schedule: string;
   readonly outcome: string | undefined;
@@ -57,8 +59,7 @@ export class ReferenceStore implements LockStore {
     const state = this.states.get(this.key(request.name));
     if (lock !== undefined && !this.isRepeated(request, lock, state))
       return this.refuse(lock, state, request);
-    if (lock !== undefined && state?.token === request.token)
-      return { acquired: true, fencingToken: state.fence };
+    if (lock !== undefined && state?.token === request.token) return this.repeatGrant(request, state);
     const refusal = this.refuseStart(request, this.starts.get(this.startKey(request)));
     if (refusal !== undefined) return { acquired: false, ...refusal };
     const before = this.starts.get(this.startKey(request));
@@ -85,7 +86,7 @@ export class ReferenceStore implements LockStore {
     if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
     const owner = lock !== undefined && lock.kept !== true && this.owns(lease, lock);
     if (owner) this.free(lease, options);
-    this.noteEnd(lease, options.outcome ?? 'completed');
+    if (state?.token === lease.token) this.noteEnd(lease, options.outcome ?? 'completed');
     const unknown = lock === undefined && lease.fencingToken !== 0;
     if (state === undefined ? unknown || owner : state.token === lease.token)
       this.recordEnd(lease, state, options);
@@ -119,15 +120,26 @@ export class ReferenceStore implements LockStore {
     const { tick, interval, maxClockSkew = Infinity, only } = request;
     const now = this.clock.now();
     if (interval !== undefined) {
-      const wait = (last?.due ?? 0) - interval * 0.1 - now;
+      const wait = this.due(interval, last) - interval * 0.1 - now;
       return wait > 0 ? { reason: 'already-ran', expiresIn: wait } : undefined;
     }
     if (tick === undefined) return undefined;
     if (tick > now + maxClockSkew) return { reason: 'clock-skew', storeTime: now };
     if (this.isRerun(request, last)) return undefined;
     if (last?.tick !== undefined && last.tick >= tick) return { reason: 'already-ran', ...this.tickOf(last) };
-    if (only === 'interrupted' || (only === 'known' && last === undefined)) return { reason: 'already-ran' };
+    if (only === 'interrupted' || (only === 'known' && last?.tick === undefined))
+      return { reason: 'already-ran' };
     return undefined;
+  }
+
+  protected due(interval: number, last: StartEntry | undefined): number {
+    return last?.from === undefined ? 0 : last.from + interval;
+  }
+
+  protected repeatGrant(request: AcquireRequest, { fence }: StateEntry): AcquireResult {
+    const start = this.starts.get(this.startKey(request));
+    const attempt = start?.token === request.token ? start.attempt : undefined;
+    return { acquired: true, fencingToken: fence, ...(attempt === undefined ? {} : { attempt }) };
   }
 
   protected isRerun({ tick, rerun = 0 }: AcquireRequest, last: StartEntry | undefined): boolean {
@@ -145,9 +157,9 @@ export class ReferenceStore implements LockStore {
   protected noteStart(request: AcquireRequest, before: StartEntry | undefined): StartEntry | undefined {
     const { tick, interval, token, schedule = '' } = request;
     if (tick === undefined && interval === undefined) return undefined;
-    const due = interval === undefined ? undefined : Math.max(before?.due ?? 0, this.clock.now()) + interval;
+    const from = interval === undefined ? undefined : Math.max(this.due(interval, before), this.clock.now());
     const attempt = this.isRerun(request, before) ? (before?.attempt ?? 0) + 1 : 1;
-    const start = { token, tick, due, attempt, schedule, outcome: undefined, before };
+    const start = { token, tick, from, interval, attempt, schedule, outcome: undefined, before };
     this.starts.set(this.startKey(request), start);
     return start;
   }
@@ -187,7 +199,7 @@ export class ReferenceStore implements LockStore {
   ): AcquireResult & { acquired: false } {
     const last = this.starts.get(this.startKey(request));
     return {
-      ...(last === undefined ? undefined : this.tickOf(last)),
+      ...(last?.tick === undefined ? undefined : this.tickOf(last)),
       acquired: false,
       reason: state?.ended ? 'cooling-down' : 'held',
       ...(state === undefined ? undefined : { holder: state.holder }),
@@ -238,6 +250,16 @@ export class ReferenceStore implements LockStore {
     const { name, token, holder, fencingToken, tick } = lease;
     const fence = Math.max(state?.fence ?? 0, fencingToken);
     this.states.set(this.key(name), { token, fence, holder, ended: false, tick });
+    if (state !== undefined || tick === undefined) return;
+    const { attempt = 1 } = lease;
+    const start = { token, tick, attempt, schedule: '', outcome: undefined, before: undefined };
+    this.starts.set(this.startKey(lease), start);
+  }
+
+  /** What was known of the jobs under a lock is gone with what is kept beside it. */
+  forgetStarts(name: string): void {
+    for (const key of this.starts.keys())
+      if ((JSON.parse(key) as string[])[0] === name) this.starts.delete(key);
   }
 
   protected free({ name, token }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {

@@ -7,7 +7,7 @@ import { until } from '../../support/until.js';
 /** What crosses the channel to a child process. */
 export type InstanceOptions = Pick<
   SchedulerLockModuleOptions,
-  'ttl' | 'heartbeat' | 'storeTimeout' | 'shutdownTimeout' | 'instanceId' | 'keyPrefix'
+  'ttl' | 'heartbeat' | 'storeTimeout' | 'shutdownTimeout' | 'instanceId' | 'keyPrefix' | 'rerun' | 'catchUp'
 > & { connection: string };
 
 const started = new Set<Instance>();
@@ -74,6 +74,10 @@ export class Instance {
     await this.child.kill();
   }
 
+  get running(): boolean {
+    return this.child.running;
+  }
+
   pause(): void {
     this.child.pause();
   }
@@ -99,10 +103,24 @@ export class Instance {
 }
 
 /** Starts an instance, and registers that it is closed after the test: see {@link closeInstances}. */
-export async function startInstance(options: InstanceOptions): Promise<Instance> {
-  const child = await spawnChild(builtScript('test/faults/children/instance.js'), {
-    env: { FAULT_OPTIONS: JSON.stringify(options) },
-  });
+export function startInstance(options: InstanceOptions): Promise<Instance> {
+  return start('instance.js', { FAULT_OPTIONS: JSON.stringify(options) });
+}
+
+/**
+ * The same with the one job `nightly`, which the scheduler fires at the dates of `expression` (UTC), and when
+ * {@link Instance.fire} says so. A `deadly` job kills its process as soon as it has begun.
+ */
+export function startTickInstance(
+  options: InstanceOptions,
+  job: { expression: string; deadly?: boolean },
+): Promise<Instance> {
+  const env = { FAULT_OPTIONS: JSON.stringify(options), FAULT_JOB: JSON.stringify(job) };
+  return start('tick-instance.js', env);
+}
+
+async function start(script: string, env: Record<string, string>): Promise<Instance> {
+  const child = await spawnChild(builtScript(`test/faults/children/${script}`), { env });
   const instance = new Instance(child);
   started.add(instance);
   await child.next('ready');

@@ -8,16 +8,13 @@ import {
   constantFrom,
   nat,
   record,
+  tuple,
 } from 'fast-check';
-import type {
-  AcquireRequest,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseOutcome,
-} from '../../../lib/index.js';
+import type { LeaseRef, LockStore, ReleaseOptions, ReleaseOutcome } from '../../../lib/index.js';
 import { parameters } from './parameters.js';
-import { StoreModel } from './store-model.js';
+import { absolute, newLease, ofJob, ofTick, outcome, runOutcome } from './start-arbitraries.js';
+import type { StartFields } from './start-model.js';
+import { type ModelLease, refOf, requestOf, StoreModel } from './store-model.js';
 
 /** A store and what can happen to it. What is missing cannot. */
 export interface StoreSubject {
@@ -43,7 +40,7 @@ function command(text: string, run: Command['run'], check: Command['check'] = ()
 function aboutLease(
   text: string,
   pick: number,
-  run: (m: StoreModel, s: StoreSubject, l: LeaseRef) => Promise<void>,
+  run: (m: StoreModel, s: StoreSubject, l: ModelLease) => Promise<void>,
 ): Command {
   return command(
     `${text} #${pick}`,
@@ -59,11 +56,7 @@ function expectAs(expected: string | undefined, call: string, lease: LeaseRef, a
   );
 }
 
-function requestOf({ name, token, ttl, holder }: LeaseRef): AcquireRequest {
-  return { name, token, ttl, holder };
-}
-
-async function acquire(model: StoreModel, store: LockStore, lease: LeaseRef): Promise<void> {
+async function acquire(model: StoreModel, store: LockStore, lease: ModelLease): Promise<void> {
   const answer = await store.acquire(requestOf(lease));
   expectAs(model.acquired(lease, answer), 'acquire', lease, answer);
 }
@@ -71,27 +64,27 @@ async function acquire(model: StoreModel, store: LockStore, lease: LeaseRef): Pr
 async function release(
   model: StoreModel,
   { stores: [store] }: StoreSubject,
-  lease: LeaseRef,
+  lease: ModelLease,
   options: ReleaseOptions,
 ): Promise<void> {
-  const answer = await store.release(lease, options);
-  expectAs(model.released(lease, options.keepFor !== undefined, answer), 'release', lease, answer);
+  const answer = await store.release(refOf(lease), options);
+  expectAs(model.released(lease, options, answer), 'release', lease, answer);
 }
 
 /** A renewal before a release and one behind it, all under way at once: they take effect in this order. */
 async function extendAndRelease(
   model: StoreModel,
   { stores: [store] }: StoreSubject,
-  lease: LeaseRef,
+  lease: ModelLease,
 ): Promise<void> {
   const [[before], released, [after]] = await Promise.all([
-    store.extend([lease]),
-    store.release(lease),
-    store.extend([lease]),
+    store.extend([refOf(lease)]),
+    store.release(refOf(lease)),
+    store.extend([refOf(lease)]),
   ]);
   if (before === undefined || after === undefined) throw new Error('extend of one lease answered nothing');
   expectAs(model.extended(lease, before), 'extend', lease, before);
-  expectAs(model.released(lease, false, released), 'release', lease, released);
+  expectAs(model.released(lease, {}, released), 'release', lease, released);
   expectAs(model.extended(lease, after), 'extend', lease, after);
 }
 
@@ -101,16 +94,17 @@ async function compete(
   { stores }: StoreSubject,
   name: string,
   count: number,
+  asked: StartFields = {},
 ): Promise<void> {
-  const free = model.isFree(name);
-  const leases = Array.from({ length: count }, () => model.newLease(name));
+  const free = model.isFree(name, asked);
+  const leases = Array.from({ length: count }, () => model.newLease(name, asked));
   const answers = await Promise.all(
     leases.map((lease, i) => (stores[i % stores.length] ?? stores[0]).acquire(requestOf(lease))),
   );
   const winners = leases.filter((_, i) => answers[i]?.acquired);
   if (winners.length !== (free ? 1 : 0))
     throw new Error(
-      `${winners.length} of ${count} attempts got "${name}", which was ${free ? 'free' : 'taken'}`,
+      `${winners.length} of ${count} attempts got "${name}", which ${free ? 'may start' : 'may not start'}`,
     );
   // The winner came first, whatever the order in which the answers came.
   const order = [...leases].sort((a, b) => Number(winners.includes(b)) - Number(winners.includes(a)));
@@ -123,9 +117,9 @@ async function compete(
 async function extend(
   model: StoreModel,
   { stores: [store] }: StoreSubject,
-  leases: readonly LeaseRef[],
+  leases: readonly ModelLease[],
 ): Promise<void> {
-  const answers = await store.extend(leases);
+  const answers = await store.extend(leases.map(refOf));
   if (answers.length !== leases.length) throw new Error(`extend answered ${JSON.stringify(answers)}`);
   for (const [i, lease] of leases.entries()) {
     const answer = answers[i] ?? { held: false, reason: 'expired' };
@@ -150,12 +144,58 @@ async function forgetAll(model: StoreModel, subject: StoreSubject): Promise<void
   }
 }
 
+/** A run from its start to its end, if it may start. */
+async function startAndEnd(
+  model: StoreModel,
+  subject: StoreSubject,
+  lease: ModelLease,
+  outcome: ReleaseOutcome,
+): Promise<void> {
+  const mayStart = model.isFree(lease.name, lease);
+  await acquire(model, subject.stores[0], lease);
+  if (mayStart) await release(model, subject, model.granted(lease), { outcome });
+}
+
+/** A run that ends each of its holders: once more than it may be repeated. */
+async function interruptAll(
+  model: StoreModel,
+  subject: StoreSubject,
+  lockName: string,
+  asked: StartFields,
+): Promise<void> {
+  const fixed = absolute(model, lockName, asked);
+  for (let run = 0; run <= (asked.rerun ?? 0) + 1; run++)
+    await startAndEnd(model, subject, model.newLease(lockName, fixed), 'aborted');
+}
+
+/** The store loses all data, and its holders notice before anybody else comes. */
+async function forgetAndRestore(model: StoreModel, subject: StoreSubject): Promise<void> {
+  const holders = model.names.flatMap((each) => model.lock(each).owner ?? []);
+  await forgetAll(model, subject);
+  await extend(model, subject, holders);
+}
+
 const name = constantFrom(...NAMES);
 const pick = nat(50);
-const outcome = constantFrom<ReleaseOutcome>('completed', 'failed', 'timed-out', 'aborted', 'abandoned');
 
 const anyCommands = (evicts: boolean) => [
   name.map((n) => command(`acquire ${n}`, (m, s) => acquire(m, s.stores[0], m.newLease(n)))),
+  tuple(name, ofJob).map(([n, asked]) =>
+    command(`acquire ${n} ${JSON.stringify(asked)}`, (m, s) =>
+      acquire(m, s.stores[0], newLease(m, n, asked)),
+    ),
+  ),
+  tuple(name, ofTick).map(([n, asked]) =>
+    command(`compete ${n} ${JSON.stringify(asked)}`, (m, s) => compete(m, s, n, 4, absolute(m, n, asked))),
+  ),
+  tuple(name, ofJob, runOutcome).map(([n, asked, end]) =>
+    command(`start ${n} ${JSON.stringify(asked)}, ${end}`, (m, s) =>
+      startAndEnd(m, s, newLease(m, n, asked), end),
+    ),
+  ),
+  tuple(name, ofTick).map(([n, asked]) =>
+    command(`interrupt ${n} ${JSON.stringify(asked)}`, (m, s) => interruptAll(m, s, n, asked)),
+  ),
   pick.map((p) => aboutLease('acquire again', p, (m, s, lease) => acquire(m, s.stores[0], lease))),
   name.chain((n) => nat(6).map((c) => command(`compete ${n} ${c + 2}`, (m, s) => compete(m, s, n, c + 2)))),
   array(pick, { maxLength: 6 }).map((picks) =>
@@ -183,7 +223,7 @@ const anyCommands = (evicts: boolean) => [
   // A lease that the store never heard of.
   name.map((n) => command(`release unknown ${n}`, (m, s) => release(m, s, m.newLease(n), {}))),
   name.map((n) => command(`expire ${n}`, (m, s) => expire(m, s, n))),
-  constantFrom(command('forget all', forgetAll)),
+  constantFrom(command('forget all', forgetAll), command('forget and restore', forgetAndRestore)),
   ...(evicts
     ? [
         name.map((n) =>

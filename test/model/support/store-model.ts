@@ -1,20 +1,44 @@
 import { v4 as uuid } from 'uuid';
-import type { AcquireResult, ExtendResult, LeaseRef, ReleaseResult } from '../../../lib/index.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../../lib/index.js';
+import { type StartFields, StartModel } from './start-model.js';
 
 const HOUR = 3_600_000;
 
+/** A lease, with all that it was asked for by. */
+export type ModelLease = LeaseRef & StartFields;
+
+/** What is asked for. */
+export function requestOf(lease: ModelLease): AcquireRequest {
+  const { fencingToken: _fencingToken, attempt: _attempt, ...request } = lease;
+  return request;
+}
+
+/** What an instance knows of its lease: of a tick, which run it is. */
+export function refOf(lease: ModelLease): LeaseRef {
+  const { rerun: _rerun, only: _only, interval: _interval, ...ref } = lease;
+  return ref.tick === undefined ? ref : { attempt: 1, ...ref };
+}
+
 /** What a store keeps beside a lock: the newest lease, as far as the store remembers. */
 interface Record {
-  readonly lease: LeaseRef;
+  readonly lease: ModelLease;
   ended: boolean;
 }
 
 interface ModelLock {
   /** Who has the lock; also a lease that ended, while its lock is kept. */
-  owner: LeaseRef | undefined;
+  owner: ModelLease | undefined;
   /** Its lease has ended, though the lock is kept: known even where the record was evicted. */
   kept: boolean;
   record: Record | undefined;
+  readonly starts: StartModel;
   /** The greatest fencing token that was ever granted. */
   fence: number;
 }
@@ -25,18 +49,24 @@ interface ModelLock {
  */
 export class StoreModel {
   /** Every lease that was ever asked for, granted or not; with the newest fencing token that it was granted. */
-  readonly leases: LeaseRef[] = [];
+  readonly leases: ModelLease[] = [];
   readonly #locks = new Map<string, ModelLock>();
 
   /** The lease that a command is about: one of those that were made, whatever has become of it. */
-  lease(pick: number): LeaseRef {
+  lease(pick: number): ModelLease {
     const lease = this.leases[pick % Math.max(1, this.leases.length)];
     if (lease === undefined) throw new Error('No lease was made yet');
     return lease;
   }
 
-  newLease(name: string): LeaseRef {
+  /** A lease as it was granted last. */
+  granted(lease: ModelLease): ModelLease {
+    return this.leases.find((each) => same(each, lease)) ?? lease;
+  }
+
+  newLease(name: string, asked: StartFields = {}): ModelLease {
     const lease = {
+      ...asked,
       name,
       token: uuid(),
       fencingToken: 0,
@@ -49,17 +79,21 @@ export class StoreModel {
 
   lock(name: string): ModelLock {
     let lock = this.#locks.get(name);
-    if (lock === undefined)
-      this.#locks.set(name, (lock = { owner: undefined, kept: false, record: undefined, fence: 0 }));
+    if (lock === undefined) {
+      lock = { owner: undefined, kept: false, record: undefined, starts: new StartModel(), fence: 0 };
+      this.#locks.set(name, lock);
+    }
     return lock;
   }
 
-  isFree(name: string): boolean {
-    return this.lock(name).owner === undefined;
+  /** Whether an attempt would be granted. */
+  isFree(name: string, asked: StartFields = {}): boolean {
+    const { owner, starts } = this.lock(name);
+    return owner === undefined && starts.refusal(asked) === undefined;
   }
 
   /** Checks the answer to an attempt, and notes it. */
-  acquired(lease: LeaseRef, answer: AcquireResult): string | undefined {
+  acquired(lease: ModelLease, answer: AcquireResult): string | undefined {
     const lock = this.lock(lease.name);
     const { owner, record } = lock;
     const recorded = same(record?.lease, owner);
@@ -70,23 +104,31 @@ export class StoreModel {
       if (answer.reason !== reason) return `refused as ${reason}`;
       if (answer.holder !== (recorded ? owner.holder : undefined))
         return `refused because of ${owner.holder}`;
-      return undefined;
+      return tells(answer, lock.starts.last(lease));
+    }
+    if (ours && recorded) {
+      const { fencingToken, attempt = 1 } = record?.lease ?? lease;
+      const right =
+        answer.acquired && answer.fencingToken === fencingToken && (answer.attempt ?? 1) === attempt;
+      return right ? undefined : `granted with ${fencingToken} as run ${attempt}, as before`;
+    }
+    const refusal = lock.starts.refusal(lease);
+    if (refusal !== undefined) {
+      const right = !answer.acquired && answer.reason === refusal.reason;
+      return right ? tells(answer, refusal) : `refused as ${refusal.reason}`;
     }
     if (!answer.acquired) return 'granted: the lock is free, or its own';
     const { fencingToken } = answer;
-    if (ours && recorded) {
-      return fencingToken === record?.lease.fencingToken
-        ? undefined
-        : `granted with ${record?.lease.fencingToken}, as before`;
-    }
+    const attempt = lock.starts.begin(lease);
+    if ((answer.attempt ?? 1) !== (attempt ?? 1)) return `granted as run ${String(attempt)}`;
     if (fencingToken <= lock.fence) return `granted with a fencing token above ${lock.fence}`;
-    const granted = this.#regrant(lease, fencingToken);
+    const granted = this.#regrant(lease, fencingToken, attempt);
     const fresh = { lease: granted, ended: false };
     Object.assign(lock, { owner: granted, kept: false, record: fresh, fence: fencingToken });
     return undefined;
   }
 
-  extended(lease: LeaseRef, answer: ExtendResult): string | undefined {
+  extended(lease: ModelLease, answer: ExtendResult): string | undefined {
     const lock = this.lock(lease.name);
     const { owner, record } = lock;
     if (owner !== undefined && !same(owner, lease)) {
@@ -102,13 +144,18 @@ export class StoreModel {
       return owner === undefined ? 'held and restored' : 'held';
     if (owner === undefined || record === undefined) {
       const fence = Math.max(record?.lease.fencingToken ?? 0, lease.fencingToken);
-      const restored = this.#regrant(lease, fence);
+      if (record === undefined) lock.starts.restore(lease);
+      const restored = this.#regrant(lease, fence, lease.attempt);
       Object.assign(lock, { owner: restored, kept: false, record: { lease: restored, ended: false } });
     }
     return undefined;
   }
 
-  released(lease: LeaseRef, keep: boolean, answer: ReleaseResult): string | undefined {
+  released(
+    lease: ModelLease,
+    { keepFor, outcome = 'completed' }: ReleaseOptions,
+    answer: ReleaseResult,
+  ): string | undefined {
     const lock = this.lock(lease.name);
     const { owner, record } = lock;
     const newest = same(record?.lease, lease);
@@ -116,7 +163,8 @@ export class StoreModel {
     const ours = same(owner, lease) && !lock.kept;
     const wrong = says(answer, ours ? 'released' : owner === undefined ? 'expired' : 'taken');
     if (wrong !== undefined) return wrong;
-    if (ours && keep) lock.kept = true;
+    if (newest) lock.starts.end(outcome);
+    if (ours && keepFor !== undefined) lock.kept = true;
     else if (ours) lock.owner = undefined;
     // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
     const known = ours || (owner === undefined && lease.fencingToken !== 0);
@@ -130,15 +178,18 @@ export class StoreModel {
   }
 
   evict(name: string): void {
-    this.lock(name).record = undefined;
+    const lock = this.lock(name);
+    lock.record = undefined;
+    lock.starts.forget();
   }
 
   get names(): string[] {
     return [...this.#locks.keys()];
   }
 
-  #regrant(lease: LeaseRef, fencingToken: number): LeaseRef {
-    const granted = { ...lease, fencingToken };
+  #regrant(lease: ModelLease, fencingToken: number, attempt: number | undefined): ModelLease {
+    const { attempt: _attempt, ...rest } = lease;
+    const granted = { ...rest, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
     this.leases[this.leases.findIndex((each) => same(each, lease))] = granted;
     return granted;
   }
@@ -146,6 +197,15 @@ export class StoreModel {
 
 function same(a: LeaseRef | undefined, b: LeaseRef | undefined): boolean {
   return a !== undefined && a.token === b?.token;
+}
+
+/** Whether a refusal tells the job's last tick, and whether its run has ended. */
+function tells(
+  answer: AcquireResult,
+  { tick, finished }: { tick?: number; finished?: boolean },
+): string | undefined {
+  const right = !answer.acquired && answer.tick === tick && answer.finished === finished;
+  return right ? undefined : `refused with the last tick ${String(tick)}, finished: ${String(finished)}`;
 }
 
 function says(

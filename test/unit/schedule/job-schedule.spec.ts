@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
-import type { CronTimeLike } from '../../../lib/schedule/cron-ticks.js';
+import type { CronTimeLike } from '../../../lib/schedule/cron-dates.js';
 import { JobSchedule } from '../../../lib/schedule/job-schedule.js';
 import { CronTime } from './support/cron-time.js';
 

@@ -1,5 +1,5 @@
 import type { AcquireRequest, AcquireResult, LeaseRef } from '../../../../lib/index.js';
-import { ReferenceStore, type StartEntry, type StartRefusal } from '../reference-store.js';
+import { ReferenceStore, type StartEntry, type StartRefusal, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 
 class RefusesTheSameTickOnly extends ReferenceStore {
@@ -93,6 +93,18 @@ class CountsIntervalsFromNow extends ReferenceStore {
   }
 }
 
+class KeepsTheOldLength extends ReferenceStore {
+  protected override due(interval: number, last: StartEntry | undefined): number {
+    return super.due(last?.interval ?? interval, last);
+  }
+}
+
+class ForgetsTheAttempt extends ReferenceStore {
+  protected override repeatGrant(_request: AcquireRequest, { fence }: StateEntry): AcquireResult {
+    return { acquired: true, fencingToken: fence };
+  }
+}
+
 class ForgetsWhatWasBefore extends ReferenceStore {
   protected override noteEnd(lease: LeaseRef, outcome: string): void {
     if (outcome === 'abandoned') this.starts.delete(this.startKey(lease));
@@ -155,6 +167,16 @@ export const brokenTicks: readonly BrokenStore[] = [
     'rule 4: an interval is refused until it has passed, and says when it will have',
     'expiresIn should be at most nine tenths of the interval, but is 3600000',
     CountsIntervalsFromNow,
+  ),
+  broken(
+    'rule 4: an interval whose length was changed counts from its last start by the new length',
+    "an attempt 30 ms later, by an interval as short should answer {'acquired':true}, but answered {'acquired':false,'reason':'already-ran','expiresIn':3599967}",
+    KeepsTheOldLength,
+  ),
+  broken(
+    'rule 4: an acquire of a rerun that is sent again answers with its attempt',
+    "the same acquire, sent again should answer {'acquired':true,'fencingToken':1767225600000001,'attempt':2}, but answered {'acquired':true,'fencingToken':1767225600000001}",
+    ForgetsTheAttempt,
   ),
   broken(
     'rule 4: an abandoned start gives back the tick, or the interval, that was there before',

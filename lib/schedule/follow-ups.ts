@@ -1,0 +1,159 @@
+import type { Clock } from '../clock.js';
+import type { SkipReason } from '../errors.js';
+import type { JobStart } from '../job-start.js';
+import type { JobSchedule } from './job-schedule.js';
+import { SecondChances } from './second-chances.js';
+
+/** How a job wants its ticks to be treated: its options, checked, whole milliseconds. */
+export interface TickSettings {
+  readonly oncePerTick: boolean;
+  readonly maxClockSkew: number;
+  readonly rerun: number;
+  readonly catchUp: number | false;
+}
+
+/** A job that the scheduler fires. */
+export interface TickedJob {
+  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay'> | undefined;
+  readonly settings: TickSettings;
+  /** Fires the job as the scheduler does, for a given start. */
+  readonly fire: (start: JobStart) => unknown;
+}
+
+/** What became of a call, as far as it says whether to try again. */
+export type TickResult =
+  | { readonly ran: true }
+  | {
+      readonly ran: false;
+      readonly reason: SkipReason;
+      readonly tick?: number;
+      readonly finished?: boolean;
+      readonly expiresIn?: number;
+    };
+
+/** What is remembered of a tick from try to try. */
+interface FollowedStart extends JobStart {
+  /** Another instance was running it. */
+  readonly watching?: boolean;
+  /** How often in a row the store did not answer. */
+  readonly failures?: number;
+  /** It is fired by a new leader: the tick must not be lost because of the lease that its predecessor has left behind. */
+  readonly handOver?: boolean;
+}
+
+/** How long to wait for the scheduler to make its jobs, ms: other modules may be slow to start. */
+const WAIT_FOR_JOBS = 1_000;
+/** How often: a job that is not there after a minute is not made at all. */
+const MAX_WAITS = 60;
+
+/**
+ * Which ticks are fired again by this library: `rerun` and `catchUp`.
+ *
+ * A tick is fired again only while it is the newest one of its job, and only asks: whether it runs is for the store to
+ * decide, which knows what the other instances have done. So a tick that is fired again never runs without the store,
+ * whatever `onStoreError` says.
+ *
+ * - An instance that is refused because another one is running this very tick asks again when that lease can have ended:
+ *   one store call for each lease that it is told of, renewals in between cost it nothing.
+ * - An instance that starts asks once for the newest tick.
+ * - A tick that met a store that was away is asked for again until the store answers.
+ */
+export class FollowUps {
+  readonly #chances: SecondChances;
+
+  /** @param onError is told what a job that is fired again throws, as the scheduler is of all others */
+  constructor(
+    private readonly clock: Clock,
+    private readonly onError: (error: unknown) => void,
+  ) {
+    this.#chances = new SecondChances(clock);
+  }
+
+  /**
+   * The start that a call by the scheduler belongs to.
+   *
+   * @param given the start, if this library fires it again
+   * @returns `undefined` if the job does not care for ticks
+   */
+  begin(job: TickedJob, given: JobStart | undefined): JobStart | undefined {
+    if (job.schedule === undefined || !job.settings.oncePerTick) return undefined;
+    const start = given ?? this.#newStart(job);
+    if (start?.tick !== undefined) this.#chances.supersede(job, start.tick);
+    return start;
+  }
+
+  /** Notes what became of a start, and when it may be worth another try. */
+  ended(job: TickedJob, start: FollowedStart, result: TickResult): void {
+    const { tick, watching = false, failures = 0, handOver = false } = start;
+    if (result.ran || tick === undefined) return;
+    const { rerun, catchUp } = job.settings;
+    const running = result.tick === tick && result.finished === false;
+    if (rerun > 0 && running && result.expiresIn !== undefined) {
+      const again = { ...start, watching: true, failures: 0 };
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, again));
+      return;
+    }
+    const notStarted = result.tick === undefined || result.tick < tick;
+    if (handOver && notStarted && result.reason === 'held' && result.expiresIn !== undefined) {
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, start));
+      return;
+    }
+    const notOld = catchUp !== false && this.clock.now() - tick <= catchUp;
+    const missed = notOld || (handOver && start.only === 'known');
+    // Whether it may be waiting for somebody to run it again: seen here, or not yet known by an instance that starts.
+    const interrupted = watching || (rerun > 0 && start.only !== undefined);
+    // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
+    const inTheWay = watching && result.reason === 'held';
+    if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || interrupted))) return;
+    const only = missed && !watching ? ('known' as const) : ('interrupted' as const);
+    const again = { ...start, only, failures: failures + 1 };
+    this.#chances.afterOutage(job, tick, failures, () => this.#fire(job, again));
+  }
+
+  /**
+   * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
+   * start of an instance, not before its `initialDelay` has passed; or for that of a leader.
+   *
+   * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
+   */
+  catchUp(job: TickedJob, maxAge?: number): void {
+    const { oncePerTick, rerun, catchUp } = job.settings;
+    const asked = rerun > 0 || catchUp !== false || maxAge !== undefined;
+    if (!job.schedule?.isCron || !oncePerTick || !asked) return;
+    const { initialDelay } = job.schedule;
+    // A leader is elected long after its start: what it is to catch up with is not delayed again.
+    if (initialDelay === 0 || maxAge !== undefined) this.#catchUp(job, maxAge, 0);
+    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, maxAge, 0));
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    this.#chances.stop();
+  }
+
+  #catchUp(job: TickedJob, maxAge: number | undefined, tries: number): void {
+    const { rerun, catchUp } = job.settings;
+    const start = this.#newStart(job);
+    if (start?.tick === undefined) {
+      if (tries < MAX_WAITS)
+        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, maxAge, tries + 1));
+      return;
+    }
+    const limit = Math.max(maxAge ?? 0, catchUp === false ? 0 : catchUp);
+    const only = limit > 0 && this.clock.now() - start.tick <= limit ? 'known' : 'interrupted';
+    const again = maxAge === undefined ? { ...start, only } : { ...start, only, handOver: true };
+    if (only === 'known' || rerun > 0) this.#fire(job, again as FollowedStart);
+  }
+
+  #fire(job: TickedJob, start: FollowedStart): void {
+    Promise.resolve(start)
+      .then((given) => job.fire(given))
+      .catch((error: unknown) => this.onError(error));
+  }
+
+  #newStart({ schedule, settings: { maxClockSkew, rerun } }: TickedJob): JobStart | undefined {
+    const start = schedule?.startAt(this.clock.now());
+    if (start?.tick === undefined) return start;
+    return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
+  }
+}

@@ -1,0 +1,90 @@
+import { Redis } from 'ioredis';
+import { systemClock } from '../../../lib/clock.js';
+import type { JobStart } from '../../../lib/job-start.js';
+import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
+import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { measure } from '../measure.js';
+import type { Figures, Task } from '../task.js';
+
+const TTL = 60_000;
+const NAMES = 100;
+/** Both ways by turns, so that what disturbs the machine disturbs both. */
+const TURNS = 20;
+const REFUSALS = 50;
+
+/** What the scheduler gives with each fire. */
+const start = (tick: number): JobStart => ({
+  tick,
+  schedule: '0 */10 * * * * (Europe/Berlin)',
+  maxClockSkew: 60_000,
+});
+
+/** Take and give back with a tick and without, one after another in the same process. */
+export async function measureTicks({ url, prefix, quick }: Task): Promise<Figures> {
+  const observer = new Redis(url);
+  const client = new Redis(url);
+  const commands = countCommands(client);
+  const store = new RedisLockStore(new RedisConnection(client), { key: (name) => `${prefix}:${name}:lock` });
+  await store.init();
+  const runner = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
+  // Long ago, and growing: each is a new one, and none lies in the future.
+  let tick = systemClock.now() - 1e10;
+  const run = async (name: string, given: JobStart | undefined): Promise<boolean> =>
+    (await runner.run({ name, job: name, settings, scheduled: true, start: given }, nothing)).ran;
+  const cycles = quick ? 100 : 2_000;
+  const work = async (ticked: boolean): Promise<void> => {
+    for (let i = 0; i < cycles; i++) {
+      // Different names: with a tick an entry holds more, so that one name would be measured with what the other left.
+      const name = `${ticked ? 'ticked' : 'plain'}-${i % NAMES}`;
+      if (!(await run(name, ticked ? start((tick += 1)) : undefined)))
+        throw new Error(`The lock ${name} was not free`);
+    }
+  };
+  for (let warmUp = 0; warmUp < 3; warmUp++) for (const ticked of [false, true]) await work(ticked);
+  const sums: Figures = { plain: 0, ticked: 0, plainWall: 0, tickedWall: 0, plainRedis: 0, tickedRedis: 0 };
+  for (let turn = 0; turn < TURNS; turn++) {
+    for (const ticked of turn % 2 === 0 ? [false, true] : [true, false]) {
+      const { cpu, wall, redis } = await measure(observer, cycles, () => work(ticked));
+      const way = ticked ? 'ticked' : 'plain';
+      for (const [figure, cost] of Object.entries({
+        [way]: cpu,
+        [`${way}Wall`]: wall,
+        [`${way}Redis`]: redis,
+      }))
+        sums[figure] = (sums[figure] ?? 0) + cost / TURNS;
+    }
+  }
+  const refused = start((tick += 1));
+  await run('refused', refused);
+  const before = commands.sent;
+  for (let i = 0; i < REFUSALS; i++) if (await run('refused', refused)) throw new Error('A tick ran twice');
+  const perRefusal = (commands.sent - before) / REFUSALS;
+  await runner.shutdown(1_000);
+  client.disconnect();
+  observer.disconnect();
+  return { ...sums, perRefusal };
+}
+
+const settings = {
+  ttl: TTL,
+  heartbeat: TTL * 0.3,
+  timeout: undefined,
+  atLeast: 0,
+  storeTimeout: 2_000,
+  enabled: true,
+  onStoreError: 'skip',
+} as const;
+
+/** How many commands this client has sent. */
+function countCommands(client: Redis): { sent: number } {
+  const count = { sent: 0 };
+  const { sendCommand } = client;
+  client.sendCommand = function (...args: Parameters<Redis['sendCommand']>) {
+    count.sent += 1;
+    return sendCommand.apply(this, args);
+  };
+  return count;
+}
+
+function nothing(): void {}

@@ -1,0 +1,64 @@
+import 'reflect-metadata';
+import { Injectable, type LoggerService, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import {
+  currentLock,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+} from 'nestjs-scheduler-lock';
+import { childMain, type Parent } from '../../support/child-main.js';
+
+/*
+ * One instance of a fleet with a scheduled job, `nightly`. Started by `startTickInstance` in ../support/instance.ts,
+ * which says what its messages mean.
+ */
+
+const options = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as SchedulerLockModuleOptions;
+const { expression, deadly } = JSON.parse(process.env['FAULT_JOB'] ?? '{}') as {
+  expression: string;
+  deadly?: boolean;
+};
+
+let parent: Parent;
+let end = (): void => undefined;
+
+@Injectable()
+class Jobs {
+  @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+  @SchedulerLock({ name: 'nightly', job: 'nightly' })
+  async nightly(): Promise<void> {
+    const { tick, attempt, fencingToken } = currentLock();
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    await parent.send({ type: 'job-started', tick, attempt, fencingToken });
+    if (deadly) process.kill(process.pid, 'SIGKILL');
+    await ended;
+  }
+}
+
+@Module({ imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)], providers: [Jobs] })
+class AppModule {}
+
+const silent = (): void => undefined;
+const logger: LoggerService = { log: silent, warn: silent, error: silent, debug: silent };
+
+childMain(async (channel) => {
+  parent = channel;
+  const app = await NestFactory.createApplicationContext(AppModule, { logger, abortOnError: false });
+  app.get(SchedulerLockEvents).on(({ type, ...facts }) => {
+    void parent.send({ ...JSON.parse(JSON.stringify(facts)), type: `event:${type}` });
+  });
+  parent.on('run', () => void app.get(SchedulerRegistry).getCronJob('nightly').fireOnTick());
+  parent.on('end', () => end());
+  parent.on('close', async () => {
+    end();
+    await app.close();
+    await parent.send({ type: 'closed' });
+    // Not process.exit(): whatever the application has left open keeps the process from ending.
+    process.removeAllListeners('disconnect');
+    process.disconnect();
+  });
+  await parent.send({ type: 'ready' });
+});

@@ -1,0 +1,320 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { JobStart } from '../../../lib/job-start.js';
+import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { FollowUps, type TickedJob, type TickResult } from '../../../lib/schedule/follow-ups.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { SETTINGS } from '../lease/harness.js';
+import { ScriptedStore } from '../lease/scripted-store.js';
+
+const HOUR = 3_600_000;
+/** The longest by which watchers of one lease are spread, ms. */
+const SPREAD = 50;
+
+let clock: ManualClock;
+let followUps: FollowUps;
+let tick: number;
+let fired: JobStart[];
+let errors: unknown[];
+
+beforeEach(() => {
+  clock = new ManualClock();
+  errors = [];
+  followUps = new FollowUps(clock, (error) => errors.push(error));
+  tick = clock.now() - 60_000;
+  fired = [];
+});
+
+/** A job whose newest tick was a minute ago; `fired` has what it is fired for. */
+function job(settings: Partial<TickedJob['settings']> = {}, more: Partial<TickedJob> = {}): TickedJob {
+  return {
+    schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay: 0 },
+    settings: { oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
+    fire: (start) => void fired.push(start),
+    ...more,
+  };
+}
+
+const unavailable: TickResult = { ran: false, reason: 'store-unavailable' };
+const local: TickResult = { ran: false, reason: 'held' };
+const running = (expiresIn?: number): TickResult => ({
+  ran: false,
+  reason: 'held',
+  tick,
+  finished: false,
+  ...(expiresIn === undefined ? undefined : { expiresIn }),
+});
+
+/** Begins the newest tick, and lets the store answer so. */
+function end(of: TickedJob, result: TickResult): void {
+  followUps.ended(of, followUps.begin(of, undefined) ?? {}, result);
+}
+
+describe('a call by the scheduler', () => {
+  test('begins the newest tick, with what the store is to know about it', () => {
+    expect(followUps.begin(job(), undefined)).toEqual({ tick, schedule: 'nightly', maxClockSkew: 1_000 });
+    expect(followUps.begin(job({ rerun: 2 }), undefined)).toMatchObject({ rerun: 2 });
+  });
+
+  test('begins the given tick if this library fires it', () => {
+    expect(followUps.begin(job(), { tick: 7, only: 'known' })).toEqual({ tick: 7, only: 'known' });
+  });
+
+  test('begins none with oncePerTick: false, nor without a schedule', () => {
+    expect(followUps.begin(job({ oncePerTick: false }), undefined)).toBeUndefined();
+    expect(followUps.begin(job({}, { schedule: undefined }), undefined)).toBeUndefined();
+  });
+
+  test('begins an interval as it is', () => {
+    const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
+    const start = followUps.begin(job({ rerun: 1, catchUp: HOUR }, { schedule }), undefined);
+    expect(start).toEqual({ interval: 500 });
+  });
+
+  test('ends the chance of an older tick', async () => {
+    const nightly = job({ rerun: 1 });
+    end(nightly, running(5_000));
+    tick += 30_000;
+    followUps.begin(nightly, undefined);
+    expect(clock.pending).toBe(0);
+    await clock.advance(HOUR);
+    expect(fired).toEqual([]);
+  });
+});
+
+describe('a tick that another instance is running', () => {
+  test('is asked for again when that lease can have ended, not before', async () => {
+    end(job({ rerun: 1 }), running(5_000));
+    await clock.advance(4_999);
+    expect(fired).toEqual([]);
+    await clock.advance(1 + SPREAD);
+    expect(fired).toEqual([expect.objectContaining({ tick, rerun: 1, watching: true })]);
+  });
+
+  test.each<[string, Partial<TickedJob['settings']>, () => TickResult]>([
+    ['without rerun', { catchUp: HOUR }, () => running(5_000)],
+    ['if it has run here', { rerun: 1 }, () => ({ ran: true })],
+    ['if it has ended', { rerun: 1 }, () => ({ ...running(5_000), finished: true })],
+    ['if another tick is running', { rerun: 1 }, () => ({ ...running(5_000), tick: tick - 1 })],
+    ['if nobody knows when its lease ends', { rerun: 1 }, () => running()],
+    [
+      'if it was repeated as often as it may be',
+      { rerun: 1 },
+      () => ({ ...running(), reason: 'already-ran' }),
+    ],
+    ['if this process has the lock for something else', { rerun: 1 }, () => local],
+  ])('is not asked for again %s', async (_, settings, result) => {
+    end(job(settings), result());
+    expect(clock.pending).toBe(0);
+    await clock.advance(HOUR);
+    expect(fired).toEqual([]);
+  });
+
+  test('is still watched where this process has the lock for something else meanwhile', async () => {
+    const nightly = job({ rerun: 1 });
+    end(nightly, running(5_000));
+    await clock.advance(5_000 + SPREAD);
+    for (const wait of [1_000, 2_000, 4_000]) {
+      followUps.ended(nightly, fired.at(-1) ?? {}, local);
+      const before = fired.length;
+      await clock.advance(wait - 1);
+      expect(fired).toHaveLength(before);
+      await clock.advance(1);
+      expect(fired).toHaveLength(before + 1);
+      expect(fired.at(-1)).toMatchObject({ tick, only: 'interrupted', watching: true });
+    }
+    // Then the next lease is found in the way, and is waited for as the first one.
+    followUps.ended(nightly, fired.at(-1) ?? {}, running(8_000));
+    await clock.advance(7_999);
+    expect(fired).toHaveLength(4);
+    await clock.advance(1 + SPREAD);
+    expect(fired.at(-1)).toMatchObject({ failures: 0 });
+  });
+
+  test('is still watched while the store is away, but is not begun by it', async () => {
+    const nightly = job({ rerun: 1 });
+    end(nightly, running(5_000));
+    await clock.advance(5_000 + SPREAD);
+    followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    await clock.advance(1_000);
+    expect(fired.at(-1)).toMatchObject({ tick, only: 'interrupted', rerun: 1 });
+  });
+});
+
+describe('a tick that met a store that was away', () => {
+  test('is asked for again until the store answers, with catchUp', async () => {
+    const nightly = job({ catchUp: HOUR });
+    end(nightly, unavailable);
+    for (const wait of [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]) {
+      const before = fired.length;
+      await clock.advance(wait);
+      expect(fired).toHaveLength(before + 1);
+      expect(fired.at(-1)).toMatchObject({ tick, only: 'known' });
+      followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    }
+    await clock.advance(30_000);
+    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: true });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is given up when it is older than catchUp', async () => {
+    const nightly = job({ catchUp: 61_500 });
+    end(nightly, unavailable);
+    await clock.advance(1_000);
+    expect(fired).toHaveLength(1);
+    followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    await clock.advance(2_000);
+    followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is not asked for again without catchUp, nor is one that was refused for another reason', () => {
+    end(job({ rerun: 1 }), unavailable);
+    for (const reason of ['clock-skew', 'shutting-down', 'disabled', 'invalid-name', 'cooling-down'] as const)
+      end(job({ rerun: 1, catchUp: HOUR }), { ran: false, reason });
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe('at the start of an instance', () => {
+  test.each<[string, Partial<TickedJob['settings']>, Partial<JobStart> | undefined]>([
+    ['the newest tick is caught up, if nobody started it', { catchUp: HOUR }, { only: 'known' }],
+    ['an interrupted one is run again', { rerun: 1 }, { only: 'interrupted', rerun: 1 }],
+    ['both', { catchUp: HOUR, rerun: 1 }, { only: 'known', rerun: 1 }],
+    [
+      'one too old to be caught up is run again all the same',
+      { catchUp: 10, rerun: 1 },
+      { only: 'interrupted' },
+    ],
+    ['one too old to be caught up is left alone', { catchUp: 10 }, undefined],
+    ['none without catchUp and rerun', {}, undefined],
+    ['none with oncePerTick: false', { oncePerTick: false, catchUp: HOUR, rerun: 1 }, undefined],
+  ])('%s', async (_, settings, expected) => {
+    followUps.catchUp(job(settings));
+    await clock.advance(0);
+    expect(fired).toEqual(expected === undefined ? [] : [expect.objectContaining({ tick, ...expected })]);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('an interrupted run is looked for until the store answers, also when it is too old to be caught up', async () => {
+    const nightly = job({ rerun: 1, catchUp: 61_500 });
+    followUps.catchUp(nightly);
+    const asked: (string | undefined)[] = [];
+    for (const wait of [0, 1_000, 2_000, 4_000]) {
+      await clock.advance(wait);
+      asked.push(fired.at(-1)?.only);
+      expect(fired).toHaveLength(asked.length);
+      followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    }
+    expect(asked).toEqual(['known', 'known', 'known', 'interrupted']);
+    await clock.advance(8_000);
+    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'already-ran' });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('nothing is fired before the initialDelay of the job has passed', async () => {
+    const startAt = () => ({ tick });
+    followUps.catchUp(job({ catchUp: HOUR }, { schedule: { startAt, isCron: true, initialDelay: 90_000 } }));
+    await clock.advance(89_999);
+    expect(fired).toEqual([]);
+    await clock.advance(1);
+    expect(fired).toEqual([expect.objectContaining({ tick, only: 'known' })]);
+  });
+
+  test('an interval is not caught up', async () => {
+    const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
+    followUps.catchUp(job({ rerun: 1, catchUp: HOUR }, { schedule }));
+    await clock.advance(HOUR);
+    expect(fired).toEqual([]);
+  });
+
+  test('a job that the scheduler makes late is waited for, a minute at most', async () => {
+    let made = false;
+    const schedule = { startAt: () => (made ? { tick } : {}), isCron: true, initialDelay: 0 };
+    followUps.catchUp(job({ catchUp: HOUR }, { schedule }));
+    await clock.advance(10_000);
+    made = true;
+    await clock.advance(1_000);
+    expect(fired).toHaveLength(1);
+    made = false;
+    followUps.catchUp(job({ catchUp: HOUR }, { schedule }));
+    await clock.advance(60_000);
+    expect(clock.pending).toBe(0);
+    expect(fired).toHaveLength(1);
+  });
+});
+
+test.each([
+  () => Promise.reject(new Error('failed')),
+  () => {
+    throw new Error('failed');
+  },
+])('what a job throws that is fired again is told, however it throws', async (fire) => {
+  followUps.catchUp(job({ catchUp: HOUR }, { fire }));
+  await clock.advance(0);
+  expect(errors).toEqual([new Error('failed')]);
+});
+
+test('nothing is fired after the stop', async () => {
+  end(job({ rerun: 1 }), running(5_000));
+  followUps.stop();
+  await clock.advance(HOUR);
+  expect(fired).toEqual([]);
+});
+
+describe('watchers of a long run', () => {
+  const TTL = SETTINGS.ttl;
+  const WATCHERS = 3;
+
+  /** An instance: its calls of the store, and the attempts that it has run. */
+  function instance(name: string, shared: ScriptedStore | undefined, work: () => Promise<void>) {
+    const store = new ScriptedStore(clock, shared);
+    const runner = new LockRunner(store, name, clock, () => undefined, SETTINGS.storeTimeout);
+    const asked: number[] = [];
+    const attempts: number[] = [];
+    const follow = new FollowUps(clock, (error) => errors.push(error));
+    const nightly: TickedJob = job({ rerun: 1 }, { fire: (start) => call(start) });
+    const call = async (given?: JobStart): Promise<void> => {
+      const start = follow.begin(nightly, given);
+      asked.push(clock.monotonic());
+      const result = await runner.run(
+        { name: 'nightly', job: 'nightly', settings: SETTINGS, scheduled: true, start },
+        (lock) => {
+          attempts.push(lock.attempt);
+          return work();
+        },
+      );
+      follow.ended(nightly, start ?? {}, result);
+    };
+    return { store, runner, asked, attempts, call };
+  }
+
+  test('ask the store once for each lease that they are told of, and one of them takes over when it ends', async () => {
+    const never = new Promise<void>(() => undefined);
+    const holder = instance('holder', undefined, () => never);
+    void holder.call();
+    await clock.advance(0);
+    const watchers = Array.from({ length: WATCHERS }, (_, i) =>
+      instance(`watcher-${i}`, holder.store, async () => undefined),
+    );
+    for (const { call } of watchers) await call();
+    await clock.advance(20 * TTL);
+    for (const { asked, attempts } of watchers) {
+      // A lease that was renewed just now has its ttl to live, and 0.7 of it just before its next renewal.
+      const gaps = asked.slice(1).map((at, i) => at - (asked[i] ?? 0));
+      expect(Math.min(...gaps)).toBeGreaterThanOrEqual(0.7 * TTL);
+      expect(asked.length).toBeGreaterThan(15);
+      expect(attempts).toEqual([]);
+    }
+    // The holder falls silent.
+    const died = clock.monotonic();
+    holder.store.breakDown();
+    await clock.advance(TTL + SPREAD);
+    const runs = watchers.flatMap(({ attempts }) => attempts);
+    expect(runs).toEqual([2]);
+    await clock.advance(20 * TTL);
+    expect(watchers.flatMap(({ attempts }) => attempts)).toEqual([2]);
+    // One call tells the others that it has run; it costs nothing from then on.
+    for (const { asked } of watchers)
+      expect(asked.filter((at) => at > died + TTL + 2 * SPREAD).length).toBeLessThanOrEqual(1);
+  });
+});
