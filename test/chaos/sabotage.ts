@@ -1,0 +1,66 @@
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { builtScript, projectRoot } from '../support/project.js';
+import type { CheckName } from './checker/check.js';
+
+/** One way to break the library, and the check that has to notice. */
+export interface Sabotage {
+  /** The built file that is changed. */
+  readonly file: string;
+  readonly search: string | RegExp;
+  readonly replace: string;
+  readonly caughtBy: CheckName;
+  /** The faults under which it shows. */
+  readonly only: readonly string[];
+}
+
+/** Each takes away one thing that the library rests on. */
+export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
+  'no-tick-check': {
+    file: 'stores/redis/scripts.js',
+    search: 'if last and tonumber(last) >= tonumber(tick) and not again then',
+    replace: 'if false then',
+    caughtBy: 'duplicates',
+    only: ['cut'],
+  },
+  'release-without-token': {
+    file: 'stores/redis/scripts.js',
+    search: /if current == ARGV\[1\] then(?=\s+if ARGV\[2\] == '0' then redis\.call\('DEL')/,
+    replace: 'if current then',
+    caughtBy: 'overlaps',
+    only: ['pause'],
+  },
+  'no-heartbeat': {
+    file: 'lease/lease.js',
+    search: /sent \+ (this\.)?timing\.heartbeat/g,
+    replace: 'Infinity',
+    caughtBy: 'losses',
+    only: ['forget-scripts'],
+  },
+};
+
+/**
+ * A copy of the built package, broken in one way, with the compiled chaos run beside it: the run finds its library by
+ * the package's name, which is that of the nearest package.json.
+ *
+ * @returns the folder of the compiled chaos run that loads it
+ * @throws if the library has no such place any more: then nothing would be broken, and nothing proven
+ */
+export function sabotage(name: string): string {
+  const how = SABOTAGES[name];
+  if (how === undefined) throw new Error(`--sabotage ${name}: there is ${Object.keys(SABOTAGES).join(', ')}`);
+  const folder = join(projectRoot, '.build', 'sabotage', `${name}-${process.pid}`);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(projectRoot, 'dist'), join(folder, 'dist'), { recursive: true });
+  cpSync(join(projectRoot, 'package.json'), join(folder, 'package.json'));
+  for (const part of ['chaos', 'support'])
+    cpSync(builtScript(`test/${part}`), join(folder, 'test', part), { recursive: true });
+  const file = join(folder, 'dist', how.file);
+  const text = readFileSync(file, 'utf8');
+  const broken = text.replace(how.search, how.replace);
+  if (broken === text)
+    throw new Error(`--sabotage ${name}: ${how.file} has nothing like ${String(how.search)}`);
+  writeFileSync(file, broken);
+  return join(folder, 'test', 'chaos');
+}
