@@ -1,3 +1,4 @@
+import { FAULTS } from './plan.js';
 import { assertStore } from './stores/store.js';
 
 export interface ChaosArguments {
@@ -15,11 +16,24 @@ export interface ChaosArguments {
   readonly sabotage: string;
   /** Ends as soon as this check has failed. */
   readonly until: string;
+  /** An empty folder for the history, which then stays. By default a temporary one, which stays if a check fails. */
+  readonly history: string;
 }
+
+const VALUES = [
+  '--instances',
+  '--seconds',
+  '--seed',
+  '--store',
+  '--only',
+  '--sabotage',
+  '--until',
+  '--history',
+];
 
 const USAGE =
   'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --no-data-loss, --only <fault,…>, --plan, ' +
-  '--sabotage <name>, --until <check>';
+  '--sabotage <name>, --until <check>, --history <folder>';
 
 /**
  * `--instances 5 --seconds 120 --seed 42`, in any order, also as `--seed=42`. Without a seed a new one is drawn.
@@ -32,9 +46,7 @@ export function parseArguments(args: readonly string[]): ChaosArguments {
   const flags = new Set<string>();
   for (let arg = left.shift(); arg !== undefined; arg = left.shift()) {
     if (arg === '--no-data-loss' || arg === '--plan') flags.add(arg);
-    else if (
-      ['--instances', '--seconds', '--seed', '--store', '--only', '--sabotage', '--until'].includes(arg)
-    ) {
+    else if (VALUES.includes(arg)) {
       const value = left.shift();
       if (value === undefined) throw new Error(`${arg}: give a value. ${USAGE}`);
       values.set(arg, value);
@@ -48,15 +60,20 @@ export function parseArguments(args: readonly string[]): ChaosArguments {
   };
   const store = values.get('--store') ?? 'redis';
   assertStore(store);
+  const only = values.get('--only')?.split(',') ?? [];
+  const unknown = only.filter((fault) => !FAULTS.includes(fault));
+  if (unknown.length > 0)
+    throw new Error(`--only ${unknown.join(',')}: there is no such fault. There are: ${FAULTS.join(', ')}`);
   return {
     instances: number('--instances', 1, 5),
     seconds: number('--seconds', 10, 60),
     seed: number('--seed', 0, Math.floor(Math.random() * 1_000_000)),
     store,
     dataLoss: !flags.has('--no-data-loss'),
-    only: values.get('--only')?.split(',') ?? [],
+    only,
     planOnly: flags.has('--plan'),
     sabotage: values.get('--sabotage') ?? '',
     until: values.get('--until') ?? '',
+    history: values.get('--history') ?? '',
   };
 }

@@ -23,7 +23,7 @@ if (!args.planOnly) process.exitCode = await run();
 
 async function run(): Promise<number> {
   const program = args.sabotage === '' ? builtScript('test/chaos') : sabotage(args.sabotage);
-  const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
+  const folder = args.history || mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
   const until = args.until || broken?.caughtBy;
   if (until !== undefined && !Object.hasOwn(CHECKS, until))
     throw new Error(`--until ${until}: there is ${Object.keys(CHECKS).join(', ')}`);
@@ -40,7 +40,7 @@ async function run(): Promise<number> {
   console.log(`\ninjected: ${injected.join(', ') || 'nothing'}\n\n${reportLines(findings).join('\n')}\n`);
   const violated = findings.filter(({ violations }) => violations.length > 0);
   if (violated.length === 0) {
-    rmSync(folder, { recursive: true, force: true });
+    if (args.history === '') rmSync(folder, { recursive: true, force: true });
     console.log(`All checks passed. Made by: npm run chaos -- ${commandLine()}`);
     return 0;
   }

@@ -57,6 +57,9 @@ const WEIGHTS: readonly (readonly [Fault, number])[] = [
   ['rolling-restart', 0.6],
 ];
 
+/** All faults that there are. */
+export const FAULTS: readonly string[] = WEIGHTS.map(([fault]) => fault);
+
 /** How long each lasts, ms. Longer than the ttl for many of those that hit a holder. */
 const LASTS: Record<Fault, readonly [least: number, most: number]> = {
   kill: [200, 2_500],
@@ -75,8 +78,13 @@ const LASTS: Record<Fault, readonly [least: number, most: number]> = {
   'rolling-restart': [0, 500],
 };
 
-const LOCKS = ['long', 'again', 'shared', 'late', 'short', 'interval'] as const;
-const LOCK_WEIGHTS = LOCKS.map((lock, index) => [lock, [6, 4, 2, 2, 1, 1][index] ?? 1] as const);
+/** Whose holder is aimed at: those that run for long enough to be hit. */
+const LOCKS = [
+  ['long', 6],
+  ['again', 5],
+  ['shared', 2],
+  ['interval', 1],
+] as const;
 
 /** The first fault, when all instances are up and have had a few ticks; nothing new begins in the last seconds. */
 const FIRST = 4_000;
@@ -108,7 +116,7 @@ export function makePlan({ instances, seconds, seed, dataLoss, only }: PlanOptio
     if (isLoss(fault)) at = Math.max(at, over + QUIET);
     if (at + lasts > seconds * 1_000 - LAST) break;
     const target = {
-      holderOf: random.pick(LOCK_WEIGHTS),
+      holderOf: random.pick(LOCKS),
       instance: random.between(0, instances - 1),
       delay: random.between(30, 400),
     };

@@ -43,7 +43,7 @@ export class Jobs {
     return this.#run(JOBS.short, 0, 8);
   }
 
-  @Cron('*/2 * * * * *', UTC)
+  @Cron('* * * * * *', UTC)
   @Recorded(JOBS.long)
   @SchedulerLock(options(JOBS.long))
   long(): Promise<void> {

@@ -1,0 +1,70 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { readHistory } from '../chaos/history.js';
+import { SABOTAGES } from '../chaos/sabotage.js';
+import { guard } from '../support/process-guard.js';
+import { builtScript, projectRoot } from '../support/project.js';
+
+/*
+ * The chaos run has to notice what it is there for: each of these runs a library with one thing taken away, and ends
+ * as soon as that is seen. The run on the library as it is, is a step of .ci/run.
+ */
+
+/** Longer than the longest run below, on a busy machine. */
+jest.setTimeout(240_000);
+
+const folders: string[] = [];
+afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+
+const temporary = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
+  folders.push(folder);
+  return folder;
+};
+
+async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; output: string }> {
+  const child = spawn(process.execPath, args, { cwd: projectRoot, env: { ...process.env, ...env } });
+  guard(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const [code] = (await once(child, 'close')) as [unknown];
+  return { code, output };
+}
+
+describe('a chaos run catches a library', () => {
+  test.each(Object.entries(SABOTAGES))('with %s', async (name, { caughtBy }) => {
+    const folder = temporary();
+    const args = ['--instances', '5', '--seconds', '120', '--seed', '3', '--history', folder];
+    const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--sabotage', name]);
+    expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
+    expect(code).toBe(1);
+    // The history tells it to whoever asks again.
+    const again = await node([builtScript('test/chaos/check.js'), folder]);
+    expect(again.code).toBe(1);
+    expect(readHistory(folder).some(({ k }) => k === 'start')).toBe(true);
+  });
+});
+
+test('the clock of an instance is shifted for cron too', async () => {
+  // Half a second ahead: cron, if it saw the true time, would fire in the middle of this process's seconds.
+  const script = `
+    import { createRequire } from 'node:module';
+    const require = createRequire(${JSON.stringify(join(projectRoot, 'package.json'))});
+    const { CronJob } = createRequire(require.resolve('@nestjs/schedule'))('cron');
+    const job = new CronJob('* * * * * *', () => {
+      // Late by less than a quarter of a second, for once: then it is this clock's second that fires it.
+      if (Date.now() % 1000 > 250) return;
+      job.stop();
+      console.log(Date.now() - Math.round(performance.timeOrigin + performance.now()));
+    }, null, true, 'UTC');`;
+  const shift = pathToFileURL(builtScript('test/chaos/worker/shift-clock.js')).href;
+  const args = ['--import', shift, '--input-type=module', '--eval', script];
+  const { code, output } = await node(args, { CHAOS_CLOCK_OFFSET: '500' });
+  expect({ code, output: Math.round(Number(output) / 100) }).toEqual({ code: 0, output: 5 });
+});
