@@ -26,6 +26,8 @@ export interface JobFacts {
 
 interface At {
   readonly m: number;
+  /** In the lines of instances always: for people, and to know for which tick a job was fired. */
+  readonly w?: number;
 }
 interface OfLife extends At {
   readonly i: string;
@@ -103,6 +105,10 @@ export interface SkippedLine extends OfLife {
 /** A lease was granted or renewed: its holder may believe in it until `until`. */
 export interface ConfirmedLine extends OfLease {
   readonly k: 'confirmed';
+  /** For people: the run of the same lease says the same. */
+  readonly job?: string;
+  readonly tick?: number;
+  readonly attempt?: number;
   readonly until: number;
 }
 export interface StartLine extends OfLease {

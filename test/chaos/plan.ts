@@ -95,6 +95,9 @@ const LAST = 6_000;
  */
 const QUIET = 3_000;
 
+/** Half of the kills come alone, ms: how long a take-over takes can be judged only if nothing else goes wrong. */
+const CALM = 6_500;
+
 const isLoss = (fault: Fault): boolean => fault === 'store-wipe' || fault === 'store-flush';
 const isStoreFault = (fault: Fault): boolean => fault.startsWith('store-') || fault === 'forget-scripts';
 
@@ -113,7 +116,9 @@ export function makePlan({ instances, seconds, seed, dataLoss, only }: PlanOptio
     const fault = random.pick(faults);
     const [least, most] = LASTS[fault];
     const lasts = random.between(least, most);
+    const alone = random.next() < 0.5 && fault === 'kill';
     if (isLoss(fault)) at = Math.max(at, over + QUIET);
+    if (alone) at = Math.max(at, over + CALM / 2);
     if (at + lasts > seconds * 1_000 - LAST) break;
     const target = {
       holderOf: random.pick(LOCKS),
@@ -123,7 +128,8 @@ export function makePlan({ instances, seconds, seed, dataLoss, only }: PlanOptio
     injections.push({ id, at, lasts, fault, ...targetOf(fault, target, random.next() < 0.7) });
     const end = at + (fault === 'rolling-restart' ? instances * (lasts + 2_000) : lasts);
     over = Math.max(over, end);
-    at = isLoss(fault) ? end + QUIET : at + random.between(600, 3_000);
+    const gap = random.between(600, 3_000);
+    at = isLoss(fault) ? end + QUIET : at + (alone ? CALM : gap);
   }
   return { seed, seconds, offsets, injections };
 }

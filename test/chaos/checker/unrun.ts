@@ -1,7 +1,7 @@
 import type { JobFacts } from '../history.js';
 import type { Finding } from './finding.js';
 import { blockerAt } from './blocker.js';
-import { type Call, groupBy, type Model, troublesIn } from './model.js';
+import { type Call, groupBy, type Model, type Run, troublesIn } from './model.js';
 
 /** At the edges of a run not everybody is there to run a tick, ms: as far as clocks differ, and a start. */
 const MARGIN = 4_500;
@@ -46,6 +46,9 @@ export function checkUnrun(model: Model): Finding {
   const started = new Set(runs.map(({ job, tick }) => `${job} ${tick}`));
   const wallOffset = begin.w - begin.m;
   const byTick = groupBy(calls, ({ job, w }) => `${job} ${tickOf(model, job, w)}`);
+  const dueAt = (tick: number, i: string): number => tick - wallOffset - (begin.offsets[i] ?? 0);
+  const isLate = ({ tick, m, i, attempt }: Run): boolean =>
+    tick !== undefined && attempt === 1 && m - dueAt(tick, i) > 1_000;
   const counts = new Map<Cause, number>();
   const violations: string[] = [];
   let ticks = 0;
@@ -80,7 +83,11 @@ export function checkUnrun(model: Model): Finding {
   return {
     check: 'ticks not run are explained',
     violations,
-    counts: { 'ticks due': ticks, ...Object.fromEntries(sorted) },
+    counts: {
+      'ticks due': ticks,
+      'run late by over a second': runs.filter(isLate).length,
+      ...Object.fromEntries(sorted),
+    },
   };
 }
 

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SchedulerLockEvent } from 'nestjs-scheduler-lock';
 import { HistoryWriter, type Line, monotonic } from '../history.js';
 
-type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n'> : never;
+type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n' | 'w'> : never;
 
 /** An event loop that is later than this is noted, ms: it explains what would be a mistake otherwise. */
 const STALL = 150;
@@ -22,13 +22,13 @@ export class Recorder {
   }
 
   write(line: WithoutLife<Exclude<Line, { k: 'begin' }>>): void {
-    this.#writer.write({ ...line, ...this.#life } as Line);
+    this.#writer.write({ ...line, w: Date.now(), ...this.#life } as Line);
   }
 
   /** Runs what the scheduler has fired, and gives it a number by which all that comes of it is known. */
   call<T>(job: string, run: () => T): T {
     const call = ++this.#count;
-    this.write({ k: 'fired', m: monotonic(), w: Date.now(), job, call });
+    this.write({ k: 'fired', m: monotonic(), job, call });
     return this.#calls.run(call, run);
   }
 
@@ -50,10 +50,11 @@ export class Recorder {
       }
       case 'acquired':
       case 'renewed': {
-        const { lock, fencingToken: token, at, expiresIn } = event;
+        const { lock, fencingToken: token, at, expiresIn, job = '', tick, attempt = 1 } = event;
         // A process that was frozen between the event and this line must not believe for longer.
         const said = m - (Date.now() - at);
-        return this.write({ k: 'confirmed', m: said, lock, token, until: said + expiresIn });
+        const line = { k: 'confirmed', m: said, lock, token, until: said + expiresIn, job, attempt } as const;
+        return this.write(tick === undefined ? line : { ...line, tick });
       }
       case 'lost':
         return this.write({

@@ -25,7 +25,11 @@ describe('a tick that was not run is caught', () => {
   it('if all instances were up and did nothing', () => {
     const finding = missed().check('unrun');
     expect(finding.violations).toEqual([expect.stringContaining('instance-1: was up and did nothing')]);
-    expect(finding.counts).toEqual({ 'ticks due': TICKS.length, unexplained: 1 });
+    expect(finding.counts).toEqual({
+      'ticks due': TICKS.length,
+      'run late by over a second': 0,
+      unexplained: 1,
+    });
   });
 
   it.each<[string | undefined, string]>([
@@ -55,6 +59,11 @@ describe('a tick that was not run is caught', () => {
     const finding = new HandMade({ jobs: [{ every: STEP }], over: 13_000 }).check('unrun');
     expect(finding).toMatchObject({ violations: [], counts: { 'ticks due': 0 } });
   });
+});
+
+it('a tick that was run late is counted', () => {
+  const finding = missed().run({ at: TICK + 1_500, tick: TICK, token: 30 }).check('unrun');
+  expect(finding).toMatchObject({ violations: [], counts: { 'run late by over a second': 1 } });
 });
 
 describe('a tick that was not run is explained', () => {
