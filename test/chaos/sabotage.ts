@@ -12,6 +12,8 @@ export interface Sabotage {
   readonly caughtBy: CheckName;
   /** The faults under which it shows. */
   readonly only: readonly string[];
+  /** A seed with which it shows soon. */
+  readonly seed: number;
 }
 
 /** Each takes away one thing that the library rests on. */
@@ -22,6 +24,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     replace: 'if false then',
     caughtBy: 'duplicates',
     only: ['cut'],
+    seed: 3,
   },
   'release-without-token': {
     file: 'stores/redis/scripts.js',
@@ -29,6 +32,39 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     replace: 'if current then',
     caughtBy: 'overlaps',
     only: ['pause'],
+    seed: 3,
+  },
+  'deadline-from-nowhere': {
+    file: 'lease/lease.js',
+    search: /return sent \+ ttl - \(/,
+    replace: 'return sent + 3 * ttl - (',
+    caughtBy: 'overlaps',
+    only: ['refuse', 'black-hole', 'pause'],
+    seed: 3,
+  },
+  'fencing-token-stands-still': {
+    file: 'stores/redis/scripts.js',
+    search: 'local fence = math.max(last + 1, t[1] * 1000000 + t[2])',
+    replace: 'local fence = math.max(last, 1)',
+    caughtBy: 'fencing',
+    only: ['cut'],
+    seed: 3,
+  },
+  'release-that-frees-nothing': {
+    file: 'stores/redis/scripts.js',
+    search: /if ARGV\[2\] == '0' then redis\.call\('DEL', KEYS\[1\]\)/,
+    replace: "if ARGV[2] == '0' then redis.call('GET', KEYS[1])",
+    caughtBy: 'unrun',
+    only: ['cut'],
+    seed: 3,
+  },
+  'lease-that-outlives-its-ttl': {
+    file: 'stores/redis/scripts.js',
+    search: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
+    replace: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2] * 10)",
+    caughtBy: 'take-over',
+    only: ['kill'],
+    seed: 3,
   },
   'no-heartbeat': {
     file: 'lease/lease.js',
@@ -36,6 +72,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     replace: 'Infinity',
     caughtBy: 'losses',
     only: ['forget-scripts'],
+    seed: 3,
   },
 };
 

@@ -1,11 +1,10 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { readHistory } from '../chaos/history.js';
 import { SABOTAGES } from '../chaos/sabotage.js';
 import { guard } from '../support/process-guard.js';
 import { builtScript, projectRoot } from '../support/project.js';
@@ -18,15 +17,6 @@ import { builtScript, projectRoot } from '../support/project.js';
 /** Longer than the longest run below, on a busy machine. */
 jest.setTimeout(240_000);
 
-const folders: string[] = [];
-afterEach(() => folders.splice(0).forEach((folder) => rmSync(folder, { recursive: true, force: true })));
-
-const temporary = (): string => {
-  const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
-  folders.push(folder);
-  return folder;
-};
-
 async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; output: string }> {
   const child = spawn(process.execPath, args, { cwd: projectRoot, env: { ...process.env, ...env } });
   guard(child);
@@ -38,16 +28,20 @@ async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code
 }
 
 describe('a chaos run catches a library', () => {
-  test.each(Object.entries(SABOTAGES))('with %s', async (name, { caughtBy }) => {
-    const folder = temporary();
-    const args = ['--instances', '5', '--seconds', '120', '--seed', '3', '--history', folder];
-    const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--sabotage', name]);
-    expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
-    expect(code).toBe(1);
-    // The history tells it to whoever asks again.
-    const again = await node([builtScript('test/chaos/check.js'), folder]);
-    expect(again.code).toBe(1);
-    expect(readHistory(folder).some(({ k }) => k === 'start')).toBe(true);
+  // A few at a time: see maxConcurrency in jest.config.js.
+  test.concurrent.each(Object.entries(SABOTAGES))('with %s', async (name, { caughtBy, seed }) => {
+    const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
+    try {
+      const args = ['--instances', '5', '--seconds', '120', '--seed', String(seed), '--history', folder];
+      const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--sabotage', name]);
+      expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
+      expect(code).toBe(1);
+      // The history tells it to whoever asks again.
+      const again = await node([builtScript('test/chaos/check.js'), folder]);
+      expect(again.code).toBe(1);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 

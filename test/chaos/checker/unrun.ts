@@ -124,7 +124,7 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
   switch (skipped.reason) {
     case 'held':
     case 'cooling-down': {
-      const blocker = blockerAt(model, facts, skipped);
+      const blocker = blockerAt(model, facts, call, skipped);
       return because(blocker !== undefined, blocker ?? 'held');
     }
     case 'already-ran': {
