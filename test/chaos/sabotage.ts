@@ -58,13 +58,13 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     only: ['cut'],
     seed: 3,
   },
-  'lease-that-outlives-its-ttl': {
+  'renewal-that-outlives-its-ttl': {
     file: 'stores/redis/scripts.js',
-    search: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])",
-    replace: "redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2] * 10)",
+    search: "if current then redis.call('PEXPIRE', lock, ttl)",
+    replace: "if current then redis.call('PEXPIRE', lock, ttl * 10)",
     caughtBy: 'take-over',
     only: ['kill'],
-    seed: 3,
+    seed: 41,
   },
   'no-heartbeat': {
     file: 'lease/lease.js',

@@ -4,6 +4,9 @@ import { type Model, type Run, troublesIn } from './model.js';
 /** How long after a fault its consequences may still come: connections are made again, ms. */
 const AFTERMATH = 2_000;
 
+/** What is over in a moment, or was done to an earlier life, and must not cost a lease. */
+const NO_EXCUSE: ReadonlySet<string> = new Set(['forget-scripts', 'cut', 'kill']);
+
 /**
  * Every lease that was lost under its job is explained by a fault in its last ttl: of its instance, of the store, or
  * of the machine. A lease that is lost on a quiet day was not renewed.
@@ -23,7 +26,7 @@ export function checkLosses(model: Model): Finding {
 
 function causeOf(model: Model, run: Run, lostAt: number): string | undefined {
   const since = lostAt - run.facts.ttl - AFTERMATH;
-  const troubles = troublesIn(model, since, lostAt, run.i);
+  const troubles = troublesIn(model, since, lostAt, run.i).filter(({ fault }) => !NO_EXCUSE.has(fault));
   const shutdown = model.lives.find(({ i, n }) => i === run.i && n === run.n);
   if (shutdown !== undefined && shutdown.until <= lostAt) return 'shutdown';
   return (troubles.find(({ injected }) => injected) ?? troubles[0])?.fault;

@@ -16,6 +16,10 @@ describe('a lease that was lost', () => {
     expect(busy.check('losses')).toMatchObject({ violations: [], counts: { 'busy machine': 1 } });
   });
 
+  it.each(['cut', 'forget-scripts', 'kill'])('is not explained by a %s', (fault) => {
+    expect(lost().fault(fault, 10_500, 10_600, 'instance-1').check('losses').violations).toHaveLength(1);
+  });
+
   it('is not explained by what hit another instance, or was over long before', () => {
     expect(lost().fault('pause', 10_500, 13_000, 'instance-2').check('losses').violations).toHaveLength(1);
     expect(lost().fault('store-restart', 1_000, 2_000).check('losses').violations).toHaveLength(1);

@@ -62,7 +62,9 @@ describe('a tick that was not run is caught', () => {
 });
 
 it('a tick that was run late is counted', () => {
-  const finding = missed().run({ at: TICK + 1_500, tick: TICK, token: 30 }).check('unrun');
+  const finding = missed()
+    .run({ at: TICK + 1_500, tick: TICK, token: 30 })
+    .check('unrun');
   expect(finding).toMatchObject({ violations: [], counts: { 'run late by over a second': 1 } });
 });
 
