@@ -64,7 +64,7 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
     replace: "if current then redis.call('PEXPIRE', lock, ttl * 10)",
     caughtBy: 'take-over',
     only: ['kill'],
-    seed: 41,
+    seed: 328,
   },
   'no-heartbeat': {
     file: 'lease/lease.js',
