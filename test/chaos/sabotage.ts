@@ -28,8 +28,9 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   },
   'release-without-token': {
     file: 'stores/redis/scripts.js',
-    search: /if current == ARGV\[1\] then(?=\s+if ARGV\[2\] == '0' then redis\.call\('DEL')/,
-    replace: 'if current then',
+    // In the script of the release, which is the one that has `stay`: what is there counts as its own.
+    search: /(, stay = .*\nlocal current = redis\.call\('GET', lock\))/,
+    replace: '$1 and token',
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 3,
@@ -44,16 +45,16 @@ export const SABOTAGES: Readonly<Record<string, Sabotage>> = {
   },
   'fencing-token-stands-still': {
     file: 'stores/redis/scripts.js',
-    search: 'local fence = math.max(last + 1, t[1] * 1000000 + t[2])',
-    replace: 'local fence = math.max(last, 1)',
+    search: /local fence = math\.max\(.*/,
+    replace: 'local fence = 1',
     caughtBy: 'fencing',
     only: ['cut'],
     seed: 3,
   },
   'release-that-frees-nothing': {
     file: 'stores/redis/scripts.js',
-    search: /if ARGV\[2\] == '0' then redis\.call\('DEL', KEYS\[1\]\)/,
-    replace: "if ARGV[2] == '0' then redis.call('GET', KEYS[1])",
+    search: /redis\.call\('DEL', lock\)/g,
+    replace: "redis.call('GET', lock)",
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,
