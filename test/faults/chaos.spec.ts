@@ -15,7 +15,7 @@ import { builtScript, projectRoot } from '../support/project.js';
  */
 
 /** Longer than the longest run below, on a busy machine. */
-jest.setTimeout(240_000);
+jest.setTimeout(300_000);
 
 async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; output: string }> {
   const child = spawn(process.execPath, args, { cwd: projectRoot, env: { ...process.env, ...env } });
@@ -32,7 +32,7 @@ describe('a chaos run catches a library', () => {
   test.concurrent.each(Object.entries(SABOTAGES))('with %s', async (name, { caughtBy, seed }) => {
     const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
     try {
-      const args = ['--instances', '5', '--seconds', '120', '--seed', String(seed), '--history', folder];
+      const args = ['--instances', '5', '--seconds', '240', '--seed', String(seed), '--history', folder];
       const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--sabotage', name]);
       expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
       expect(code).toBe(1);
@@ -55,7 +55,9 @@ test('the clock of an instance is shifted for cron too', async () => {
       // Late by less than a quarter of a second, for once: then it is this clock's second that fires it.
       if (Date.now() % 1000 > 250) return;
       job.stop();
-      console.log(Date.now() - Math.round(performance.timeOrigin + performance.now()));
+      // The greatest of many: the process may be put aside between the two clocks.
+      const ahead = () => Date.now() - performance.timeOrigin - performance.now();
+      console.log(Math.max(...Array.from({ length: 1000 }, ahead)));
     }, null, true, 'UTC');`;
   const shift = pathToFileURL(builtScript('test/chaos/worker/shift-clock.js')).href;
   const args = ['--import', shift, '--input-type=module', '--eval', script];
