@@ -19,8 +19,7 @@ export function checkTakeOver(model: Model): Finding {
   for (const { from: killedAt, i, fault } of model.troubles) {
     if (fault !== 'kill') continue;
     for (const run of model.runs) {
-      const holding =
-        run.i === i && run.m < killedAt && run.endedAt === undefined && run.believedUntil > killedAt;
+      const holding = run.i === i && run.m < killedAt && run.believedUntil > killedAt;
       if (!holding || run.downAt === undefined || run.downAt < killedAt) continue;
       const limit = limitOf(model, run, killedAt);
       if (limit === undefined) {

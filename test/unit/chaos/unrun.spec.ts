@@ -44,6 +44,11 @@ describe('a tick that was not run is caught', () => {
     expect(refused(missed(), reason, { tick: TICK }).check('unrun').violations).toHaveLength(1);
   });
 
+  it('if the lock had been released a moment before', () => {
+    const bad = refused(missed(), 'held').run({ at: 29_000, tick: null, token: 29, ends: 29_900 });
+    expect(bad.check('unrun').violations).toHaveLength(1);
+  });
+
   it('if it is said to be overtaken by a newer tick that nobody has asked for', () => {
     expect(refused(missed(), 'already-ran', { tick: TICK + STEP }).check('unrun').violations).toHaveLength(1);
   });
@@ -79,6 +84,19 @@ describe('a tick that was not run is explained', () => {
         ends: 31_000,
         confirmed: [[29_000, 30_978]],
       }),
+    ],
+    [
+      // By a run that lost its lease and goes on: its process does not begin another one.
+      'held',
+      missed()
+        .skip(TICK, 'held')
+        .kill('instance-2', 21_000, 45_000)
+        .run({ at: 22_000, tick: null, token: 22, lost: 23_978, ends: 31_000 }),
+    ],
+    [
+      // Of a grant that its holder never got to know.
+      "a dead holder's remaining lease",
+      refused(missed(), 'held').skip(28_500, 'store-unavailable', { i: 'instance-2' }),
     ],
     [
       // Its deadline has just passed, and what is in the store has not.
