@@ -47,7 +47,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     // What has begun is ended, whatever else: nothing may come up again behind what is being stopped.
     await carryOut(plan, injector, members, faults, options).finally(() => Promise.all(faults));
     history.write({ k: 'over', m: monotonic() });
-    log(`  ${readHistory(folder).length} lines of history in ${folder}`);
+    log(`  ${readHistory(folder).length} lines of history`);
     return injector.counts;
   } finally {
     stopWatching();

@@ -29,7 +29,7 @@ async function run(): Promise<number> {
     throw new Error(`--until ${until}: there is ${Object.keys(CHECKS).join(', ')}`);
   const failed = (): boolean =>
     checkHistory(readHistory(folder), [until as CheckName]).some(({ violations }) => violations.length > 0);
-  console.log('\nrunning');
+  console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
   const options = { store: args.store, folder, program, log };
   const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
