@@ -5,13 +5,13 @@ const COLUMN_LENGTH = 255;
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
-const OUTCOMES: readonly string[] = [
+const OUTCOMES: readonly ReleaseOutcome[] = [
   'completed',
   'failed',
   'timed-out',
   'aborted',
   'abandoned',
-] satisfies ReleaseOutcome[];
+];
 
 /** What a `locked_by` says. */
 export interface Holding {
@@ -29,10 +29,12 @@ export function lockedBy({ holder, token }: Pick<LeaseRef, 'holder' | 'token'>):
   return `${holder.slice(0, COLUMN_LENGTH - RESERVED)}/${token}`;
 }
 
-/** Reads a `locked_by`. A name that only looks like one of ours is taken as it is. */
+/** `instance/token`, and `/outcome` behind it: a token is a UUID, so that the name of a host is not taken for ours. */
+const OURS = /^(.*)\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\/([a-z-]+))?$/s;
+
+/** Reads a `locked_by`. One that is not ours is a holder as it is. */
 export function holdingOf(text: string): Holding {
-  const [, lease = text, last] = /^(.*\/.*)\/([a-z-]+)$/s.exec(text) ?? [];
-  const outcome = OUTCOMES.includes(last ?? '') ? (last as ReleaseOutcome) : undefined;
-  const [, holder = text] = /^(.*)\/[^/]+$/s.exec(outcome === undefined ? text : lease) ?? [];
+  const [, holder = text, end] = OURS.exec(text) ?? [];
+  const outcome = OUTCOMES.find((each) => each === end);
   return { holder, outcome };
 }

@@ -12,6 +12,7 @@ import type { DatabaseContract } from './postgres-subject.js';
  */
 export function mysqlContract(connect: () => Pool, create: readonly string[] = []): DatabaseContract {
   const pools: Pool[] = [];
+  const stores: MysqlLockStore[] = [];
   const table = uniqueTable('contract');
   const now = Date.now.bind(Date);
   const query = async (text: string, values?: unknown[]): Promise<void> => {
@@ -20,13 +21,14 @@ export function mysqlContract(connect: () => Pool, create: readonly string[] = [
   const options: DatabaseContract['options'] = {
     durable: true,
     async create() {
-      if (pools.length === 0) {
+      if (stores.length === 0) {
         pools.push(connect(), connect());
         for (const statement of create) await query(statement.replaceAll('%t', table));
+        stores.push(...pools.map((pool) => new MysqlLockStore(pool, { table })));
+        await Promise.all(stores.map((each) => each.init()));
       }
-      const [store, ...others] = pools.map((pool) => new MysqlLockStore(pool, { table }));
+      const [store, ...others] = stores;
       if (store === undefined) throw new Error('No pool was made');
-      await Promise.all([store, ...others].map((each) => each.init()));
       // Some names are the same in every case.
       return { store, others, close: () => query(`DELETE FROM ${table}`) };
     },

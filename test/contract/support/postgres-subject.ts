@@ -17,6 +17,7 @@ export interface DatabaseContract {
  */
 export function postgresContract(connect: () => pg.Pool, create?: string): DatabaseContract {
   const pools: pg.Pool[] = [];
+  const stores: PostgresLockStore[] = [];
   const table = uniqueTable('contract');
   const now = Date.now.bind(Date);
   const query = async (text: string, values?: unknown[]): Promise<void> => {
@@ -25,13 +26,14 @@ export function postgresContract(connect: () => pg.Pool, create?: string): Datab
   const options: LockStoreContractOptions = {
     durable: true,
     async create() {
-      if (pools.length === 0) {
+      if (stores.length === 0) {
         pools.push(connect(), connect());
         if (create !== undefined) await query(create.replaceAll('%t', table));
+        stores.push(...pools.map((pool) => new PostgresLockStore(pool, { table })));
+        await Promise.all(stores.map((each) => each.init()));
       }
-      const [store, ...others] = pools.map((pool) => new PostgresLockStore(pool, { table }));
+      const [store, ...others] = stores;
       if (store === undefined) throw new Error('No pool was made');
-      await Promise.all([store, ...others].map((each) => each.init()));
       // Some names are the same in every case.
       return { store, others, close: () => query(`DELETE FROM ${table}`) };
     },
