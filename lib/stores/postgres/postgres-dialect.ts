@@ -120,6 +120,7 @@ function failureOf(sqlState: string): SqlFailure {
     case '23505': // unique_violation: by another instance's migration
     case '42P07': // duplicate_table
     case '42701': // duplicate_column
+    case '42710': // duplicate_object: the type that a table has
       return 'conflict';
     case '42P01': // undefined_table
     case '42703': // undefined_column

@@ -5,13 +5,7 @@ const COLUMN_LENGTH = 255;
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
-const OUTCOMES: readonly ReleaseOutcome[] = [
-  'completed',
-  'failed',
-  'timed-out',
-  'aborted',
-  'abandoned',
-];
+const OUTCOMES: readonly ReleaseOutcome[] = ['completed', 'failed', 'timed-out', 'aborted', 'abandoned'];
 
 /** What a `locked_by` says. */
 export interface Holding {
