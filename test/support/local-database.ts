@@ -62,6 +62,11 @@ export class LocalDatabase {
     await this.#end('SIGKILL');
   }
 
+  /** Ends the process politely; `restart()` starts it again, with its data. */
+  async stopPolitely(): Promise<void> {
+    await this.#end(this.program.politely);
+  }
+
   /** Ends the process if it runs, and starts it again on the same port with the same data. */
   async restart(): Promise<void> {
     await this.#end(this.program.politely);

@@ -1,6 +1,7 @@
-import { mkdir } from 'node:fs/promises';
-import { stat } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
 import { unpackedProgram } from './distribution-packages.js';
 import { type DatabaseProgram, LocalDatabase, startDatabase } from './local-database.js';
@@ -11,6 +12,7 @@ import { projectRoot } from './project.js';
 import { dockerAnswers } from './redis-docker.js';
 import { serverUser } from './server-user.js';
 
+const run = promisify(execFile);
 const IMAGE = 'mariadb:10.11';
 const DATABASE = 'locks';
 const SYSTEM_PROGRAMS = ['/usr/sbin/mariadbd', '/usr/libexec/mariadbd', '/usr/local/sbin/mariadbd'];
@@ -57,34 +59,42 @@ export async function provideMysql(): Promise<DatabaseServer> {
 export async function startMariadb(options: readonly string[] = []): Promise<LocalDatabase> {
   const { command, basedir, env } = await findMariadb();
   const user = await serverUser(['mysql', 'postgres']);
+  const common = (dir: string): string[] => [
+    // First, or the files of the system are read.
+    '--no-defaults',
+    ...(basedir === undefined ? [] : [`--basedir=${basedir}`]),
+    `--datadir=${join(dir, 'data')}`,
+    `--socket=${join(dir, 'socket')}`,
+    `--pid-file=${join(dir, 'pid')}`,
+    '--skip-grant-tables',
+    '--skip-log-bin',
+    '--innodb-flush-log-at-trx-commit=2',
+    '--innodb-buffer-pool-size=64M',
+    '--innodb-log-file-size=16M',
+  ];
   const program: DatabaseProgram = {
     name: 'MariaDB',
     politely: 'SIGTERM',
     async prepare(dir) {
       await user.own(dir);
-      // Users and rights are left out, so nothing has to be installed into the folder: what is missing is made at the start.
+      // Users and rights are left out, so there is nothing to install but the files of InnoDB. Those are on the disk when
+      // this has ended; made by the server itself, they would be broken by a kill soon after.
       const data = join(dir, 'data');
       await mkdir(join(data, DATABASE), { recursive: true });
       await user.own(data);
       await user.own(join(data, DATABASE));
+      const make = user.as(command, [...common(dir), '--bootstrap']);
+      const made = run(make.command, make.args, { env, cwd: '/' });
+      made.child.stdin?.end();
+      await made;
     },
     command: (dir, port) => {
       const args = [
-        // First, or the files of the system are read.
-        '--no-defaults',
-        ...(basedir === undefined ? [] : [`--basedir=${basedir}`]),
-        `--datadir=${join(dir, 'data')}`,
-        `--socket=${join(dir, 'socket')}`,
-        `--pid-file=${join(dir, 'pid')}`,
+        ...common(dir),
         `--bind-address=${LOOPBACK}`,
         `--port=${port}`,
-        '--skip-grant-tables',
         // Or it listens nowhere, as there are no rights.
         '--skip-networking=0',
-        '--skip-log-bin',
-        '--innodb-flush-log-at-trx-commit=2',
-        '--innodb-buffer-pool-size=64M',
-        '--innodb-log-file-size=16M',
         ...options,
       ];
       return { ...user.as(command, args), env };

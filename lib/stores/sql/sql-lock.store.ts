@@ -17,6 +17,7 @@ import type {
 import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
+import { OutageGate } from './outage-gate.js';
 
 /**
  * How often a statement is tried that was rolled back because of others, or whose answer explains nothing because the row
@@ -34,6 +35,7 @@ const MIGRATION_TRIES = 20;
 export class SqlLockStore<S> implements LockStore {
   readonly #dialect: SqlDialect<S>;
   readonly #migrate: boolean;
+  readonly #gate = new OutageGate();
   #statements: Promise<S> | undefined;
 
   constructor(dialect: SqlDialect<S>, options: { migrate: boolean }) {
@@ -138,7 +140,7 @@ export class SqlLockStore<S> implements LockStore {
     let conflict: unknown;
     for (let tries = 0; tries < TRIES; tries++) {
       try {
-        const result = await operation(await this.#prepare());
+        const result = await this.#gate.pass(async () => operation(await this.#prepare()));
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
