@@ -24,6 +24,7 @@ import type { SchedulerLockError } from '../errors.js';
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
  * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. A refused attempt changes
  *    nothing. Each call is one round trip (per node, on a cluster).
+ * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
  * carried out), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any

@@ -32,8 +32,8 @@ export function* errorsIn(error: unknown): Generator<Readonly<Record<string, unk
 }
 
 /** Whether nothing was sent, as there was no connection. Drivers say it in words only where a pool is exhausted or closed. */
-export function isNotConnected({ code, message }: Readonly<Record<string, unknown>>): boolean {
-  if (NOT_CONNECTED.includes(String(code))) return true;
+export function isNotConnected({ code, message, syscall }: Readonly<Record<string, unknown>>): boolean {
+  if (NOT_CONNECTED.includes(String(code)) || syscall === 'connect') return true;
   return /timeout exceeded when trying to connect|after calling end on the pool|pool is (closed|draining)/i.test(
     String(message),
   );

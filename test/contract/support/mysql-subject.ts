@@ -20,6 +20,7 @@ export function mysqlContract(connect: () => Pool, create: readonly string[] = [
   };
   const options: DatabaseContract['options'] = {
     durable: true,
+    inspects: true,
     async create() {
       if (stores.length === 0) {
         pools.push(connect(), connect());

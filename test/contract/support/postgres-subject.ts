@@ -25,6 +25,7 @@ export function postgresContract(connect: () => pg.Pool, create?: string): Datab
   };
   const options: LockStoreContractOptions = {
     durable: true,
+    inspects: true,
     async create() {
       if (stores.length === 0) {
         pools.push(connect(), connect());

@@ -4,9 +4,12 @@ import type {
   AcquireRequest,
   AcquireResult,
   ExtendResult,
+  JobInfo,
   LeaseRef,
+  LockInfo,
   LockStore,
   ReleaseOptions,
+  ReleaseOutcome,
   ReleaseResult,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
@@ -25,6 +28,8 @@ export interface StateEntry {
   ended: boolean;
   /** The newest tick that was started, for stores that refuse one a second time. */
   tick: number | undefined;
+  /** When it was granted, epoch milliseconds. */
+  since?: number;
 }
 
 /** Why a job may not start. */
@@ -33,6 +38,7 @@ export type StartRefusal = Omit<AcquireRefusal, 'acquired'>;
 /** The last start of a job: of a tick, or of an interval that is due again. */
 export interface StartEntry {
   readonly token: string;
+  readonly job?: string | undefined;
   readonly tick?: number | undefined;
   readonly due?: number | undefined;
   readonly attempt: number;
@@ -93,6 +99,25 @@ export class ReferenceStore implements LockStore {
     return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
   }
 
+  async inspect(): Promise<LockInfo[]> {
+    return [...this.states].map(([name, state]) => this.infoOf(name, state));
+  }
+
+  protected infoOf(name: string, { holder, fence, ended, since = 0 }: StateEntry): LockInfo {
+    const lock = this.lock(name);
+    const jobs = [...this.starts].flatMap(([key, start]) =>
+      (JSON.parse(key) as string[])[0] === name ? [this.jobOf(start)] : [],
+    );
+    const known = { name, holder, since, fencingToken: fence, jobs };
+    if (lock === undefined) return { ...known, state: 'free' };
+    return { ...known, state: ended ? 'cooling-down' : 'held', expiresIn: lock.freeAt - this.now() };
+  }
+
+  protected jobOf({ job = '', tick, due, attempt, outcome }: StartEntry): JobInfo {
+    if (tick === undefined) return { job, due: due ?? 0 };
+    return { job, tick, attempt, ...(outcome === undefined ? {} : { outcome: outcome as ReleaseOutcome }) };
+  }
+
   protected extendOne(lease: LeaseRef): ExtendResult {
     let lock: LockEntry | undefined;
     try {
@@ -147,7 +172,7 @@ export class ReferenceStore implements LockStore {
     if (tick === undefined && interval === undefined) return undefined;
     const due = interval === undefined ? undefined : Math.max(before?.due ?? 0, this.clock.now()) + interval;
     const attempt = this.isRerun(request, before) ? (before?.attempt ?? 0) + 1 : 1;
-    const start = { token, tick, due, attempt, schedule, outcome: undefined, before };
+    const start = { token, job: request.job, tick, due, attempt, schedule, outcome: undefined, before };
     this.starts.set(this.startKey(request), start);
     return start;
   }
@@ -205,6 +230,7 @@ export class ReferenceStore implements LockStore {
       holder,
       ended: false,
       tick: tick ?? state?.tick,
+      since: this.clock.now(),
     });
     return fence;
   }
@@ -252,6 +278,13 @@ export class ReferenceStore implements LockStore {
   }
 }
 
+/** The same for a store that loses nothing. */
+export class DurableReferenceStore extends ReferenceStore {
+  protected override mayRestore(): boolean {
+    return false;
+  }
+}
+
 /** The contract with every hook, on some variant of the reference. */
 export function referenceContract(
   make: (clock: ManualClock) => ReferenceStore = (clock) => new ReferenceStore(clock),
@@ -264,6 +297,7 @@ export function referenceContract(
       current = make(clock);
       return { store: current };
     },
+    inspects: true,
     wait: (ms) => clock.advance(ms),
     forget: (name) => void current.locks.delete(current.key(name)),
     forgetState: (name) => void current.states.delete(current.key(name)),
