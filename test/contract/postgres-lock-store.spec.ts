@@ -15,7 +15,6 @@ afterAll(() => server?.stop());
 /** Settings of the user's pool, and a table that ShedLock has made. */
 const VARIANTS: [what: string, options: string, table?: string | undefined, pool?: pg.PoolConfig][] = [
   ['at READ COMMITTED', '-c default_transaction_isolation=read\\ committed'],
-  ['at REPEATABLE READ', '-c default_transaction_isolation=repeatable\\ read'],
   ['at SERIALIZABLE', '-c default_transaction_isolation=serializable'],
   // As behind a proxy that pools transactions: what a session knows is gone with the next statement.
   ['in a new session for each statement', '', undefined, { maxUses: 1 }],

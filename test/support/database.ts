@@ -30,7 +30,9 @@ export interface TestDatabase {
   /** The table as ShedLock's README creates it. */
   readonly shedlock: (table: string) => string;
   provide(): Promise<DatabaseServer>;
-  start(): Promise<LocalDatabase>;
+  start(options?: readonly string[]): Promise<LocalDatabase>;
+  /** Options of a server that is to lose nothing in a power cut, as it is installed; those of the tests need not. */
+  readonly durable: readonly string[];
   pool(url: string, settings?: PoolSettings): TestPool;
 }
 
@@ -41,6 +43,7 @@ export const POSTGRES: TestDatabase = {
     locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: providePostgres,
   start: startPostgres,
+  durable: ['fsync=on'],
   pool(url, { max = 8, session = [] } = {}) {
     const pool = testPool(url, {
       max,
@@ -72,6 +75,7 @@ export const MYSQL: TestDatabase = {
     locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: provideMysql,
   start: startMariadb,
+  durable: ['--innodb-flush-log-at-trx-commit=1'],
   pool(url, { max = 8, session = [] } = {}) {
     const pool = testMysqlPool(url, { connectionLimit: max });
     // Commands of a connection are carried out in the order in which they were given.

@@ -1,6 +1,6 @@
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
-import { type AttemptRow, isTrue, type SeenRow } from '../sql/answers.js';
+import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { lockedBy } from '../sql/holding.js';
@@ -197,23 +197,6 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return resultOf(await this.#client.query(text, [...values])) as readonly Row[];
   }
 }
-
-/** For an attempt that is decided, or has to be made again, without a look at the row. */
-const NOTHING_SEEN: AttemptRow = {
-  granted: null,
-  attempt: null,
-  previous: null,
-  by: null,
-  remaining: null,
-  recorded: null,
-  tick: null,
-  outcome: null,
-  attempts: null,
-  wait: null,
-  ahead: 0,
-  now: null,
-  startable: 1,
-};
 
 /** `mysql2` answers a pair of result and columns, TypeORM the result itself. Rows are objects, so a pair is told apart. */
 function resultOf(answer: unknown): unknown {

@@ -1,5 +1,5 @@
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
-import { type AttemptRow, isTrue, type SeenRow } from '../sql/answers.js';
+import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { lockedBy } from '../sql/holding.js';
@@ -57,7 +57,12 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
       statement = statements.acquireInterval;
       values.push(text(interval));
     }
-    return one(await this.#rows(statement, values)) as unknown as AttemptRow;
+    const [row] = await this.#rows(statement, values);
+    if (row === undefined) return NOTHING_SEEN;
+    const { seen, ...granted } = row;
+    // Drivers that do not know the type leave it to the reader.
+    const explained = (typeof seen === 'string' ? JSON.parse(seen) : seen) as Partial<AttemptRow> | null;
+    return { ...NOTHING_SEEN, ...granted, ...explained };
   }
 
   async renew({ extend }: PostgresStatements, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
@@ -71,13 +76,18 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
   }
 
   async giveBack(
-    { release }: PostgresStatements,
+    { release, releasePlain, seen }: PostgresStatements,
     lease: LeaseRef,
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
-    const row = one(await this.#rows(release, [lease.name, lockedBy(lease), text(keepFor), outcome]));
-    const { live, ...seen } = row;
-    return live === null ? (seen as unknown as SeenRow) : { live: isTrue(live) };
+    const values = [lease.name, lockedBy(lease), text(keepFor), outcome];
+    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
+    for (const statement of lease.job === undefined ? [releasePlain, release] : [release]) {
+      const [row] = await this.#rows(statement, values);
+      if (row !== undefined) return { live: isTrue(row['live']) };
+    }
+    const [row] = await this.#rows(seen, [lease.name]);
+    return row === undefined ? NOTHING_SEEN : (row as unknown as SeenRow);
   }
 
   async all({ inspect }: PostgresStatements): Promise<LockInfo[]> {
@@ -96,20 +106,15 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
     const result = await this.#client.query(statement, values);
-    // TypeORM and Prisma answer the rows themselves.
-    return Array.isArray(result) ? (result as Row[]) : (result as { rows: Row[] }).rows;
+    // Prisma and TypeORM answer the rows themselves; of an UPDATE TypeORM answers them with their number.
+    if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
+    return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
   }
 }
 
 /** Everything is sent as text: see the statements. */
 function text(value: string | number | undefined): string | null {
   return value === undefined ? null : String(value);
-}
-
-function one(rows: readonly Row[]): Row {
-  const [row] = rows;
-  if (row === undefined) throw new Error('The database answered nothing to a statement that always answers.');
-  return row;
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */

@@ -15,6 +15,8 @@ export interface PostgresStatements {
   readonly acquireInterval: string;
   readonly extend: string;
   readonly release: string;
+  readonly releasePlain: string;
+  readonly seen: string;
   readonly inspect: string;
 }
 
@@ -31,8 +33,8 @@ export interface PostgresStatements {
  *                    sees only its target row as it is behind a lock that it had to wait for; others as they were.
  *
  * Each is one statement in a transaction of its own: nothing is kept in the session, nothing is prepared by name. A
- * statement reads the row as its snapshot has it (seen), to refuse without a write and to explain a refusal, and decides
- * on the row as it is now, by the conditions on its UPDATE.
+ * statement reads the row as its snapshot has it (s), to refuse without a write and to explain a refusal, and decides
+ * on the row as it is now (l), by the conditions on its UPDATE.
  *
  * Which time is which: clock_timestamp() goes on while a statement waits for a row that another one has locked, so
  * whether a lease is over is asked of that. A lease counts from statement_timestamp(), when the statement arrived: the
@@ -47,6 +49,7 @@ export function postgresStatements({ sql: table, zoned }: PostgresTable): Postgr
   const clock = local('clock_timestamp()');
   const epoch = (time: string): string => `(extract(epoch FROM ${time}) * 1000)`;
   const clockEpoch = epoch('clock_timestamp()');
+  const microseconds = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
   const remaining = `${epoch('lock_until')} - ${clockEpoch}`;
   const after = (ms: string): string => `${now} + ((${ms})::text::bigint) * interval '1 millisecond'`;
   const end = (ms: string): string => `${after(ms)} + interval '1 millisecond'`;
@@ -54,30 +57,34 @@ export function postgresStatements({ sql: table, zoned }: PostgresTable): Postgr
   /**
    * Takes the lock if it is free and its job may start.
    *
-   * $1 name  $2 locked_by of the lease  $3 ttl, ms  $4 job, and what `start` says
+   * $1 name  $2 locked_by of the lease  $3 ttl, ms, and what `start` says
    *
-   * Answers one row, as AttemptRow. `seen` alone refuses most of those that come late, without touching the row.
+   * Answers granted, the fencing token, with attempt and previous schedule of a tick; or `seen`, what explains the refusal,
+   * as JSON; or nothing, if the row was made a moment ago. `seen` alone refuses most of those that come late, and writes nothing.
    */
-  const acquire = ({ ahead, startable, wait, state }: Start): string => `
-WITH seen AS (
-  SELECT locked_by, fencing_token, job_state, ${remaining} AS remaining, ${startable('s')} AS startable, ${wait('s')} AS wait
-  FROM ${table} s WHERE name = $1::text
-), attempt AS (
-  INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
-  SELECT $1::text, ${end('$3')}, ${now}, $2::text, (${epoch('clock_timestamp()')} * 1000)::bigint, ${state('NULL::jsonb')}
-  WHERE NOT ${ahead} AND coalesce((SELECT remaining <= 0 AND startable FROM seen), ${startable(undefined)})
+  const acquire = ({ ahead, startable, firstStartable, state, explain, detail }: Start): string => `
+WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} WHERE name = $1::text
+), a AS (INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
+  SELECT $1::text, ${end('$3')}, ${now}, $2::text, ${microseconds}, ${state(undefined)}
+  WHERE ${ahead === undefined ? '' : `NOT ${ahead} AND `}${
+    firstStartable === undefined
+      ? `NOT EXISTS (SELECT FROM s WHERE lock_until > ${clock})`
+      : `coalesce((SELECT lock_until <= ${clock} AND ${startable('s')} FROM s), ${firstStartable})`
+  }
   ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_at = excluded.locked_at,
     locked_by = excluded.locked_by, fencing_token = greatest(l.fencing_token + 1, excluded.fencing_token),
-    job_state = ${state('l.job_state')}
+    job_state = ${state('l')}
   WHERE l.lock_until <= ${clock} AND coalesce(l.fencing_token, 0) < ${Number.MAX_SAFE_INTEGER} AND ${startable('l')}
-  RETURNING fencing_token, job_state
-)
-SELECT a.fencing_token AS granted, a.job_state #>> ARRAY['jobs', $4::text, 'attempt'] AS attempt,
-  a.job_state #>> '{newest,before,schedule}' AS previous,
-  s.locked_by AS by, s.remaining, s.fencing_token AS recorded, s.wait, ${ahead} AS ahead, ${clockEpoch} AS now,
-  coalesce(s.startable, ${startable(undefined)}) AS startable, s.job_state #>> ARRAY['jobs', $4::text, 'tick'] AS tick,
-  s.job_state #>> ARRAY['jobs', $4::text, 'outcome'] AS outcome, s.job_state #>> ARRAY['jobs', $4::text, 'attempt'] AS attempts
-FROM (SELECT 1) one LEFT JOIN attempt a ON true LEFT JOIN seen s ON true`;
+  RETURNING fencing_token${detail === undefined ? '' : `, ${detail}`})
+SELECT fencing_token AS granted, NULL::jsonb AS seen${detail === undefined ? '' : ', attempt, previous'} FROM a
+UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remaining}, 'recorded', fencing_token${explain})${
+    detail === undefined ? '' : ', NULL, NULL'
+  } FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
+
+  const release = (state: string, condition: string): string => `
+UPDATE ${table} SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END, ${state}
+  locked_by = locked_by || '/' || $4::text
+WHERE name = $1::text AND locked_by = $2::text ${condition} RETURNING lock_until >= ${now} AS live`;
 
   return {
     acquire: acquire(ANY_START),
@@ -104,18 +111,14 @@ FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL 
      * Gives a lease back, and notes how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
      * $4 outcome
      *
-     * Answers one row: whether the lease was there, whether it was still live, and what the row says if not. One that had
-     * run out, and that nobody took over, has its end noted all the same: a run that ended is not repeated.
+     * Answers whether it was live, nothing if it was not there. One that had run out, and that nobody took over, has its end
+     * noted all the same: a run that ended is not repeated. `releasePlain` is for one whose start was not kept.
      */
-    release: `
-WITH done AS (
-  UPDATE ${table} SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END,
-    locked_by = locked_by || '/' || $4::text, job_state = ${ENDED}
-  WHERE name = $1::text AND locked_by = $2::text
-  RETURNING lock_until >= ${now} AS live
-)
-SELECT d.live, s.locked_by AS by, ${remaining} AS remaining
-FROM (SELECT 1) one LEFT JOIN done d ON true LEFT JOIN ${table} s ON s.name = $1::text`,
+    release: release(`job_state = ${ENDED},`, ''),
+    releasePlain: release('', `AND job_state -> 'newest' IS NULL`),
+
+    /* What the row of a lock says. $1 name */
+    seen: `SELECT locked_by AS by, ${remaining} AS remaining FROM ${table} WHERE name = $1::text`,
 
     /* Every lock, in the order of their names. */
     inspect: `
@@ -125,63 +128,75 @@ FROM ${table} ORDER BY name`,
   };
 }
 
-/** What may start: conditions and values on the row that `alias` names, or for a lock that has no row. */
+/** What may start: conditions and values on the row that `alias` names. */
 interface Start {
   /** Whether the request is refused whatever is known of the job. */
-  readonly ahead: string;
-  startable(alias: string | undefined): string;
-  /** Milliseconds until the job may start. */
-  wait(alias: string): string;
-  /** The new job_state, from the one given. */
-  state(before: string): string;
+  readonly ahead?: string;
+  startable(alias: string): string;
+  /** Whether the job may start if there is no row; none for what always may. */
+  readonly firstStartable?: string;
+  /** The new job_state; without an alias, of a row that is new. */
+  state(alias: string | undefined): string;
+  /** More of the row `s` that explains a refusal. */
+  readonly explain: string;
+  /** What a grant has to tell besides its fencing token. */
+  readonly detail?: string;
 }
 
-/** A call that is neither of a tick nor of an interval. Its parameter $4 is only for the refusal. */
-const ANY_START: Start = {
-  ahead: 'false',
-  startable: () => 'true',
-  wait: () => 'NULL::numeric',
-  state: (before) => `${before} - 'newest'`,
-};
-
-/** The last start of the job, or NULL. */
-const last = (state: string): string => `(${state} -> 'jobs' -> $4::text)`;
-const field = (alias: string, name: string): string => `${last(`${alias}.job_state`)} ->> '${name}'`;
+/** The last start of the job $4, or NULL. */
+const lastOf = (alias: string): string => `(${alias}.job_state -> 'jobs' -> $4::text)`;
+const fieldOf = (alias: string, name: string): string => `(${lastOf(alias)} ->> '${name}')`;
 
 /** The state with a new start of the job in it. */
-const started = (before: string, start: string): string => `
-    coalesce(${before}, '{}') || jsonb_build_object(
-      'jobs', coalesce(${before} -> 'jobs', '{}') || jsonb_build_object($4::text, ${start}),
-      'newest', jsonb_build_object('job', $4::text, 'before', ${last(before)}))`;
+const started = (alias: string | undefined, start: string): string => {
+  const newest = (before: string): string =>
+    `'newest', jsonb_build_object('job', $4::text, 'before', ${before})`;
+  if (alias === undefined) {
+    return `jsonb_build_object('jobs', jsonb_build_object($4::text, ${start}), ${newest('NULL')})`;
+  }
+  const jobs = `coalesce(${alias}.job_state -> 'jobs', '{}') || jsonb_build_object($4::text, ${start})`;
+  return `coalesce(${alias}.job_state, '{}') || jsonb_build_object('jobs', ${jobs}, ${newest(lastOf(alias))})`;
+};
+
+/** Of the last start, for whoever is refused because the lock is held, or because of that start. */
+const LAST_START = `, 'tick', ${fieldOf('s', 'tick')}, 'outcome', ${fieldOf('s', 'outcome')}, 'attempts', ${fieldOf('s', 'attempt')}`;
+
+/** A call that is neither of a tick nor of an interval. $4 its job */
+const ANY_START: Start = {
+  startable: () => 'true',
+  state: (alias) => (alias === undefined ? 'NULL' : `${alias}.job_state - 'newest'`),
+  explain: LAST_START,
+};
 
 /**
- * $5 tick, epoch ms  $6 how far it may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may be
- * repeated  $9 'known', 'interrupted' or NULL
+ * $4 job  $5 tick, epoch ms  $6 how far it may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may
+ * be repeated  $9 'known', 'interrupted' or NULL
  *
  * A tick is refused if it or a newer one was started, unless that run was interrupted and may be repeated.
  */
 function tickStart(now: string): Start {
   const tick = '$5::text::bigint';
-  const again = (alias: string): string => `coalesce(${field(alias, 'tick')} = $5::text
-    AND coalesce(${field(alias, 'outcome')}, 'aborted') = 'aborted'
-    AND (${field(alias, 'attempt')})::int <= $8::text::int, false)`;
-  const attempt = (alias: string | undefined): string =>
-    alias === undefined
-      ? '1'
-      : `CASE WHEN ${again(alias)} THEN (${field(alias, 'attempt')})::int + 1 ELSE 1 END`;
+  const again = (alias: string): string => `coalesce(${fieldOf(alias, 'tick')} = $5::text
+    AND coalesce(${fieldOf(alias, 'outcome')}, 'aborted') = 'aborted' AND ${fieldOf(alias, 'attempt')}::int <= $8::text::int, false)`;
+  const startable = (alias: string): string =>
+    `(${again(alias)} OR (coalesce(${fieldOf(alias, 'tick')}::bigint < ${tick}, true)
+    AND ($9::text IS NULL OR ($9::text = 'known' AND ${fieldOf(alias, 'tick')} IS NOT NULL))))`;
+  const attempt = (alias: string): string =>
+    `CASE WHEN ${again(alias)} THEN ${fieldOf(alias, 'attempt')}::int + 1 ELSE 1 END`;
+  const ahead = `coalesce(${tick} > ${now} + $6::text::bigint, false)`;
+  const firstStartable = '($9::text IS NULL)';
   return {
-    ahead: `coalesce(${tick} > ${now} + $6::text::bigint, false)`,
-    startable: (alias) =>
-      alias === undefined
-        ? '($9::text IS NULL)'
-        : `(${again(alias)} OR (coalesce((${field(alias, 'tick')})::bigint < ${tick}, true)
-    AND ($9::text IS NULL OR ($9::text = 'known' AND ${field(alias, 'tick')} IS NOT NULL))))`,
-    wait: () => 'NULL::numeric',
-    state: (before) => {
-      const [, alias] = /^(\w+)\.job_state$/.exec(before) ?? [];
-      const start = `jsonb_build_object('tick', ${tick}, 'attempt', ${attempt(alias)}, 'schedule', $7::text)`;
-      return started(before, start);
-    },
+    ahead,
+    startable,
+    firstStartable,
+    state: (alias) =>
+      started(
+        alias,
+        `jsonb_build_object('tick', ${tick}, 'attempt', ${alias === undefined ? '1' : attempt(alias)}, 'schedule', $7::text)`,
+      ),
+    explain: `${LAST_START}, 'ahead', ${ahead}, 'now', ${now}, 'startable',
+    CASE WHEN locked_by IS NULL THEN ${firstStartable} ELSE ${startable('s')} END`,
+    detail: `job_state #>> ARRAY['jobs', $4::text, 'attempt'] AS attempt, job_state #>> '{newest,before,schedule}' AS previous`,
   };
 }
 
@@ -189,25 +204,27 @@ function tickStart(now: string): Start {
 const ALLOWANCE = 0.1;
 
 /**
- * $5 interval, ms
+ * $4 job  $5 interval, ms
  *
  * Counted by the interval of today, as a deploy may have changed it.
  */
 function intervalStart(now: string): Start {
   const interval = '$5::text::bigint';
-  const due = (state: string): string =>
-    `((${last(state)} ->> 'due')::numeric - (${last(state)} ->> 'interval')::numeric + ${interval})`;
-  const wait = (state: string): string => `${due(state)} - ${interval} * ${ALLOWANCE} - ${now}`;
+  const due = (alias: string): string =>
+    `(${fieldOf(alias, 'due')}::numeric - ${fieldOf(alias, 'interval')}::numeric + ${interval})`;
+  const wait = (alias: string): string => `(${due(alias)} - ${interval} * ${ALLOWANCE} - ${now})`;
+  const startable = (alias: string): string => `coalesce(${wait(alias)} <= 0, true)`;
   return {
-    ahead: 'false',
-    startable: (alias) =>
-      alias === undefined ? 'true' : `coalesce(${wait(`${alias}.job_state`)} <= 0, true)`,
-    wait: (alias) => wait(`${alias}.job_state`),
-    state: (before) =>
-      started(
-        before,
-        `jsonb_build_object('due', round(greatest(${due(before)}, ${now})) + ${interval}, 'interval', ${interval})`,
-      ),
+    startable,
+    firstStartable: 'true',
+    state: (alias) => {
+      const from = alias === undefined ? now : `greatest(${due(alias)}, ${now})`;
+      return started(
+        alias,
+        `jsonb_build_object('due', round(${from}) + ${interval}, 'interval', ${interval})`,
+      );
+    },
+    explain: `${LAST_START}, 'wait', ${wait('s')}, 'startable', ${startable('s')}`,
   };
 }
 

@@ -43,6 +43,23 @@ export interface AttemptRow extends SeenRow {
   readonly startable: unknown;
 }
 
+/** Of a row that nothing is known of: what is not granted has to be asked again. */
+export const NOTHING_SEEN: AttemptRow = {
+  granted: null,
+  attempt: null,
+  previous: null,
+  by: null,
+  remaining: null,
+  recorded: null,
+  tick: null,
+  outcome: null,
+  attempts: null,
+  wait: null,
+  ahead: 0,
+  now: null,
+  startable: 1,
+};
+
 /** The row changed while the statement was looking at it, so its answer explains nothing: ask again. */
 export const AGAIN = Symbol('ask again');
 

@@ -65,9 +65,7 @@ export function shedLock(
     async lock(name, ms) {
       const update = [time(ms), lockedBy, name];
       const insert =
-        database.name === 'PostgreSQL'
-          ? [...[name, time(ms), lockedBy], ...update]
-          : [name, time(ms), lockedBy];
+        database.name === 'PostgreSQL' ? [name, time(ms), lockedBy, ...update] : [name, time(ms), lockedBy];
       // An INSERT IGNORE that found the row says so by no rows.
       if ((await pool.write(statements.insert, insert)) > 0) return true;
       return (await pool.write(statements.update, update)) > 0;
