@@ -15,6 +15,7 @@ import {
   extendStatement,
   firstStatement,
   inspectStatement,
+  plainReleaseStatement,
   refusalStatement,
   releaseStatement,
   seenStatement,
@@ -124,8 +125,12 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
-    const { affectedRows, insertId } = await this.#write(releaseStatement(table, lease, options));
-    if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
+    const usual = lease.job === undefined ? [plainReleaseStatement, releaseStatement] : [releaseStatement];
+    for (const statement of usual) {
+      const { affectedRows, insertId } = await this.#write(statement(table, lease, options));
+      if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    }
     const [row] = await this.#rows(seenStatement(table, [lease.name]));
     const ours = row !== undefined && nameOf(String(row['name'])) === lease.name;
     return ours ? (row as unknown as SeenRow) : { by: null, remaining: null };

@@ -85,10 +85,23 @@ export function releaseStatement(
   lease: LeaseRef,
   { outcome, keepFor }: Required<ReleaseOptions>,
 ): Sql {
-  return sql`UPDATE ${table.table} SET job_state = ${endedState(outcome)},
-  lock_until = IF(LAST_INSERT_ID(IF(lock_until > ${nowOf(table)}, 2, 1)) = 2, ${after(table, keepFor)}, lock_until),
-  locked_by = CONCAT(locked_by, ${`/${outcome}`})
+  return sql`UPDATE ${table.table} SET job_state = ${endedState(outcome)}, ${releasedBy(table, outcome, keepFor)}
 WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${lockedBy(lease)}`;
+}
+
+/** The same for a lease whose start was not kept: there is no end of it to note. */
+export function plainReleaseStatement(
+  table: MysqlTable,
+  lease: LeaseRef,
+  { outcome, keepFor }: Required<ReleaseOptions>,
+): Sql {
+  return sql`UPDATE ${table.table} SET ${releasedBy(table, outcome, keepFor)}
+WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${lockedBy(lease)} AND JSON_EXTRACT(job_state, '$.newest') IS NULL`;
+}
+
+function releasedBy(table: MysqlTable, outcome: string, keepFor: number): Sql {
+  return sql`lock_until = IF(LAST_INSERT_ID(IF(lock_until > ${nowOf(table)}, 2, 1)) = 2, ${after(table, keepFor)}, lock_until),
+  locked_by = CONCAT(locked_by, ${`/${outcome}`})`;
 }
 
 /** Every lock. */
