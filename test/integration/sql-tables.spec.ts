@@ -141,6 +141,20 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     }
   });
 
+  test('fencing tokens grow also beyond a clock that was set back, and are never more than a number can be', async () => {
+    const table = newTable();
+    const store = pool.store({ table });
+    await works(store);
+    const set = (token: number): Promise<number> =>
+      pool.write(`UPDATE ${table} SET fencing_token = ?, lock_until = '2000-01-01'`, [token]);
+    await set(4_000_000_000_000_000);
+    expect(await store.acquire(attempt())).toEqual({ acquired: true, fencingToken: 4_000_000_000_000_001 });
+    await set(Number.MAX_SAFE_INTEGER - 1);
+    expect(await store.acquire(attempt())).toEqual({ acquired: true, fencingToken: Number.MAX_SAFE_INTEGER });
+    await set(Number.MAX_SAFE_INTEGER);
+    await expect(store.acquire(attempt())).rejects.toMatchObject({ code: 'LOCK_STATE', lock: 'job' });
+  });
+
   test('what is no name is refused at once', () => {
     const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string];
     for (const table of bad) expect(() => pool.store({ table })).toThrow(SchedulerLockConfigError);

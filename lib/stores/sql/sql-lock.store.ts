@@ -93,20 +93,26 @@ export class SqlLockStore<S> implements LockStore {
     if (leases.length === 0) return [];
     const results: ExtendResult[] = Array.from({ length: leases.length });
     let left = [...leases.keys()];
-    await this.#run(async (statements) => {
-      const asked = left;
-      const batch = asked.flatMap((index) => leases[index] ?? []);
-      const rows = await this.#dialect.renew(statements, batch);
-      left = [];
-      for (const [i, lease] of batch.entries()) {
-        const index = asked[i] ?? 0;
-        const row = rows[i] ?? { by: null, remaining: null };
-        const result = row === true ? ({ held: true } as const) : readMissedRenewal(lease, row);
-        if (result === AGAIN) left.push(index);
-        else results[index] = result;
-      }
-      return left.length > 0 ? AGAIN : undefined;
-    }, giveUp);
+    await this.#run<void>(
+      async (statements) => {
+        const asked = left;
+        const batch = asked.flatMap((index) => leases[index] ?? []);
+        const rows = await this.#dialect.renew(statements, batch);
+        left = [];
+        for (const [i, lease] of batch.entries()) {
+          const index = asked[i] ?? 0;
+          const row = rows[i] ?? { by: null, remaining: null };
+          const result = row === true ? ({ held: true } as const) : readMissedRenewal(lease, row);
+          if (result === AGAIN) left.push(index);
+          else results[index] = result;
+        }
+        return left.length > 0 ? AGAIN : undefined;
+      },
+      () => {
+        // The others were judged all the same.
+        for (const index of left) results[index] = { held: null, error: unsettled() };
+      },
+    );
     return results;
   }
 
@@ -235,7 +241,11 @@ export class SqlLockStore<S> implements LockStore {
 class TableError extends Error {}
 
 function giveUp(): never {
-  throw new StoreUnavailableError(
+  throw unsettled();
+}
+
+function unsettled(): StoreUnavailableError {
+  return new StoreUnavailableError(
     `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
     { outcome: 'not-applied' },
   );
