@@ -18,7 +18,7 @@ const SHEDLOCK = `CREATE TABLE %t(name VARCHAR(64) NOT NULL, lock_until TIMESTAM
 /** Settings of each session of the user's pool, and a table that ShedLock has made. */
 const VARIANTS: [what: string, settings: string, table?: string[]][] = [
   ['at READ COMMITTED', 'TRANSACTION ISOLATION LEVEL READ COMMITTED'],
-  ['at REPEATABLE READ', 'TRANSACTION ISOLATION LEVEL REPEATABLE READ'],
+  ['with the sql_mode of ANSI', "sql_mode = 'ANSI,STRICT_TRANS_TABLES'"],
   ['at SERIALIZABLE', 'TRANSACTION ISOLATION LEVEL SERIALIZABLE'],
   [
     'on a table of ShedLock, far from UTC',

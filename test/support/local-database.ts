@@ -1,6 +1,6 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -165,6 +165,11 @@ export async function startDatabase(program: DatabaseProgram): Promise<LocalData
 }
 
 function childrenOf(parent: number): number[] {
+  if (!existsSync('/proc/self/stat')) {
+    // It fails where there are none.
+    const { stdout } = spawnSync('pgrep', ['-P', String(parent)], { encoding: 'utf8' });
+    return (stdout ?? '').split('\n').filter(Boolean).map(Number);
+  }
   const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   return processes.map(Number).filter((pid) => {
     try {

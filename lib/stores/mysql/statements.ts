@@ -26,6 +26,8 @@ import { endedState, fieldOf, type Start } from './starts.js';
  * argument of LAST_INSERT_ID(): the driver has it as `insertId`. So a grant, a renewal and a release are one statement; a
  * refusal, which changes nothing, is read by a second one, and so is the first lease of a name, whose row does not exist yet.
  *
+ * Aliases are quoted, as some are names of functions, which sql_mode=ANSI reserves.
+ *
  * UPDATE evaluates from left to right, and a column has its new value for those behind it. UTC_TIMESTAMP is when the statement
  * began, also after it has waited for a row that another one had locked: then a lease that is just over counts as live, and
  * one that is granted lives from before it was. Both are on the safe side.
@@ -56,10 +58,10 @@ SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)
 /** Why an attempt was refused: one row, as AttemptRow, also if there is none for the lock. */
 export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
   const { job = '', name } = request;
-  return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS remaining, fencing_token AS recorded,
-  ${isExactly(storedName(name))} AS same, ${start.startable} AS startable, ${start.ahead} AS ahead, ${start.wait} AS wait,
-  ${EPOCH_MS} AS now, ${fieldOf(job, 'tick')} AS tick, ${fieldOf(job, 'outcome')} AS outcome,
-  ${fieldOf(job, 'attempt')} AS attempts, ${fieldOf(job, 'schedule')} AS schedule
+  return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`,
+  ${isExactly(storedName(name))} AS \`same\`, ${start.startable} AS \`startable\`, ${start.ahead} AS \`ahead\`, ${start.wait} AS \`wait\`,
+  ${EPOCH_MS} AS \`now\`, ${fieldOf(job, 'tick')} AS \`tick\`, ${fieldOf(job, 'outcome')} AS \`outcome\`,
+  ${fieldOf(job, 'attempt')} AS \`attempts\`, ${fieldOf(job, 'schedule')} AS \`schedule\`
 FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 }
 
@@ -72,7 +74,7 @@ WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND locked_by 
 
 /** What the rows of these locks say. */
 export function seenStatement(table: MysqlTable, names: readonly string[]): Sql {
-  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS remaining FROM ${table.table}
+  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\` FROM ${table.table}
 WHERE name IN ${list(names.map(storedName))}`;
 }
 
@@ -106,8 +108,8 @@ function releasedBy(table: MysqlTable, outcome: string, keepFor: number): Sql {
 
 /** Every lock. */
 export function inspectStatement(table: MysqlTable): Sql {
-  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS remaining, fencing_token AS fence, job_state AS state,
-  (${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, locked_at, ${clockOf(table)})) / 1000 AS since
+  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`fence\`, job_state AS \`state\`,
+  (${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, locked_at, ${clockOf(table)})) / 1000 AS \`since\`
 FROM ${table.table} ORDER BY name`;
 }
 

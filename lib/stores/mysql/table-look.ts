@@ -17,13 +17,13 @@ export type MysqlFinding =
 
 /** A row per column of the table, none if there is no table; with what the session has to do with it. */
 export function lookStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
-  return sql`SELECT c.column_name AS name, c.data_type AS type, c.datetime_precision AS digits,
-  c.character_maximum_length AS length, c.collation_name AS collation, c.character_set_name AS charset,
-  @@session.autocommit AS autocommit, @@session.sql_mode AS mode,
+  return sql`SELECT c.column_name AS \`name\`, c.data_type AS \`type\`, c.datetime_precision AS \`digits\`,
+  c.character_maximum_length AS \`length\`, c.collation_name AS \`collation\`, c.character_set_name AS \`charset\`,
+  @@session.autocommit AS \`autocommit\`, @@session.sql_mode AS \`mode\`,
   (SELECT COUNT(*) FROM information_schema.statistics s WHERE s.table_schema = c.table_schema
     AND s.table_name = c.table_name AND s.column_name = c.column_name AND s.non_unique = 0 AND NOT EXISTS (
       SELECT 1 FROM information_schema.statistics more WHERE more.table_schema = s.table_schema
-        AND more.table_name = s.table_name AND more.index_name = s.index_name AND more.seq_in_index > 1)) AS uniques
+        AND more.table_name = s.table_name AND more.index_name = s.index_name AND more.seq_in_index > 1)) AS \`uniques\`
 FROM information_schema.columns c
 WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
 }
