@@ -18,7 +18,7 @@ import {
   ofModule,
 } from './scheduler-lock.options-check.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
-import type { LockStore } from './stores/lock-store.js';
+import type { LockInfo, LockStore } from './stores/lock-store.js';
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance down. */
 const START_LIMIT = 10_000;
@@ -95,6 +95,20 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
     const call = this.#call(name, options);
     if (!this.#ready) await this.start();
     return this.#runner.acquire(call);
+  }
+
+  /**
+   * Every lock that the store knows, for people to look at: who has it, and what is remembered of its jobs. Not cheap: Redis is
+   * searched for its keys, a database reads the whole table.
+   *
+   * @throws SchedulerLockConfigError if the store cannot tell
+   * @throws StoreUnavailableError if it does not answer
+   */
+  async inspect(): Promise<LockInfo[]> {
+    if (!this.#ready) await this.start();
+    const { inspect } = this.store;
+    if (inspect === undefined) throw new SchedulerLockConfigError(['store: it has no inspect().']);
+    return inspect.call(this.store);
   }
 
   /**

@@ -24,6 +24,7 @@ import type { SchedulerLockError } from '../errors.js';
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
  * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. A refused attempt changes
  *    nothing. Each call is one round trip (per node, on a cluster).
+ * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
  * carried out), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
@@ -45,6 +46,11 @@ export interface LockStore {
   init?(): Promise<void>;
   /** Called once at shutdown, after the last other call. Closes only what the store itself has opened. */
   close?(): Promise<void>;
+  /**
+   * Every lock that the store knows, in no particular order, for people to look at: what it says may be over by the time
+   * it is read. Not for decisions, and not cheap.
+   */
+  inspect?(): Promise<LockInfo[]>;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
 }
@@ -146,3 +152,33 @@ export type ReleaseResult =
   | { readonly released: true }
   /** `taken`: somebody else has the lock; `expired`: nobody has it; `ended`: this lease was released before. */
   | { readonly released: false; readonly reason: 'taken' | 'expired' | 'ended' };
+
+/** A lock, as the store knows it. */
+export interface LockInfo {
+  readonly name: string;
+  /** `held`: by a lease; `cooling-down`: its lease has ended, and it stays taken (`atLeast`); `free`. */
+  readonly state: 'held' | 'cooling-down' | 'free';
+  /** Instance id of the holder; of the last one if the lock is free. Absent if the store does not know it. */
+  readonly holder?: string;
+  /** When the newest lease began, by the store's clock, epoch milliseconds. */
+  readonly since?: number;
+  /** Milliseconds until the lock is free unless it is renewed. Absent if it is free, or never expires by itself. */
+  readonly expiresIn?: number;
+  /** Of the newest lease of ours. */
+  readonly fencingToken?: number;
+  /** What is remembered of the last start of each job under this lock that has ticks or an interval. */
+  readonly jobs: readonly JobInfo[];
+}
+
+/** The last start of a job. */
+export interface JobInfo {
+  readonly job: string;
+  /** Scheduled fire time, epoch milliseconds. Absent for an interval. */
+  readonly tick?: number;
+  /** Which run of the tick it was, from 1. */
+  readonly attempt?: number;
+  /** How the run of the tick ended. Absent while it is going on, and if its holder died. */
+  readonly outcome?: ReleaseOutcome;
+  /** When an interval is due again, by the store's clock, epoch milliseconds. */
+  readonly due?: number;
+}

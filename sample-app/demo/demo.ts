@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnChild, type TestChild } from '../../test/support/child.js';
 import { builtScript } from '../../test/support/project.js';
-import { provideRedis, type RedisServer, uniquePrefix } from '../../test/support/redis-server.js';
 import { until } from '../../test/support/until.js';
-import { forgetLocks } from './forget-locks.js';
 import { type Fact, type Run, runsOf } from './history.js';
+import { type LockServer, provideLockServer } from './lock-server.js';
 import { paint } from './paint.js';
 import { machineTime, type Report } from './reports.js';
 import { summarize } from './summary.js';
@@ -15,13 +14,6 @@ const INSTANCES = ['A', 'B'];
 const HEARTBEATS = 4;
 const LIMIT = 20_000;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-
-const SOURCES: Record<RedisServer['source'], string> = {
-  REDIS_URL: 'the one that REDIS_URL names',
-  docker: 'started in Docker',
-  path: 'started here',
-  packages: 'started here',
-};
 
 const say = (line = ''): void => void process.stdout.write(`${line}\n`);
 
@@ -57,18 +49,18 @@ class Demo {
   readonly #heartbeats = new Map<string, number>();
   readonly #children = new Map<string, TestChild>();
   readonly #starting = new Set<Promise<unknown>>();
-  readonly #prefix = uniquePrefix('demo').replace(/:$/, '');
-  #redis: RedisServer | undefined;
+  #server: LockServer | undefined;
   #timeline: Timeline | undefined;
   #over = false;
 
   async play(): Promise<void> {
-    const redis = await this.#start(async () => (this.#redis = await provideRedis()));
-    say(`Two instances of the sample app share one Redis (${SOURCES[redis.source]}) and have three jobs:`);
+    const store = storeArgument(process.argv);
+    const server = await this.#start(async () => (this.#server = await provideLockServer(store)));
+    say(`Two instances of the sample app share ${server.what} and have three jobs:`);
     say('  report  every 2 s, runs 8 s on a lease of 3 s, which its heartbeat renews');
     say('  prices  every 5 s, over in a few milliseconds');
     say('  mail    every 10 s, fails');
-    await Promise.all(INSTANCES.map((name) => this.#start(() => this.#startInstance(name, redis.url))));
+    await Promise.all(INSTANCES.map((name) => this.#start(() => this.#startInstance(name, server.env))));
 
     const timeline = new Timeline(INSTANCES, machineTime(), say);
     this.#timeline = timeline;
@@ -105,9 +97,7 @@ class Demo {
     this.#over = true;
     await Promise.allSettled(this.#starting);
     await Promise.all([...this.#children.values()].map((child) => child.kill()));
-    if (this.#redis === undefined) return;
-    if (this.#redis.source === 'REDIS_URL') await forgetLocks(this.#redis.url, this.#prefix);
-    await this.#redis.stop();
+    await this.#server?.stop();
   }
 
   #start<T>(start: () => Promise<T>): Promise<T> {
@@ -117,9 +107,9 @@ class Demo {
     return starting;
   }
 
-  async #startInstance(name: string, url: string): Promise<void> {
+  async #startInstance(name: string, env: Record<string, string>): Promise<void> {
     const child = await spawnChild(builtScript('sample-app/demo/instance.js'), {
-      env: { REDIS_URL: url, LOCK_PREFIX: this.#prefix, INSTANCE_ID: name },
+      env: { ...env, INSTANCE_ID: name },
     });
     this.#children.set(name, child);
     await child.next('ready');
@@ -192,6 +182,13 @@ class Demo {
   #output(): string {
     return [...this.#children].map(([name, { stderr }]) => (stderr ? `\n${name}: ${stderr}` : '')).join('');
   }
+}
+
+/** `--store postgres`, or `--store=postgres`. */
+function storeArgument(args: readonly string[]): string {
+  const words = args.flatMap((arg) => arg.split('='));
+  const at = words.indexOf('--store');
+  return at < 0 ? 'redis' : (words[at + 1] ?? '');
 }
 
 function isSame(one: Run, other: Run): boolean {

@@ -2,22 +2,27 @@ import { describe, expect, test } from '@jest/globals';
 import { describeLockStore, lockStoreContract } from '../../lib/testing/index.js';
 import { brokenStores } from './support/broken-stores.js';
 import { memoryContract } from './support/memory-subject.js';
-import { referenceContract } from './support/reference-store.js';
+import { DurableReferenceStore, referenceContract } from './support/reference-store.js';
 
 const sentences = lockStoreContract(referenceContract()).map(({ name }) => name);
+const durable = { ...referenceContract((clock) => new DurableReferenceStore(clock)), durable: true };
+const all = [...new Set([...sentences, ...lockStoreContract(durable).map(({ name }) => name)])];
 
 describeLockStore('a correct store', referenceContract(), { describe, test });
+describeLockStore('a correct store that is durable', durable, { describe, test });
 
 describe('every case of the contract suite', () => {
   test('has a name of its own and a broken store that it is to catch', () => {
     expect(new Set(sentences).size).toBe(sentences.length);
-    expect(brokenStores.map(({ caught }) => caught).sort()).toEqual([...sentences].sort());
+    expect(brokenStores.map(({ caught }) => caught).sort()).toEqual([...all].sort());
   });
 
   test.each(brokenStores.map((broken) => [broken.caught, broken] as const))(
     'fails on a store that is broken in this way: %s',
-    async (sentence, { make, message }) => {
-      const found = lockStoreContract(referenceContract(make)).find(({ name }) => name === sentence);
+    async (sentence, { make, message, durable: isDurable = false }) => {
+      const found = lockStoreContract({ ...referenceContract(make), durable: isDurable }).find(
+        ({ name }) => name === sentence,
+      );
       const failure: unknown = await found?.run().then(
         () => 'passed',
         (error: unknown) => error,
@@ -36,11 +41,14 @@ describe('the contract suite', () => {
     const { create, wait } = referenceContract();
     const names = lockStoreContract({ create, wait }).map(({ name }) => name);
     expect(names.length).toBeGreaterThan(30);
-    expect(names.filter((name) => /forgot|evict|lost all|broken|clocks/.test(name))).toEqual([]);
+    expect(names.filter((name) => /forgot|evict|lost all|broken|clocks|inspect/.test(name))).toEqual([]);
   });
 
-  test('does not ask a durable store to restore', () => {
-    const names = lockStoreContract({ ...referenceContract(), durable: true }).map(({ name }) => name);
+  test('does not ask a durable store to restore, but never to', () => {
+    const names = lockStoreContract(durable).map(({ name }) => name);
+    expect(names.filter((name) => !sentences.includes(name))).toEqual([
+      'rule 3: a durable store does not extend a lease that ran out, though nobody took its lock',
+    ]);
     const left = sentences.filter((name) => !names.includes(name));
     expect(left.length).toBe(4);
     for (const name of left) expect(name).toMatch(/restore/);

@@ -21,13 +21,14 @@ beforeAll(async () => {
 afterAll(() => app?.remove());
 
 test('no driver is installed along with the package', async () => {
-  expect(await app.copies('ioredis')).toEqual([]);
+  for (const driver of ['ioredis', 'pg', 'mysql2']) expect(await app.copies(driver)).toEqual([]);
 });
 
-test('both entries load without ioredis, and the memory store works', () => {
+test('all entries load without a driver, and the memory store works', () => {
   expect(result).toMatchObject({
     memory: { ran: true, value: 'number' },
     store: { ran: true, value: 'number' },
+    databases: ['function', 'function'],
     testing: 'unlocked',
   });
   expect(stderr).toBe('');

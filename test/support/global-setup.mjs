@@ -1,15 +1,20 @@
 // Plain JavaScript: Jest would load a TypeScript set-up as CommonJS.
 import { existsSync } from 'node:fs';
 
-const built = new URL('../../.build/test/support/redis-binary.js', import.meta.url);
+const built = (file) => new URL(`../../.build/test/support/${file}.js`, import.meta.url);
 
 /**
- * Runs once before all test files: on a new machine Redis is first to be downloaded and unpacked, which takes longer
+ * Runs once before all test files: on a new machine the servers are first to be downloaded and unpacked, which takes longer
  * than one test should. What fails here fails again, with its message, in the tests that need a server.
  */
 export default async function globalSetup() {
-  // `npm test` builds it; Jest called directly may do without.
-  if (!existsSync(built)) return;
-  const { findRedisBinary } = await import(built.href);
+  // `npm test` builds them; Jest called directly may do without.
+  if (!existsSync(built('redis-binary'))) return;
+  const { findRedisBinary } = await import(built('redis-binary').href);
   await findRedisBinary().catch(() => undefined);
+  if (!existsSync(built('mysql-server'))) return;
+  const { findPostgres } = await import(built('postgres-server').href);
+  await findPostgres().catch(() => undefined);
+  const { findMariadb } = await import(built('mysql-server').href);
+  await findMariadb().catch(() => undefined);
 }

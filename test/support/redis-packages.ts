@@ -1,155 +1,23 @@
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { canRun, findOnPath, isAlive } from './programs.js';
+import { mkdir, stat, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { unpackedProgram, type UnpackedProgram } from './distribution-packages.js';
+import { findOnPath } from './programs.js';
 import { projectRoot } from './project.js';
-import { until } from './until.js';
 
-const run = promisify(execFile);
-const MINUTE = 60_000;
-
-export interface UnpackedRedis {
-  command: string;
-  /** Names the folders of the libraries that came with it. */
-  env: NodeJS.ProcessEnv;
+/** Redis from the packages of the distribution, unpacked into the project's `.cache/redis/`. */
+export function unpackedRedis(base: string = join(projectRoot, '.cache', 'redis')): Promise<UnpackedProgram> {
+  return unpackedProgram({ name: 'Redis', package: 'redis-tools', program }, base);
 }
 
-/**
- * Redis from the packages of the distribution (Debian, Ubuntu, …), downloaded and unpacked into the project's
- * `.cache/redis/`: no root, nothing on the system changes. Only what the system lacks is fetched, and apt checks
- * the signatures as ever. Several processes may ask at once.
- */
-export async function unpackedRedis(
-  base: string = join(projectRoot, '.cache', 'redis'),
-): Promise<UnpackedRedis> {
-  const target = join(base, await systemName());
-  const cached = await usable(target);
-  if (cached) return cached;
-  for (const tool of ['apt-get', 'dpkg']) {
-    if (!(await findOnPath(tool))) throw new Error(`there is no ${tool} here`);
-  }
-  await mkdir(base, { recursive: true });
-  return oneAtATime(`${target}.lock`, async () => {
-    const made = await usable(target);
-    if (made) return made;
-    process.stderr.write(`No Redis found: unpacking the distribution's redis-tools into ${target}\n`);
-    await build(base, target);
-    const built = await usable(target);
-    if (!built) throw new Error(`the redis-server in ${target} does not run`);
-    return built;
-  });
-}
-
-async function usable(folder: string): Promise<UnpackedRedis | undefined> {
-  const command = join(folder, 'bin', 'redis-server');
-  if (!(await stat(command).catch(() => undefined))) return undefined;
-  const env = withLibraries(await librariesIn(folder));
-  return (await canRun(command, env)) ? { command, env } : undefined;
-}
-
-async function build(base: string, target: string): Promise<void> {
-  const work = await mkdtemp(join(base, 'unpacking-'));
-  try {
-    const root = join(work, 'root');
-    await mkdir(join(root, 'bin'), { recursive: true });
-    const downloads = await download(work);
-    for (const file of downloads) await run('dpkg', ['-x', file, root], { env: process.env });
-    // One program under several names: which of its roles it plays is told by the name it is called by.
-    const unpacked = await stat(join(root, 'usr/bin/redis-check-rdb')).catch(() => undefined);
-    const program = unpacked ? '../usr/bin/redis-check-rdb' : await findOnPath('redis-check-rdb');
-    if (program === undefined) throw new Error('the package redis-tools holds no redis-check-rdb');
-    await symlink(program, join(root, 'bin', 'redis-server'));
-    if (await usable(target)) return;
-    // A rename replaces no folder that holds something, here what an upgrade of the system has broken.
-    await rename(target, join(work, 'broken')).catch(() => undefined);
-    await rename(root, target);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
-}
-
-/** Answers with the package files. */
-async function download(work: string): Promise<string[]> {
-  const lists = join(work, 'state', 'lists', 'partial');
-  const archives = join(work, 'cache', 'archives', 'partial');
-  await Promise.all([lists, archives].map((folder) => mkdir(folder, { recursive: true })));
-  const options = [
-    `Dir::State=${join(work, 'state')}`,
-    'Dir::State::status=/var/lib/dpkg/status',
-    `Dir::Cache=${join(work, 'cache')}`,
-    'Acquire::Languages=none',
-    'Acquire::Retries=3',
-    // As root, apt would fetch as a user that may not write here.
-    'APT::Sandbox::User=root',
-  ].flatMap((option) => ['-o', option]);
-  let complaints = '';
-  const apt = async (...args: string[]): Promise<string> => {
-    const done = run('apt-get', ['-q', ...options, ...args], {
-      cwd: work,
-      env: { ...process.env, LC_ALL: 'C' },
-      timeout: 5 * MINUTE,
-      maxBuffer: 16 * 1024 * 1024,
-    });
-    done.child.stderr?.on('data', (text) => (complaints += String(text)));
-    return (await done).stdout;
-  };
-
-  try {
-    // One unreachable source fails the update; whether the others suffice is told by the next step.
-    await apt('update').catch(() => undefined);
-    const plan = await apt('--simulate', '--no-install-recommends', 'install', 'redis-tools');
-    const packages = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+)/gm)].map(
-      ([, name, version]) => `${name}=${version}`,
-    );
-    if (packages.length > 0) await apt('download', ...packages);
-  } catch (error) {
-    // The update succeeds without a network; only its warnings tell why the packages are missing.
-    throw new Error(`apt-get failed: ${complaints.trim()}`, { cause: error });
-  }
-  return (await readdir(work)).filter((name) => name.endsWith('.deb')).map((name) => join(work, name));
-}
-
-async function librariesIn(folder: string): Promise<string[]> {
-  const files = await readdir(folder, { recursive: true });
-  const folders = new Set(files.filter((file) => /\.so(\.|$)/.test(file)).map(dirname));
-  return [...folders].map((path) => join(folder, path));
-}
-
-function withLibraries(folders: string[]): NodeJS.ProcessEnv {
-  const path = [...folders, process.env['LD_LIBRARY_PATH']].filter(Boolean).join(':');
-  return path === '' ? process.env : { ...process.env, LD_LIBRARY_PATH: path };
-}
-
-/** Unpacked programs fit the release they were packed for: a checkout may be mounted into several systems. */
-async function systemName(): Promise<string> {
-  const release = await readFile('/etc/os-release', 'utf8').catch(() => '');
-  const field = (name: string): string =>
-    new RegExp(`^${name}="?([\\w.]+)`, 'm').exec(release)?.[1] ?? 'unknown';
-  return `${field('ID')}-${field('VERSION_ID')}-${process.arch}`;
-}
-
-/**
- * Saves the others the download. Nothing else depends on it, as the result is put in place by a rename: a lock
- * whose owner died is simply taken over.
- */
-async function oneAtATime<T>(lock: string, work: () => Promise<T>): Promise<T> {
-  await until(() => tryLock(lock), { timeout: 6 * MINUTE, interval: 50, message: `the lock ${lock}` });
-  try {
-    return await work();
-  } finally {
-    await rm(lock, { force: true });
-  }
-}
-
-async function tryLock(lock: string): Promise<boolean> {
-  try {
-    await writeFile(lock, String(process.pid), { flag: 'wx' });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-  }
-  const owner = Number(await readFile(lock, 'utf8').catch(() => ''));
-  if (owner > 0 && !isAlive(owner)) await rm(lock, { force: true });
-  return false;
+async function program(root: string): Promise<string> {
+  const command = join(root, 'bin', 'redis-server');
+  const found = await stat(root).catch(() => undefined);
+  if (!found || (await stat(command).catch(() => undefined))) return command;
+  // One program under several names: which of its roles it plays is told by the name it is called by.
+  const unpacked = await stat(join(root, 'usr/bin/redis-check-rdb')).catch(() => undefined);
+  const checker = unpacked ? '../usr/bin/redis-check-rdb' : await findOnPath('redis-check-rdb');
+  if (checker === undefined) throw new Error('the package redis-tools holds no redis-check-rdb');
+  await mkdir(join(root, 'bin'), { recursive: true });
+  await symlink(checker, command);
+  return command;
 }

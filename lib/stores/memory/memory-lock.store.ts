@@ -4,6 +4,7 @@ import type {
   AcquireResult,
   ExtendResult,
   LeaseRef,
+  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
@@ -16,6 +17,8 @@ interface Entry {
   /** When the lock is free again, on the clock's monotonic time. */
   freeAt: number;
   ended: boolean;
+  /** When the lease began, epoch milliseconds. */
+  since: number;
   starts: Starts;
 }
 
@@ -62,7 +65,13 @@ export class MemoryLockStore implements LockStore {
         fencingToken,
         ...(attempt === undefined ? undefined : { attempt }),
       };
-      this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, starts });
+      this.#entries.set(request.name, {
+        lease,
+        freeAt: now + request.ttl,
+        ended: false,
+        since: this.#clock.now(),
+        starts,
+      });
       return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }), ...more };
     });
   }
@@ -82,7 +91,13 @@ export class MemoryLockStore implements LockStore {
         // An acquire that nobody saw granted can never be restored.
         if (lease.fencingToken === 0) return { released: false, reason: 'expired' };
         // Unknown here, say because the process was started again: its end is noted, or extend would restore it.
-        this.#entries.set(lease.name, { lease, freeAt: now, ended: true, starts: new Starts() });
+        this.#entries.set(lease.name, {
+          lease,
+          freeAt: now,
+          ended: true,
+          since: this.#clock.now(),
+          starts: new Starts(),
+        });
         return { released: false, reason: 'expired' };
       }
       if (entry.lease.token !== lease.token) {
@@ -101,6 +116,24 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
+  inspect(): Promise<LockInfo[]> {
+    return settle(() => {
+      const now = this.#clock.monotonic();
+      return [...this.#entries].map(([name, { lease, freeAt, ended, since, starts }]) => {
+        const free = freeAt <= now;
+        return {
+          name,
+          state: free ? 'free' : ended ? 'cooling-down' : 'held',
+          holder: lease.holder,
+          since,
+          ...(free ? undefined : { expiresIn: Math.ceil(freeAt - now) }),
+          fencingToken: lease.fencingToken,
+          jobs: starts.all(),
+        };
+      });
+    });
+  }
+
   #extend(lease: LeaseRef): ExtendResult {
     const now = this.#clock.monotonic();
     const entry = this.#entries.get(lease.name);
@@ -116,6 +149,7 @@ export class MemoryLockStore implements LockStore {
       lease: { ...(entry?.lease ?? lease), fencingToken },
       freeAt: now + lease.ttl,
       ended: false,
+      since: entry?.since ?? this.#clock.now(),
       starts: entry?.starts ?? restoredStarts(lease, this.#clock.now()),
     });
     return live ? { held: true } : { held: true, restored: true };

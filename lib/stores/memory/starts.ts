@@ -1,4 +1,4 @@
-import type { AcquireRefusal, AcquireRequest, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRefusal, AcquireRequest, JobInfo, ReleaseOutcome } from '../lock-store.js';
 
 /** What is known of a job's last start: its tick, or when the next interval is due. */
 type Start =
@@ -44,6 +44,15 @@ export class Starts {
     return last === undefined || !('tick' in last)
       ? {}
       : { tick: last.tick, finished: !isInterrupted(last.outcome) };
+  }
+
+  /** What is known of each job. */
+  all(): JobInfo[] {
+    return [...this.#byJob].map(([job, start]) => {
+      if ('due' in start) return { job, due: start.due };
+      const { tick, attempt, outcome } = start;
+      return outcome === undefined ? { job, tick, attempt } : { job, tick, attempt, outcome };
+    });
   }
 
   /** Notes a start. @param restored the attempt of a lease that is written back */

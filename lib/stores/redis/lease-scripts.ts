@@ -29,7 +29,7 @@ export class LeaseScripts {
   /** @param key Redis key of a lock */
   constructor(
     private readonly connection: RedisConnection,
-    private readonly key: (name: string) => string,
+    readonly key: (name: string) => string,
   ) {}
 
   /**

@@ -7,10 +7,12 @@ import type {
   ExtendOptions,
   ExtendResult,
   LeaseRef,
+  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import { inspectRedis } from './inspect.js';
 import { LeaseCalls } from './lease-calls.js';
 import { failure, type LeaseCall, LeaseScripts } from './lease-scripts.js';
 import { RedisReplyError, runScript } from './redis-client.js';
@@ -123,6 +125,15 @@ export class RedisLockStore implements LockStore {
         timer = systemClock.setTimer(giveUp, limit * NODE_SHARE);
       }
     });
+  }
+
+  /** Finds the locks by SCAN: a server with many keys is asked many times. */
+  async inspect(): Promise<LockInfo[]> {
+    try {
+      return await inspectRedis(this.#connection, this.#scripts.key);
+    } catch (error) {
+      throw failure(error);
+    }
   }
 
   onAvailable(listener: () => void): () => void {

@@ -1,6 +1,7 @@
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
+import { inspectCases } from './inspect-cases.js';
 import { Kit } from './kit.js';
 import { nameCases } from './name-cases.js';
 import type { CaseDefinition } from './case.js';
@@ -33,6 +34,7 @@ const definitions: readonly CaseDefinition[] = [
   ...timeCases,
   ...nameCases,
   ...batchCases,
+  ...inspectCases,
 ].sort((a, b) => a.rule - b.rule);
 
 /**
@@ -41,8 +43,9 @@ const definitions: readonly CaseDefinition[] = [
  */
 export function lockStoreContract(options: LockStoreContractOptions): ContractCase[] {
   return definitions
-    .filter(({ needs = [], restore = false }) => {
-      return needs.every((hook) => options[hook] !== undefined) && !(restore && options.durable === true);
+    .filter(({ needs = [], restore = false, durable = false }) => {
+      const isDurable = options.durable === true;
+      return needs.every((hook) => options[hook] !== undefined) && !(isDurable ? restore : durable);
     })
     .map(({ rule, sentence, run }) => ({
       name: `rule ${rule}: ${sentence}`,

@@ -26,9 +26,12 @@ export interface LockStoreContractOptions {
   breakLock?(name: string, store: LockStore): void | Promise<void>;
   /** Shifts this process's wall clock, but not the store's, by so many milliseconds; 0 puts it right again. */
   skewInstanceClock?(ms: number): void | Promise<void>;
-  /** The store does not lose data, so it need not restore leases. @default false */
+  /** The store does not lose data: it never restores a lease, also not one that ran out a moment ago. @default false */
   readonly durable?: boolean;
+  /** The store has `inspect()`, which is checked too. @default false */
+  readonly inspects?: true;
 }
 
 /** What a case cannot do without. */
-export type ContractHook = 'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock';
+export type ContractHook =
+  'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock' | 'inspects';

@@ -1,7 +1,7 @@
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import type { LeaseRef } from '../../stores/lock-store.js';
-import type { Kit } from './kit.js';
+import { type Kit, SHORT } from './kit.js';
 
 /** The fencing token that the store has on record for a lease, asked for by a repeated acquire (rule 2). */
 async function recorded(kit: Kit, lease: LeaseRef): Promise<number | undefined> {
@@ -200,6 +200,19 @@ export const restoreCases: readonly CaseDefinition[] = [
       );
       const refusal = await kit.refusal(lease.name, 'while it is kept');
       answers(refusal, { reason: 'cooling-down', holder: lease.holder }, 'an attempt while it is kept');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a durable store does not extend a lease that ran out, though nobody took its lock',
+    durable: true,
+    async run(kit) {
+      const lease = await kit.take(kit.name(), { ttl: SHORT });
+      // When a lease of the same ttl that was taken after it is over, so is this one.
+      const later = await kit.take(kit.name('later'), { ttl: SHORT });
+      await kit.takeExpired(later.name, `after a lease of ${SHORT} ms`);
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend of a lease that ran out');
+      await kit.free(lease.name, 'after that');
     },
   },
 ];

@@ -1,5 +1,5 @@
-import { ConflictException, Controller, HttpCode, Post } from '@nestjs/common';
-import { LockNotAcquiredError } from 'nestjs-scheduler-lock';
+import { ConflictException, Controller, Get, HttpCode, Post } from '@nestjs/common';
+import { LockNotAcquiredError, SchedulerLockService } from 'nestjs-scheduler-lock';
 import { PricesJob } from './prices.job.js';
 import { ReportJob } from './report.job.js';
 
@@ -9,7 +9,14 @@ export class JobsController {
   constructor(
     private readonly prices: PricesJob,
     private readonly report: ReportJob,
+    private readonly locks: SchedulerLockService,
   ) {}
+
+  /** Who holds which lock, and the last tick of each job, whichever instance is asked. */
+  @Get('locks')
+  async inspect() {
+    return this.locks.inspect();
+  }
 
   /** Without `onSkip: 'throw'` a call that was skipped resolves `undefined`. */
   @Post('prices')

@@ -1,6 +1,7 @@
 import { brokenBatches } from './broken/batch.js';
 import type { BrokenStore } from './broken/broken-store.js';
 import { brokenExclusion } from './broken/exclusion.js';
+import { brokenInspection } from './broken/inspect.js';
 import { brokenOwnership } from './broken/ownership.js';
 import { brokenRestore } from './broken/restore.js';
 import { brokenTicks } from './broken/ticks.js';
@@ -14,4 +15,5 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenTicks,
   ...brokenTimeAndNames,
   ...brokenBatches,
+  ...brokenInspection,
 ];

@@ -16,9 +16,11 @@ export function memoryContract(): LockStoreContractOptions {
         acquire: (request) => current.acquire(request),
         extend: (leases) => current.extend(leases),
         release: (lease, options) => current.release(lease, options),
+        inspect: async () => (await current.inspect?.()) ?? [],
       };
       return { store, others: [store] };
     },
+    inspects: true,
     wait: (ms) => clock.advance(ms),
     // It keeps lock and side data together; a lock is gone, and its side data is not, when time has passed.
     forget: () => clock.advance(LONGER_THAN_ANY_LEASE),

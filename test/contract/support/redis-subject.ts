@@ -64,6 +64,7 @@ export function redisContract(connect: () => TestClient): RedisContract {
       };
       return { store, others, close };
     },
+    inspects: true,
     wait: (ms) => sleep(ms),
     forget: (name) => remove(locks(name)),
     forgetState: (name) => remove(states(name)),

@@ -4,9 +4,12 @@ import type {
   AcquireRequest,
   AcquireResult,
   ExtendResult,
+  JobInfo,
   LeaseRef,
+  LockInfo,
   LockStore,
   ReleaseOptions,
+  ReleaseOutcome,
   ReleaseResult,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
@@ -25,6 +28,8 @@ export interface StateEntry {
   ended: boolean;
   /** The newest tick that was started, for stores that refuse one a second time. */
   tick: number | undefined;
+  /** When it was granted, epoch milliseconds. */
+  since?: number;
 }
 
 /** Why a job may not start. */
@@ -33,6 +38,7 @@ export type StartRefusal = Omit<AcquireRefusal, 'acquired'>;
 /** The last start of a job: of a tick, or of an interval that is due again. */
 export interface StartEntry {
   readonly token: string;
+  readonly job?: string | undefined;
   readonly tick?: number | undefined;
   /** When an interval began that has not been run yet: the next one is due that much and its length later. */
   readonly from?: number | undefined;
@@ -92,6 +98,25 @@ export class ReferenceStore implements LockStore {
       this.recordEnd(lease, state, options);
     if (owner) return { released: true };
     return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
+  }
+
+  async inspect(): Promise<LockInfo[]> {
+    return [...this.states].map(([name, state]) => this.infoOf(name, state));
+  }
+
+  protected infoOf(name: string, { holder, fence, ended, since = 0 }: StateEntry): LockInfo {
+    const lock = this.lock(name);
+    const jobs = [...this.starts].flatMap(([key, start]) =>
+      (JSON.parse(key) as string[])[0] === name ? [this.jobOf(start)] : [],
+    );
+    const known = { name, holder, since, fencingToken: fence, jobs };
+    if (lock === undefined) return { ...known, state: 'free' };
+    return { ...known, state: ended ? 'cooling-down' : 'held', expiresIn: lock.freeAt - this.now() };
+  }
+
+  protected jobOf({ job = '', tick, due, attempt, outcome }: StartEntry): JobInfo {
+    if (tick === undefined) return { job, due: due ?? 0 };
+    return { job, tick, attempt, ...(outcome === undefined ? {} : { outcome: outcome as ReleaseOutcome }) };
   }
 
   protected extendOne(lease: LeaseRef): ExtendResult {
@@ -159,7 +184,17 @@ export class ReferenceStore implements LockStore {
     if (tick === undefined && interval === undefined) return undefined;
     const from = interval === undefined ? undefined : Math.max(this.due(interval, before), this.clock.now());
     const attempt = this.isRerun(request, before) ? (before?.attempt ?? 0) + 1 : 1;
-    const start = { token, tick, from, interval, attempt, schedule, outcome: undefined, before };
+    const start = {
+      token,
+      job: request.job,
+      tick,
+      from,
+      interval,
+      attempt,
+      schedule,
+      outcome: undefined,
+      before,
+    };
     this.starts.set(this.startKey(request), start);
     return start;
   }
@@ -217,6 +252,7 @@ export class ReferenceStore implements LockStore {
       holder,
       ended: false,
       tick: tick ?? state?.tick,
+      since: this.clock.now(),
     });
     return fence;
   }
@@ -274,6 +310,13 @@ export class ReferenceStore implements LockStore {
   }
 }
 
+/** The same for a store that loses nothing. */
+export class DurableReferenceStore extends ReferenceStore {
+  protected override mayRestore(): boolean {
+    return false;
+  }
+}
+
 /** The contract with every hook, on some variant of the reference. */
 export function referenceContract(
   make: (clock: ManualClock) => ReferenceStore = (clock) => new ReferenceStore(clock),
@@ -286,6 +329,7 @@ export function referenceContract(
       current = make(clock);
       return { store: current };
     },
+    inspects: true,
     wait: (ms) => clock.advance(ms),
     forget: (name) => void current.locks.delete(current.key(name)),
     forgetState: (name) => void current.states.delete(current.key(name)),

@@ -8,7 +8,7 @@ import { until } from '../../support/until.js';
 export type InstanceOptions = Pick<
   SchedulerLockModuleOptions,
   'ttl' | 'heartbeat' | 'storeTimeout' | 'shutdownTimeout' | 'instanceId' | 'keyPrefix' | 'rerun' | 'catchUp'
-> & { connection: string };
+> & { connection?: string; database?: { url: string; table: string } };
 
 const started = new Set<Instance>();
 

@@ -26,6 +26,8 @@ export interface StoreSubject {
   readonly evict?: (name: string) => Promise<void>;
   readonly forgetAll: () => Promise<void>;
   readonly close?: () => Promise<void>;
+  /** See {@link StoreModel}. */
+  readonly durable?: boolean;
 }
 
 type Command = AsyncCommand<StoreModel, StoreSubject>;
@@ -245,7 +247,7 @@ export async function agreesWithModel(
     asyncProperty(commands(anyCommands(evicts), { maxCommands, size: 'max' }), async (sequence) => {
       const real = await create();
       try {
-        await asyncModelRun(() => ({ model: new StoreModel(), real }), sequence);
+        await asyncModelRun(() => ({ model: new StoreModel(real.durable), real }), sequence);
       } finally {
         await real.close?.();
       }

@@ -52,6 +52,9 @@ export class StoreModel {
   readonly leases: ModelLease[] = [];
   readonly #locks = new Map<string, ModelLock>();
 
+  /** @param durable the store loses nothing, so it restores nothing, and need not note the end of what it never knew */
+  constructor(private readonly durable = false) {}
+
   /** The lease that a command is about: one of those that were made, whatever has become of it. */
   lease(pick: number): ModelLease {
     const lease = this.leases[pick % Math.max(1, this.leases.length)];
@@ -137,7 +140,11 @@ export class StoreModel {
       return right ? undefined : `taken by ${String(holder)}`;
     }
     const ended = lock.kept || (same(record?.lease, lease) && record?.ended === true);
-    if (ended || (owner === undefined && record !== undefined && !same(record.lease, lease))) {
+    const forgotten = owner === undefined && !this.durable;
+    if (
+      ended ||
+      (owner === undefined && (!forgotten || (record !== undefined && !same(record.lease, lease))))
+    ) {
       return answer.held === false && answer.reason === 'expired' ? undefined : 'expired';
     }
     if (answer.held !== true || (answer.restored === true) !== (owner === undefined))
@@ -168,7 +175,7 @@ export class StoreModel {
     else if (ours) lock.owner = undefined;
     // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
     const known = ours || (owner === undefined && lease.fencingToken !== 0);
-    if (newest || (record === undefined && known)) lock.record = { lease, ended: true };
+    if (newest || (record === undefined && known && !this.durable)) lock.record = { lease, ended: true };
     return undefined;
   }
 

@@ -42,6 +42,10 @@ describe('the rules catch', () => {
       "import type { Lease } from '../../lease/lease.js';",
     ],
     ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],
+    ['a database that imports another', 'stores/mysql/a.ts', "export { x } from '../postgres/schema.js';"],
+    ['what databases share, with one of them', 'stores/sql/a.ts', "import '../postgres/schema.js';"],
+    ['a database that imports its driver', 'stores/postgres/a.ts', "import type { Pool } from 'pg';"],
+    ['the main entry with a database', 'index.ts', "export { P } from './stores/postgres/index.js';"],
     ['a store that imports the service', 'stores/redis/a.ts', "import '../../scheduler-lock.service.js';"],
     [
       'a lease that imports a store',

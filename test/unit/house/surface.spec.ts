@@ -22,11 +22,14 @@ const named = (wanted: string): PublicName => {
   return found;
 };
 
-test.each(['index.ts', 'testing/index.ts'])('every public name of %s has a docstring', (entry) => {
-  const all = surface.names(entry);
-  expect(all.length).toBeGreaterThan(3);
-  expect(all.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
-});
+test.each(['index.ts', 'testing/index.ts', 'stores/postgres/index.ts', 'stores/mysql/index.ts'])(
+  'every public name of %s has a docstring',
+  (entry) => {
+    const all = surface.names(entry);
+    expect(all.length).toBeGreaterThan(2);
+    expect(all.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
+  },
+);
 
 describe('errors', () => {
   test('are all public that are exported at run time, each with a code of its own', () => {

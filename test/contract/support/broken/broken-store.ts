@@ -9,6 +9,8 @@ export interface BrokenStore {
   readonly caught: string;
   /** What the case is to say, with names and holders made readable. */
   readonly message: string;
+  /** It says of itself that it is durable. */
+  readonly durable?: true;
   make(clock: ManualClock): ReferenceStore;
 }
 

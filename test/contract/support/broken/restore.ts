@@ -146,4 +146,11 @@ export const brokenRestore: readonly BrokenStore[] = [
     "an attempt while it is kept should answer {'reason':'cooling-down','holder':'<holder>'}, but answered {'acquired':false,'reason':'cooling-down','holder':'','expiresIn':3600000}",
     RecordsEndsWithoutHolder,
   ),
+  {
+    caught: 'rule 3: a durable store does not extend a lease that ran out, though nobody took its lock',
+    message:
+      "extend of a lease that ran out should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    durable: true,
+    make: (clock) => new ReferenceStore(clock),
+  },
 ];

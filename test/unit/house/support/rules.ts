@@ -18,6 +18,21 @@ const DIRECTIONS: readonly [file: RegExp, mayImport: RegExp, why: string][] = [
     'a store knows leaves, the contract and its own folder',
   ],
   [
+    /^stores\/sql\//,
+    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/sql/.+)$`),
+    'what databases share knows leaves, the contract and its own folder',
+  ],
+  [
+    /^stores\/postgres\//,
+    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/(sql|postgres)/.+)$`),
+    'a store knows leaves, the contract, what databases share and its own folder',
+  ],
+  [
+    /^stores\/mysql\//,
+    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/(sql|mysql)/.+)$`),
+    'a store knows leaves, the contract, what databases share and its own folder',
+  ],
+  [
     /^lease\//,
     new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|lease/.+)$`),
     'leases know leaves and the contract of stores',
@@ -35,11 +50,19 @@ const DIRECTIONS: readonly [file: RegExp, mayImport: RegExp, why: string][] = [
   ],
   [
     /^testing\//,
-    /^(?!index\.ts$|scheduler-lock\.|schedule\/)/,
-    'the testing entry needs no Nest, so nothing that does',
+    /^(?!index\.ts$|scheduler-lock\.|schedule\/|stores\/(sql|postgres|mysql)\/)/,
+    'the testing entry needs no Nest, so nothing that does, and no database',
   ],
-  [/^scheduler-lock\.[a-z-]+\.ts$/, /^(?!index\.ts$|testing\/)/, 'glue stands above all but the entries'],
-  [/^index\.ts$/, /^(?!testing\/)/, 'the main entry does not load the testing entry'],
+  [
+    /^scheduler-lock\.[a-z-]+\.ts$/,
+    /^(?!index\.ts$|testing\/|stores\/(sql|postgres|mysql)\/)/,
+    'glue stands above all but the entries',
+  ],
+  [
+    /^index\.ts$/,
+    /^(?!testing\/|stores\/(sql|postgres|mysql)\/)/,
+    'the main entry does not load the other entries',
+  ],
 ];
 
 /** Which packages a file may import, `node:` modules aside. */

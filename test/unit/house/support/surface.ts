@@ -13,12 +13,14 @@ export interface PublicName {
 /** The public names of the package, looked at by the compiler. */
 export class Surface {
   readonly #program = ts.createProgram(
-    [join(projectRoot, 'lib/index.ts'), join(projectRoot, 'lib/testing/index.ts')],
+    ['index.ts', 'testing/index.ts', 'stores/postgres/index.ts', 'stores/mysql/index.ts'].map((entry) =>
+      join(projectRoot, 'lib', entry),
+    ),
     { ...projectOptions(), noEmit: true },
   );
   readonly #checker = this.#program.getTypeChecker();
 
-  /** @param entry `index.ts` or `testing/index.ts` */
+  /** @param entry the file of an entry, below `lib` */
   names(entry: string): PublicName[] {
     const file = this.#program.getSourceFile(join(projectRoot, 'lib', entry));
     const module = file && this.#checker.getSymbolAtLocation(file);

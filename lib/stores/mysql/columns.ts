@@ -1,0 +1,60 @@
+import { raw, type Sql, sql } from './sql-text.js';
+
+/** What the statements have to know of the table. */
+export interface MysqlTable {
+  /** Database and name, quoted. */
+  readonly table: Sql;
+  /** Whether `lock_until` and `locked_at` are TIMESTAMP, as in ShedLock's table, and not DATETIME, as in ours. */
+  readonly zoned: boolean;
+  /** Whether names that differ are never taken for equal. ShedLock's table has the collation of its database. */
+  readonly exact: boolean;
+}
+
+/** The time of the database, whole milliseconds rounded down, as the columns have it. */
+export const nowOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3)');
+/** The same with microseconds. */
+export const clockOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(6)');
+
+/** Microseconds since 1970. */
+export const EPOCH_MICROSECONDS = raw("TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6))");
+export const EPOCH_MS = sql`${EPOCH_MICROSECONDS} / 1000`;
+
+/** `lock_until` so many milliseconds from now. */
+export const after = (table: MysqlTable, ms: number | Sql): Sql =>
+  sql`TIMESTAMPADD(MICROSECOND, ${ms} * 1000, ${nowOf(table)})`;
+
+/** The end of a lease: rounded up, as the beginning is rounded down and columns round to milliseconds. */
+export const endOf = (table: MysqlTable, ttl: number | Sql): Sql => after(table, sql`(${ttl} + 1)`);
+
+/** Milliseconds until `lock_until`. */
+export const remainingOf = (table: MysqlTable): Sql =>
+  sql`TIMESTAMPDIFF(MICROSECOND, ${clockOf(table)}, lock_until) / 1000`;
+
+/** Whether the row has this name. Found by its index first, then compared by bytes where that can differ. */
+export function isNamed({ exact }: MysqlTable, name: string): Sql {
+  if (exact) return sql`name = ${name}`;
+  return sql`name = ${name} AND ${isExactly(name)}`;
+}
+
+/** Whether the name of the row is this one byte by byte. */
+export const isExactly = (name: string): Sql =>
+  sql`CAST(CONVERT(name USING utf8mb4) AS BINARY) = CAST(CONVERT(${name} USING utf8mb4) AS BINARY)`;
+
+/**
+ * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.
+ */
+export function storedName(name: string): string {
+  return name.endsWith(' ') ? `${name}{}` : name;
+}
+
+export function nameOf(stored: string): string {
+  return stored.endsWith(' {}') ? stored.slice(0, -2) : stored;
+}
+
+/**
+ * What ShedLock writes into a TIMESTAMP, UTC_TIMESTAMP, is taken there for a time of the session's zone. Its sessions have the
+ * zone of the server; ours may have another one.
+ */
+function asStored({ zoned }: MysqlTable, time: string): Sql {
+  return raw(zoned ? `CONVERT_TZ(${time}, @@global.time_zone, @@session.time_zone)` : time);
+}

@@ -1,0 +1,36 @@
+import type { SqlFailure } from '../sql/failure.js';
+
+/** ER_DATA_TOO_LONG */
+export const TOO_LONG = 1406;
+
+const FAILURES: Readonly<Record<number, SqlFailure>> = {
+  1213: 'conflict', // ER_LOCK_DEADLOCK
+  1020: 'conflict', // ER_CHECKREAD: MariaDB, at REPEATABLE READ and above
+  1062: 'conflict', // ER_DUP_ENTRY: another instance made the row a moment before
+  1050: 'conflict', // ER_TABLE_EXISTS_ERROR, by another instance's migration
+  1060: 'conflict', // ER_DUP_FIELDNAME
+  1146: 'table', // ER_NO_SUCH_TABLE
+  1054: 'table', // ER_BAD_FIELD_ERROR
+  1044: 'denied', // ER_DBACCESS_DENIED_ERROR
+  1045: 'denied', // ER_ACCESS_DENIED_ERROR
+  1049: 'denied', // ER_BAD_DB_ERROR
+  1142: 'denied', // ER_TABLEACCESS_DENIED_ERROR
+  1143: 'denied', // ER_COLUMNACCESS_DENIED_ERROR
+  1698: 'denied', // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+  [TOO_LONG]: 'too-long',
+  1264: 'lock', // ER_WARN_DATA_OUT_OF_RANGE
+  1292: 'lock', // ER_TRUNCATED_WRONG_VALUE
+  1366: 'lock', // ER_TRUNCATED_WRONG_VALUE_FOR_FIELD
+  3140: 'lock', // ER_INVALID_JSON_TEXT
+  3141: 'lock', // ER_INVALID_JSON_TEXT_IN_PARAM
+  4025: 'lock', // ER_CONSTRAINT_FAILED: MariaDB, a JSON column that would hold none
+  // Those with which a server goes away, which it may do after it has carried out the statement.
+  1053: 'unknown', // ER_SERVER_SHUTDOWN
+  1180: 'unknown', // ER_ERROR_DURING_COMMIT
+  1927: 'unknown', // ER_CONNECTION_KILLED
+};
+
+/** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html; numbers below 2000 and above 3000 are a server's. */
+export function failureOf(number: number): SqlFailure {
+  return FAILURES[number] ?? (number >= 2000 && number < 3000 ? 'unknown' : 'refused');
+}

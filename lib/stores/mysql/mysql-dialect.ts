@@ -1,0 +1,219 @@
+import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
+import { LockStateError } from '../../errors.js';
+import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
+import type { SqlDialect, TableLook } from '../sql/dialect.js';
+import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { lockedBy } from '../sql/holding.js';
+import { lockInfo, type LockRow } from '../sql/lock-row.js';
+import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { nameOf, storedName } from './columns.js';
+import { failureOf, TOO_LONG } from './errors.js';
+import { mysqlCreation, mysqlTable } from './schema.js';
+import { type Sql, sql } from './sql-text.js';
+import { jobOfKey, startOf, unchangedStart } from './starts.js';
+import {
+  extendStatement,
+  firstStatement,
+  inspectStatement,
+  plainReleaseStatement,
+  refusalStatement,
+  releaseStatement,
+  seenStatement,
+  takeStatement,
+} from './statements.js';
+import { judgeTable, lookStatement, type MysqlLook } from './table-look.js';
+
+/**
+ * What sends statements to MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers
+ * what `mysql2` does. Each call has to be a transaction of its own, as it is unless one was begun.
+ */
+export interface MysqlClient {
+  query(text: string, values: unknown[]): PromiseLike<unknown>;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What a write answers. */
+interface Written {
+  readonly affectedRows: number | string;
+  readonly insertId: number | string;
+}
+
+/** The statements of MySQL and MariaDB, what they are given, and what they answer. */
+export class MysqlDialect implements SqlDialect<MysqlLook> {
+  readonly table: string;
+  readonly #client: MysqlClient;
+  readonly #where: { table: string; schema: string | undefined };
+  #migration: string;
+
+  constructor(client: MysqlClient, options: SqlStoreOptions) {
+    this.#client = client;
+    this.table = mysqlTable(options);
+    this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
+    this.#migration = mysqlCreation(this.table);
+  }
+
+  async look(): Promise<TableLook<MysqlLook>> {
+    const look = judgeTable(this.table, await this.#rows(lookStatement(this.#where)));
+    if ('missing' in look) this.#migration = look.migration;
+    // Whether this user may write is seen by writing nothing.
+    if ('statements' in look) {
+      await this.run(`UPDATE ${this.table} SET locked_by = '' WHERE FALSE`);
+      await this.run(
+        `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
+      );
+    }
+    return look;
+  }
+
+  migration(): readonly string[] {
+    return [this.#migration];
+  }
+
+  widening(): string {
+    return `ALTER TABLE ${this.table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
+  }
+
+  async run(statement: string): Promise<void> {
+    await this.#client.query(statement, []);
+  }
+
+  async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+    const stored = storedName(request.name);
+    if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
+    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+    if (!table.unicode && /[^\u0000-\u007f]/.test(stored)) {
+      throw new LockStateError(
+        request.name,
+        `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
+      );
+    }
+    const start = startOf(request);
+    const usual = await this.#take(table, request, { attempt: 1, condition: start.usual });
+    if (usual !== undefined) return { ...NOTHING_SEEN, granted: usual, attempt: 1 };
+
+    const seen = one(await this.#rows(refusalStatement(table, request, start)));
+    if (seen['by'] !== null && !isTrue(seen['same'])) {
+      throw new LockStateError(
+        request.name,
+        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
+      );
+    }
+    const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
+    const startable = isTrue(row.startable) && !isTrue(row.ahead);
+    if (!startable || Number(row.remaining ?? 0) > 0) return row;
+    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
+    if (request.tick === undefined) return row;
+    return this.#takeAsSeen(table, request, row, start.startable, seen['schedule']);
+  }
+
+  async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
+    const { affectedRows } = await this.#write(extendStatement(table, leases));
+    if (Number(affectedRows) === leases.length) return leases.map(() => true);
+    // Some were not. A lease that is live after the statement was live when it was renewed.
+    const names = [...new Set(leases.map(({ name }) => name))];
+    const rows = await this.#rows(seenStatement(table, names));
+    const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
+    return leases.map((lease) => {
+      const row = byName.get(lease.name) ?? { by: null, remaining: null };
+      return row.by === lockedBy(lease) && Number(row.remaining) > 0 ? true : row;
+    });
+  }
+
+  async giveBack(
+    table: MysqlLook,
+    lease: LeaseRef,
+    options: Required<ReleaseOptions>,
+  ): Promise<{ readonly live: boolean } | SeenRow> {
+    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
+    const usual = lease.job === undefined ? [plainReleaseStatement, releaseStatement] : [releaseStatement];
+    for (const statement of usual) {
+      const { affectedRows, insertId } = await this.#write(statement(table, lease, options));
+      if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    }
+    const [row] = await this.#rows(seenStatement(table, [lease.name]));
+    const ours = row !== undefined && nameOf(String(row['name'])) === lease.name;
+    return ours ? (row as unknown as SeenRow) : { by: null, remaining: null };
+  }
+
+  async all(table: MysqlLook): Promise<LockInfo[]> {
+    const rows = await this.#rows(inspectStatement(table));
+    return rows.map((row) => {
+      const name = nameOf(String(row['name']));
+      return lockInfo({ ...(row as unknown as LockRow), name }, jobOfKey);
+    });
+  }
+
+  failure(error: unknown): SqlFailure {
+    for (const each of errorsIn(error)) {
+      // Negative: Node's number of an error of the network.
+      const number = Number(each['errno'] ?? NaN);
+      if (number > 0) return failureOf(number);
+      if (isNotConnected(each)) return 'refused';
+    }
+    return 'unknown';
+  }
+
+  /** Answers the fencing token, or `undefined` if the lock is not to be had in this way. */
+  async #take(
+    table: MysqlLook,
+    request: AcquireRequest,
+    how: { attempt: number; condition: Sql },
+  ): Promise<number | undefined> {
+    const { affectedRows, insertId } = await this.#write(
+      takeStatement(table, request, startOf(request), how),
+    );
+    return Number(affectedRows) > 0 ? Number(insertId) : undefined;
+  }
+
+  /** There was no row a moment ago. */
+  async #first(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+    try {
+      const { insertId } = await this.#write(firstStatement(table, request, startOf(request)));
+      return { ...NOTHING_SEEN, granted: Number(insertId), attempt: 1 };
+    } catch (error) {
+      if (this.failure(error) !== 'conflict') throw error;
+      return NOTHING_SEEN;
+    }
+  }
+
+  /** A tick that may start, but not as usual: it is repeated, or comes from another schedule than the last one. */
+  async #takeAsSeen(
+    table: MysqlLook,
+    request: AcquireRequest,
+    seen: AttemptRow,
+    startable: Sql,
+    schedule: unknown,
+  ): Promise<AttemptRow> {
+    if (seen.tick === null) return seen;
+    const attempt = Number(seen.tick) === request.tick ? Number(seen.attempts) + 1 : 1;
+    const { tick, attempts } = seen;
+    const unchanged = unchangedStart(request.job ?? '', { tick, attempts, schedule });
+    const condition = sql`${startable} AND ${unchanged}`;
+    const granted = await this.#take(table, request, { attempt, condition });
+    return granted === undefined ? seen : { ...seen, granted, attempt, previous: schedule };
+  }
+
+  async #write({ text, values }: Sql): Promise<Written> {
+    return resultOf(await this.#client.query(text, [...values])) as Written;
+  }
+
+  async #rows({ text, values }: Sql): Promise<readonly Row[]> {
+    return resultOf(await this.#client.query(text, [...values])) as readonly Row[];
+  }
+}
+
+/** `mysql2` answers a pair of result and columns, TypeORM the result itself. Rows are objects, so a pair is told apart. */
+function resultOf(answer: unknown): unknown {
+  if (!Array.isArray(answer) || answer.length !== 2) return answer;
+  const [first] = answer as unknown[];
+  const isResult =
+    Array.isArray(first) || (typeof first === 'object' && first !== null && 'affectedRows' in first);
+  return isResult ? first : answer;
+}
+
+function one(rows: readonly Row[]): Row {
+  const [row] = rows;
+  if (row === undefined) throw new Error('The database answered nothing to a statement that always answers.');
+  return row;
+}

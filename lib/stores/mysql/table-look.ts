@@ -1,0 +1,101 @@
+import type { MysqlTable } from './columns.js';
+import { mysqlAddition, mysqlCreation, OUR_COLUMN_NAMES } from './schema.js';
+import { raw, type Sql, sql } from './sql-text.js';
+
+/** What is known of the table, and of the session in which that was asked. */
+export interface MysqlLook extends MysqlTable {
+  /** Room in the column `name`, characters. Without a strict `sql_mode` longer names would be cut. */
+  readonly nameLength: number;
+  /** Whether the column takes every character. */
+  readonly unicode: boolean;
+}
+
+export type MysqlFinding =
+  | { readonly statements: MysqlLook }
+  | { readonly missing: string; readonly migration: string }
+  | { readonly problem: string };
+
+/** A row per column of the table, none if there is no table; with what the session has to do with it. */
+export function lookStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
+  return sql`SELECT c.column_name AS \`name\`, c.data_type AS \`type\`, c.datetime_precision AS \`digits\`,
+  c.character_maximum_length AS \`length\`, c.collation_name AS \`collation\`, c.character_set_name AS \`charset\`,
+  @@session.autocommit AS \`autocommit\`, @@session.sql_mode AS \`mode\`,
+  (SELECT COUNT(*) FROM information_schema.statistics s WHERE s.table_schema = c.table_schema
+    AND s.table_name = c.table_name AND s.column_name = c.column_name AND s.non_unique = 0 AND NOT EXISTS (
+      SELECT 1 FROM information_schema.statistics more WHERE more.table_schema = s.table_schema
+        AND more.table_name = s.table_name AND more.index_name = s.index_name AND more.seq_in_index > 1)) AS \`uniques\`
+FROM information_schema.columns c
+WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
+}
+
+interface Column {
+  readonly name: string;
+  readonly type: string;
+  readonly digits: unknown;
+  readonly length: unknown;
+  readonly collation: string | null;
+  readonly charset: string | null;
+  readonly autocommit: unknown;
+  readonly mode: string;
+  readonly uniques: unknown;
+}
+
+const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'];
+
+/** Judges the table by its columns. */
+export function judgeTable(table: string, rows: readonly Readonly<Record<string, unknown>>[]): MysqlFinding {
+  const columns = new Map((rows as unknown as Column[]).map((column) => [column.name.toLowerCase(), column]));
+  if (columns.size === 0) {
+    return { missing: `The table ${table} does not exist.`, migration: mysqlCreation(table) };
+  }
+  const lacking = (names: readonly string[]): string[] => names.filter((name) => !columns.has(name));
+  const foreign = lacking(SHEDLOCK_COLUMNS);
+  if (foreign.length > 0) {
+    return {
+      problem: `The table ${table} has no column ${foreign.join(', ')}: it is not one of ShedLock's. Give another name (table).`,
+    };
+  }
+  const missing = lacking(OUR_COLUMN_NAMES);
+  if (missing.length > 0) {
+    return {
+      missing: `The table ${table} has no column ${missing.join(', ')}.`,
+      migration: mysqlAddition(table, missing),
+    };
+  }
+  const [name, until] = [columns.get('name'), columns.get('lock_until')];
+  if (name === undefined || until === undefined) throw new Error('These columns have just been seen.');
+  const type = until.type.toLowerCase();
+  if (!['datetime', 'timestamp'].includes(type) || Number(until.digits) < 3) {
+    return {
+      // Whole seconds would end leases up to half a second before their holders expect it.
+      problem:
+        `The column lock_until of ${table} is a ${type}(${String(until.digits)}), and has to know milliseconds. Run this:\n` +
+        `ALTER TABLE ${table} MODIFY lock_until ${type}(3) NOT NULL, MODIFY locked_at ${type}(3) NOT NULL;`,
+    };
+  }
+  if (Number(name.uniques) === 0) {
+    return {
+      problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
+    };
+  }
+  if (Number(name.autocommit) !== 1) {
+    return {
+      problem: 'The pool has autocommit switched off: nothing that the store writes would ever be seen.',
+    };
+  }
+  if (name.mode.includes('NO_BACKSLASH_ESCAPES')) {
+    return {
+      problem:
+        'The pool has the sql_mode NO_BACKSLASH_ESCAPES, in which mysql2 does not quote values safely.',
+    };
+  }
+  return {
+    statements: {
+      table: raw(table),
+      zoned: type === 'timestamp',
+      exact: name.collation === 'utf8mb4_bin',
+      nameLength: Number(name.length),
+      unicode: name.charset === 'utf8mb4',
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
+import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
+import type { SqlDialect, TableLook } from '../sql/dialect.js';
+import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { lockedBy } from '../sql/holding.js';
+import { lockInfo, type LockRow } from '../sql/lock-row.js';
+import type { SqlStoreOptions } from '../sql/table-name.js';
+import { postgresMigration, postgresTable } from './schema.js';
+import type { PostgresStatements } from './statements.js';
+import { judgeTable, LOOK } from './table-look.js';
+
+/**
+ * What sends statements to PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an
+ * object with them. Each call has to be a transaction of its own, as it is unless one was begun.
+ */
+export interface PostgresClient {
+  query(text: string, values: unknown[]): PromiseLike<unknown>;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The statements of PostgreSQL, what they are given, and what they answer. */
+export class PostgresDialect implements SqlDialect<PostgresStatements> {
+  readonly table: string;
+  readonly #client: PostgresClient;
+
+  constructor(client: PostgresClient, options: SqlStoreOptions) {
+    this.#client = client;
+    this.table = postgresTable(options);
+  }
+
+  async look(): Promise<TableLook<PostgresStatements>> {
+    return judgeTable(this.table, await this.#rows(LOOK, [this.table]));
+  }
+
+  migration(): readonly string[] {
+    return postgresMigration(this.table);
+  }
+
+  widening(): string {
+    return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
+  }
+
+  async run(statement: string): Promise<void> {
+    await this.#client.query(statement, []);
+  }
+
+  async attempt(statements: PostgresStatements, request: AcquireRequest): Promise<AttemptRow> {
+    const { name, ttl, job = '', tick, interval } = request;
+    const values = [name, lockedBy(request), text(ttl), job];
+    let statement = statements.acquire;
+    if (tick !== undefined) {
+      const { maxClockSkew, schedule = '', rerun = 0, only } = request;
+      statement = statements.acquireTick;
+      values.push(text(tick), text(maxClockSkew), schedule, text(rerun), text(only));
+    } else if (interval !== undefined) {
+      statement = statements.acquireInterval;
+      values.push(text(interval));
+    }
+    const [row] = await this.#rows(statement, values);
+    if (row === undefined) return NOTHING_SEEN;
+    const { seen, ...granted } = row;
+    // Drivers that do not know the type leave it to the reader.
+    const explained = (typeof seen === 'string' ? JSON.parse(seen) : seen) as Partial<AttemptRow> | null;
+    return { ...NOTHING_SEEN, ...granted, ...explained };
+  }
+
+  async renew({ extend }: PostgresStatements, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
+    const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
+    const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
+    const results: (true | SeenRow)[] = [];
+    for (const row of rows) {
+      results[Number(row['i'])] = isTrue(row['renewed']) ? true : (row as unknown as SeenRow);
+    }
+    return results;
+  }
+
+  async giveBack(
+    { release, releasePlain, seen }: PostgresStatements,
+    lease: LeaseRef,
+    { outcome, keepFor }: Required<ReleaseOptions>,
+  ): Promise<{ readonly live: boolean } | SeenRow> {
+    const values = [lease.name, lockedBy(lease), text(keepFor), outcome];
+    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
+    for (const statement of lease.job === undefined ? [releasePlain, release] : [release]) {
+      const [row] = await this.#rows(statement, values);
+      if (row !== undefined) return { live: isTrue(row['live']) };
+    }
+    const [row] = await this.#rows(seen, [lease.name]);
+    return row === undefined ? NOTHING_SEEN : (row as unknown as SeenRow);
+  }
+
+  async all({ inspect }: PostgresStatements): Promise<LockInfo[]> {
+    return (await this.#rows(inspect, [])).map((row) => lockInfo(row as unknown as LockRow));
+  }
+
+  failure(error: unknown): SqlFailure {
+    for (const each of errorsIn(error)) {
+      const code = String(each['code']);
+      // Neither one of Node's (EPIPE) nor one of Prisma's own (P2010), which has that of the database within.
+      if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOf(code);
+      if (isNotConnected(each)) return 'refused';
+    }
+    return 'unknown';
+  }
+
+  async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
+    const result = await this.#client.query(statement, values);
+    // Prisma and TypeORM answer the rows themselves; of an UPDATE TypeORM answers them with their number.
+    if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
+    return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
+  }
+}
+
+/** Everything is sent as text: see the statements. */
+function text(value: string | number | undefined): string | null {
+  return value === undefined ? null : String(value);
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+function failureOf(sqlState: string): SqlFailure {
+  switch (sqlState) {
+    case '40001': // serialization_failure
+    case '40P01': // deadlock_detected
+    case '23505': // unique_violation: by another instance's migration
+    case '42P07': // duplicate_table
+    case '42701': // duplicate_column
+    case '42710': // duplicate_object: the type that a table has
+      return 'conflict';
+    case '42P01': // undefined_table
+    case '42703': // undefined_column
+    case '42P10': // invalid_column_reference: `name` is not unique
+      return 'table';
+    case '22001': // string_data_right_truncation: of all that is written only a name can be too long
+      return 'too-long';
+    case '42501': // insufficient_privilege
+    case '3D000': // the database does not exist
+    case '3F000': // the schema does not exist
+      return 'denied';
+    case '57014': // query_canceled: by statement_timeout
+    case '57P03': // cannot_connect_now
+    case '08001':
+    case '08004':
+      return 'refused';
+  }
+  const kind = sqlState.slice(0, 2);
+  if (kind === '28') return 'denied';
+  if (kind === '22') return 'lock';
+  // The server went away: the statement may have been carried out a moment before.
+  return ['08', '57', '58', 'XX'].includes(kind) ? 'unknown' : 'refused';
+}

@@ -1,0 +1,33 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import { SqlLockStore } from '../sql/sql-lock.store.js';
+import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { type PostgresClient, PostgresDialect } from './postgres-dialect.js';
+import type { PostgresStatements } from './statements.js';
+
+/** Options of {@link PostgresLockStore}. */
+export type PostgresLockStoreOptions = SqlStoreOptions;
+
+/**
+ * Leases in a PostgreSQL table, which is also ShedLock's: instances that use either exclude each other.
+ *
+ * ```ts
+ * SchedulerLockModule.forRoot({ store: new PostgresLockStore(new Pool({ connectionString }), { schema: 'jobs' }) })
+ * ```
+ *
+ * The pool is yours: it is never closed. It needs no session of its own, so a proxy that pools transactions (PgBouncer) may
+ * stand between, and any isolation level will do.
+ */
+export class PostgresLockStore extends SqlLockStore<PostgresStatements> {
+  /**
+   * @param client a `Pool` of `pg`, or whatever has its `query(text, values)`
+   * @throws SchedulerLockConfigError for a client without `query()`, and for names that are none
+   */
+  constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
+    if (typeof (client as Partial<PostgresClient> | undefined)?.query !== 'function') {
+      throw new SchedulerLockConfigError([
+        'store: PostgresLockStore needs a pool: an object with query(text, values).',
+      ]);
+    }
+    super(new PostgresDialect(client, options), { migrate: options.migrate ?? SQL_DEFAULTS.migrate });
+  }
+}

@@ -1,0 +1,32 @@
+import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
+
+/** PostgreSQL cuts longer names. */
+const NAME_BYTES = 63;
+
+/** Schema and table, quoted. */
+export function postgresTable(options: SqlStoreOptions): string {
+  return quotedTable(options, '"', NAME_BYTES);
+}
+
+/** What creates the table, or adds our columns to one of ShedLock's: each can be repeated. */
+export function postgresMigration(table: string): readonly string[] {
+  return [
+    `CREATE TABLE IF NOT EXISTS ${table} (
+  name VARCHAR(255) NOT NULL PRIMARY KEY,
+  lock_until TIMESTAMP NOT NULL,
+  locked_at TIMESTAMP NOT NULL,
+  locked_by VARCHAR(255) NOT NULL,
+  fencing_token BIGINT,
+  job_state JSONB
+)`,
+    `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`,
+  ];
+}
+
+/**
+ * The SQL that creates the table `shedlock`, or adds to one that ShedLock has created the columns that are missing, for
+ * teams with their own migrations (`migrate: false`). It can be repeated.
+ */
+export const SCHEMA: string = postgresMigration('shedlock')
+  .map((statement) => `${statement};\n`)
+  .join('');

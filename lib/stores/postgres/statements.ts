@@ -1,0 +1,243 @@
+import type { ReleaseOutcome } from '../lock-store.js';
+
+/** What the statements have to know of the table. */
+export interface PostgresTable {
+  /** Schema and name, quoted. */
+  readonly sql: string;
+  /** Whether `lock_until` and `locked_at` are `timestamptz`. ShedLock documents `timestamp`, which holds UTC then. */
+  readonly zoned: boolean;
+}
+
+/** The statements for one table. */
+export interface PostgresStatements {
+  readonly acquire: string;
+  readonly acquireTick: string;
+  readonly acquireInterval: string;
+  readonly extend: string;
+  readonly release: string;
+  readonly releasePlain: string;
+  readonly seen: string;
+  readonly inspect: string;
+}
+
+/*
+ * What the statements have in common
+ *
+ * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours, which its
+ * statements leave alone:
+ *
+ *   fencing_token  of the newest lease of ours
+ *   job_state      { "jobs": { <job>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } },
+ *                    "newest": { "job", "before" } }: the last start of each job, and what the newest lease has replaced
+ *                    there, to be taken back if nothing ran. It is in the row, not in rows of its own, because a statement
+ *                    sees only its target row as it is behind a lock that it had to wait for; others as they were.
+ *
+ * Each is one statement in a transaction of its own: nothing is kept in the session, nothing is prepared by name. A
+ * statement reads the row as its snapshot has it (s), to refuse without a write and to explain a refusal, and decides
+ * on the row as it is now (l), by the conditions on its UPDATE.
+ *
+ * Which time is which: clock_timestamp() goes on while a statement waits for a row that another one has locked, so
+ * whether a lease is over is asked of that. A lease counts from statement_timestamp(), when the statement arrived: the
+ * holder counts from before that, and what waited for long must not live for long. CURRENT_TIMESTAMP would be the start
+ * of a transaction that a user has begun. Times are whole milliseconds, as `timestamp(3)` rounds; ends are rounded up.
+ *
+ * Every parameter is a text and is cast: drivers differ in the types that they send.
+ */
+export function postgresStatements({ sql: table, zoned }: PostgresTable): PostgresStatements {
+  const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
+  const now = local(`date_trunc('milliseconds', statement_timestamp())`);
+  const clock = local('clock_timestamp()');
+  const epoch = (time: string): string => `(extract(epoch FROM ${time}) * 1000)`;
+  const clockEpoch = epoch('clock_timestamp()');
+  const microseconds = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
+  const remaining = `${epoch('lock_until')} - ${clockEpoch}`;
+  const after = (ms: string): string => `${now} + ((${ms})::text::bigint) * interval '1 millisecond'`;
+  const end = (ms: string): string => `${after(ms)} + interval '1 millisecond'`;
+
+  /**
+   * Takes the lock if it is free and its job may start.
+   *
+   * $1 name  $2 locked_by of the lease  $3 ttl, ms, and what `start` says
+   *
+   * Answers granted, the fencing token, with attempt and previous schedule of a tick; or `seen`, what explains the refusal,
+   * as JSON; or nothing, if the row was made a moment ago. `seen` alone refuses most of those that come late, and writes nothing.
+   */
+  const acquire = ({ ahead, startable, firstStartable, state, explain, detail }: Start): string => `
+WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} WHERE name = $1::text
+), a AS (INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
+  SELECT $1::text, ${end('$3')}, ${now}, $2::text, ${microseconds}, ${state(undefined)}
+  WHERE ${ahead === undefined ? '' : `NOT ${ahead} AND `}${
+    firstStartable === undefined
+      ? `NOT EXISTS (SELECT FROM s WHERE lock_until > ${clock})`
+      : `coalesce((SELECT lock_until <= ${clock} AND ${startable('s')} FROM s), ${firstStartable})`
+  }
+  ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_at = excluded.locked_at,
+    locked_by = excluded.locked_by, fencing_token = greatest(l.fencing_token + 1, excluded.fencing_token),
+    job_state = ${state('l')}
+  WHERE l.lock_until <= ${clock} AND coalesce(l.fencing_token, 0) < ${Number.MAX_SAFE_INTEGER} AND ${startable('l')}
+  RETURNING fencing_token${detail === undefined ? '' : `, ${detail}`})
+SELECT fencing_token AS granted, NULL::jsonb AS seen${detail === undefined ? '' : ', attempt, previous'} FROM a
+UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remaining}, 'recorded', fencing_token${explain})${
+    detail === undefined ? '' : ', NULL, NULL'
+  } FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
+
+  const release = (state: string, condition: string): string => `
+UPDATE ${table} SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END, ${state}
+  locked_by = locked_by || '/' || $4::text
+WHERE name = $1::text AND locked_by = $2::text ${condition} RETURNING lock_until >= ${now} AS live`;
+
+  return {
+    acquire: acquire(ANY_START),
+    acquireTick: acquire(tickStart(clockEpoch)),
+    acquireInterval: acquire(intervalStart(clockEpoch)),
+
+    /*
+     * Renews leases. $1 JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]
+     *
+     * Answers a row per lease: i, renewed, and for one that was not, what its lock's row says.
+     */
+    extend: `
+WITH wanted AS (
+  SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS w(i int, name text, by text, ttl bigint)
+), done AS (
+  UPDATE ${table} l SET lock_until = ${end('w.ttl')} FROM wanted w
+  WHERE l.name = w.name AND l.locked_by = w.by AND l.lock_until > ${clock}
+  RETURNING w.i
+)
+SELECT w.i, d.i IS NOT NULL AS renewed, s.locked_by AS by, ${remaining} AS remaining
+FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL AND s.name = w.name`,
+
+    /*
+     * Gives a lease back, and notes how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
+     * $4 outcome
+     *
+     * Answers whether it was live, nothing if it was not there. One that had run out, and that nobody took over, has its end
+     * noted all the same: a run that ended is not repeated. `releasePlain` is for one whose start was not kept.
+     */
+    release: release(`job_state = ${ENDED},`, ''),
+    releasePlain: release('', `AND job_state -> 'newest' IS NULL`),
+
+    /* What the row of a lock says. $1 name */
+    seen: `SELECT locked_by AS by, ${remaining} AS remaining FROM ${table} WHERE name = $1::text`,
+
+    /* Every lock, in the order of their names. */
+    inspect: `
+SELECT name, locked_by AS by, ${remaining} AS remaining, fencing_token AS fence, job_state AS state,
+  ${epoch('locked_at')} AS since
+FROM ${table} ORDER BY name`,
+  };
+}
+
+/** What may start: conditions and values on the row that `alias` names. */
+interface Start {
+  /** Whether the request is refused whatever is known of the job. */
+  readonly ahead?: string;
+  startable(alias: string): string;
+  /** Whether the job may start if there is no row; none for what always may. */
+  readonly firstStartable?: string;
+  /** The new job_state; without an alias, of a row that is new. */
+  state(alias: string | undefined): string;
+  /** More of the row `s` that explains a refusal. */
+  readonly explain: string;
+  /** What a grant has to tell besides its fencing token. */
+  readonly detail?: string;
+}
+
+/** The last start of the job $4, or NULL. */
+const lastOf = (alias: string): string => `(${alias}.job_state -> 'jobs' -> $4::text)`;
+const fieldOf = (alias: string, name: string): string => `(${lastOf(alias)} ->> '${name}')`;
+
+/** The state with a new start of the job in it. */
+const started = (alias: string | undefined, start: string): string => {
+  const newest = (before: string): string =>
+    `'newest', jsonb_build_object('job', $4::text, 'before', ${before})`;
+  if (alias === undefined) {
+    return `jsonb_build_object('jobs', jsonb_build_object($4::text, ${start}), ${newest('NULL')})`;
+  }
+  const jobs = `coalesce(${alias}.job_state -> 'jobs', '{}') || jsonb_build_object($4::text, ${start})`;
+  return `coalesce(${alias}.job_state, '{}') || jsonb_build_object('jobs', ${jobs}, ${newest(lastOf(alias))})`;
+};
+
+/** Of the last start, for whoever is refused because the lock is held, or because of that start. */
+const LAST_START = `, 'tick', ${fieldOf('s', 'tick')}, 'outcome', ${fieldOf('s', 'outcome')}, 'attempts', ${fieldOf('s', 'attempt')}`;
+
+/** A call that is neither of a tick nor of an interval. $4 its job */
+const ANY_START: Start = {
+  startable: () => 'true',
+  state: (alias) => (alias === undefined ? 'NULL' : `${alias}.job_state - 'newest'`),
+  explain: LAST_START,
+};
+
+/**
+ * $4 job  $5 tick, epoch ms  $6 how far it may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may
+ * be repeated  $9 'known', 'interrupted' or NULL
+ *
+ * A tick is refused if it or a newer one was started, unless that run was interrupted and may be repeated.
+ */
+function tickStart(now: string): Start {
+  const tick = '$5::text::bigint';
+  const again = (alias: string): string => `coalesce(${fieldOf(alias, 'tick')} = $5::text
+    AND coalesce(${fieldOf(alias, 'outcome')}, 'aborted') = 'aborted' AND ${fieldOf(alias, 'attempt')}::int <= $8::text::int, false)`;
+  const startable = (alias: string): string =>
+    `(${again(alias)} OR (coalesce(${fieldOf(alias, 'tick')}::bigint < ${tick}, true)
+    AND ($9::text IS NULL OR ($9::text = 'known' AND ${fieldOf(alias, 'tick')} IS NOT NULL))))`;
+  const attempt = (alias: string): string =>
+    `CASE WHEN ${again(alias)} THEN ${fieldOf(alias, 'attempt')}::int + 1 ELSE 1 END`;
+  const ahead = `coalesce(${tick} > ${now} + $6::text::bigint, false)`;
+  const firstStartable = '($9::text IS NULL)';
+  return {
+    ahead,
+    startable,
+    firstStartable,
+    state: (alias) =>
+      started(
+        alias,
+        `jsonb_build_object('tick', ${tick}, 'attempt', ${alias === undefined ? '1' : attempt(alias)}, 'schedule', $7::text)`,
+      ),
+    explain: `${LAST_START}, 'ahead', ${ahead}, 'now', ${now}, 'startable',
+    CASE WHEN locked_by IS NULL THEN ${firstStartable} ELSE ${startable('s')} END`,
+    detail: `job_state #>> ARRAY['jobs', $4::text, 'attempt'] AS attempt, job_state #>> '{newest,before,schedule}' AS previous`,
+  };
+}
+
+/** An interval may start this much of it early: timers are late by different amounts. */
+const ALLOWANCE = 0.1;
+
+/**
+ * $4 job  $5 interval, ms
+ *
+ * Counted by the interval of today, as a deploy may have changed it.
+ */
+function intervalStart(now: string): Start {
+  const interval = '$5::text::bigint';
+  const due = (alias: string): string =>
+    `(${fieldOf(alias, 'due')}::numeric - ${fieldOf(alias, 'interval')}::numeric + ${interval})`;
+  const wait = (alias: string): string => `(${due(alias)} - ${interval} * ${ALLOWANCE} - ${now})`;
+  const startable = (alias: string): string => `coalesce(${wait(alias)} <= 0, true)`;
+  return {
+    startable,
+    firstStartable: 'true',
+    state: (alias) => {
+      const from = alias === undefined ? now : `greatest(${due(alias)}, ${now})`;
+      return started(
+        alias,
+        `jsonb_build_object('due', round(${from}) + ${interval}, 'interval', ${interval})`,
+      );
+    },
+    explain: `${LAST_START}, 'wait', ${wait('s')}, 'startable', ${startable('s')}`,
+  };
+}
+
+/**
+ * job_state when the newest lease, whose start is in `newest`, has ended: $4 is its outcome. Only ticks keep it; what an
+ * abandoned lease has replaced comes back.
+ */
+const NOTHING_RAN: ReleaseOutcome = 'abandoned';
+const ENDED = `CASE
+    WHEN job_state -> 'newest' IS NULL THEN job_state
+    WHEN $4::text <> '${NOTHING_RAN}' AND job_state #> ARRAY['jobs', job_state #>> '{newest,job}', 'tick'] IS NOT NULL
+      THEN jsonb_set(job_state, ARRAY['jobs', job_state #>> '{newest,job}', 'outcome'], to_jsonb($4::text)) - 'newest'
+    WHEN $4::text <> '${NOTHING_RAN}' THEN job_state - 'newest'
+    WHEN jsonb_typeof(job_state #> '{newest,before}') = 'object'
+      THEN jsonb_set(job_state, ARRAY['jobs', job_state #>> '{newest,job}'], job_state #> '{newest,before}') - 'newest'
+    ELSE (job_state #- ARRAY['jobs', job_state #>> '{newest,job}']) - 'newest' END`;

@@ -1,0 +1,140 @@
+import { createHash } from 'node:crypto';
+import { SchedulerLockConfigError } from '../../errors.js';
+import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { stateKey } from './keys.js';
+import { type RedisClient, RedisReplyError, runScript } from './redis-client.js';
+
+interface Connection {
+  readonly keyPrefix: string;
+  client(): RedisClient;
+}
+
+type Reply = [token: string | null, ms: number, fields: string[]];
+
+const asIs = (reply: unknown): Reply => reply as Reply;
+const wrongType = (error: Error): undefined => {
+  if (error instanceof RedisReplyError && error.message.includes('WRONGTYPE')) return undefined;
+  throw error;
+};
+
+/** What is needed of a client besides, for this alone. */
+interface ScanningClient extends RedisClient {
+  scan(cursor: string, ...options: (string | number)[]): Promise<[cursor: string, keys: string[]]>;
+  /** A Cluster's. */
+  nodes?(role: 'master'): ScanningClient[];
+}
+
+/**
+ * What is kept for a lock. KEYS 1 lock, 2 state
+ *
+ * Returns the token or false, ms until it expires, and the fields of the state, name and value in turn.
+ */
+const LUA = /* lua */ `
+return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('HGETALL', KEYS[2]) }`;
+const LOOK = { lua: LUA, sha: createHash('sha1').update(LUA).digest('hex') };
+
+/** How many keys the server looks at in one step of a SCAN. */
+const STEP = 1_000;
+/** How many locks are asked about at once. */
+const AT_ONCE = 200;
+/** Stands for any name. No lock has it, as control characters are not allowed. */
+const ANY = '\u0001';
+
+/**
+ * Every lock under the keys of a store, found by SCAN, on each master of a Cluster.
+ *
+ * @throws SchedulerLockConfigError if the names cannot be told from the keys
+ */
+export async function inspectRedis(
+  connection: Connection,
+  key: (name: string) => string,
+): Promise<LockInfo[]> {
+  const names = await namesOf(connection.client() as ScanningClient, connection.keyPrefix, key);
+  const infos: LockInfo[] = [];
+  for (let i = 0; i < names.length; i += AT_ONCE) {
+    const batch = names.slice(i, i + AT_ONCE);
+    const looks = await Promise.all(batch.map((name) => lookAt(connection, name, key(name))));
+    infos.push(...looks.filter((info) => info !== undefined));
+  }
+  return infos;
+}
+
+async function namesOf(
+  client: ScanningClient,
+  keyPrefix: string,
+  key: (name: string) => string,
+): Promise<string[]> {
+  // SCAN knows nothing of the client's own prefix.
+  const [lock, state] = [key(ANY), stateKey(key(ANY), keyPrefix)].map((each) =>
+    (keyPrefix + each).split(ANY),
+  );
+  if (lock?.length !== 2 || state === undefined || state.length < 2) {
+    throw new SchedulerLockConfigError([
+      'inspect(): the function `key` does not put the name into the Redis key once and as it is, so names cannot be told from keys.',
+    ]);
+  }
+  const nodes = client.isCluster === true ? (client.nodes?.('master') ?? [client]) : [client];
+  const find = async (parts: string[]): Promise<Set<string>> => {
+    const found = await Promise.all(nodes.map((node) => scan(node, parts)));
+    return new Set(found.flat());
+  };
+  const known = await find(state);
+  // A key that ends like a state may be taken for a lock whose name ends so.
+  const states = new Set([...known].map((name) => keyPrefix + stateKey(key(name), keyPrefix)));
+  for (const name of await find(lock)) if (!states.has(keyPrefix + key(name))) known.add(name);
+  return [...known].sort();
+}
+
+/** The names in the keys that consist of these parts. */
+async function scan(node: ScanningClient, parts: readonly string[]): Promise<string[]> {
+  const pattern = parts.map((part) => part.replaceAll(/[\\*?[\]]/g, '\\$&')).join('*');
+  const [head = ''] = parts;
+  const tail = parts.slice(1).join('*');
+  const names: string[] = [];
+  let cursor = '0';
+  do {
+    const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+    cursor = next;
+    for (const found of keys)
+      if (found.length > head.length + tail.length)
+        names.push(found.slice(head.length, found.length - tail.length));
+  } while (cursor !== '0');
+  return names;
+}
+
+async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
+  const keys = [lock, stateKey(lock, connection.keyPrefix)];
+  const reply = await runScript<Reply | undefined>(connection, LOOK, 2, keys, asIs, wrongType);
+  // Something of another type is in the place of the lock, which nobody can take then.
+  if (reply === undefined) return { name, state: 'held', jobs: [] };
+  const [token, ms, fields] = reply;
+  const state = new Map<string, string>();
+  for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
+  if (token === null && state.size === 0) return undefined;
+  const newest = state.get('token') ?? '';
+  const ended = token === `kept:${newest}`;
+  // The newest lease of ours may be over, and somebody else have the lock.
+  const ours = token === null || token === newest || ended;
+  const [holder, since, fence] = ours ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
+  return {
+    name,
+    state: token === null ? 'free' : ended ? 'cooling-down' : 'held',
+    ...(holder === undefined ? undefined : { holder }),
+    ...(since === undefined ? undefined : { since: Number(since) * 1_000 }),
+    ...(token === null || ms < 0 ? undefined : { expiresIn: ms }),
+    ...(fence === undefined ? undefined : { fencingToken: Number(fence) }),
+    jobs: [...state].flatMap(([field, value]) =>
+      field.startsWith('job:') ? jobOf(field.slice(4), value) : [],
+    ),
+  };
+}
+
+function jobOf(job: string, start: string): JobInfo[] {
+  const [, due] = /^next (\d+) \d+$/.exec(start) ?? [];
+  if (due !== undefined) return [{ job, due: Number(due) }];
+  const [, tick, attempt, outcome = '-'] = /^(\d+) (\d+) (\S+) /.exec(start) ?? [];
+  // What an abandoned lease has left empty.
+  if (tick === undefined) return [];
+  const started = { job, tick: Number(tick), attempt: Number(attempt) };
+  return [outcome === '-' ? started : { ...started, outcome: outcome as ReleaseOutcome }];
+}

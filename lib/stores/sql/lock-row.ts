@@ -1,0 +1,48 @@
+import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { holdingOf } from './holding.js';
+
+/** A row of the table, for people to look at. */
+export interface LockRow {
+  readonly name: string;
+  readonly by: string;
+  readonly remaining: unknown;
+  /** Epoch milliseconds. */
+  readonly since: unknown;
+  readonly fence: unknown;
+  /** `job_state`: drivers differ in whether they parse it. */
+  readonly state: unknown;
+}
+
+/** What a row says of its lock. @param jobOf the job of a key in `job_state` */
+export function lockInfo(row: LockRow, jobOf: (key: string) => string = (key) => key): LockInfo {
+  const { holder, outcome } = holdingOf(row.by);
+  const remaining = Number(row.remaining);
+  const free = remaining <= 0;
+  return {
+    name: row.name,
+    state: free ? 'free' : outcome === undefined ? 'held' : 'cooling-down',
+    holder,
+    since: Math.floor(Number(row.since)),
+    ...(free || !Number.isFinite(remaining) ? undefined : { expiresIn: Math.floor(remaining) }),
+    ...(row.fence === null ? undefined : { fencingToken: Number(row.fence) }),
+    jobs: Object.entries(jobsOf(row.state)).map(([key, start]) => jobInfo(jobOf(key), start)),
+  };
+}
+
+type Start = Readonly<Record<string, unknown>>;
+
+function jobsOf(state: unknown): Readonly<Record<string, Start>> {
+  try {
+    const parsed: unknown = typeof state === 'string' ? JSON.parse(state) : state;
+    return (parsed as { jobs?: Record<string, Start> } | null)?.jobs ?? {};
+  } catch {
+    // Somebody else's text in our column is for the operations to complain about.
+    return {};
+  }
+}
+
+function jobInfo(job: string, { tick, attempt, outcome, due }: Start): JobInfo {
+  if (tick === undefined || tick === null) return { job, due: Number(due) };
+  const started = { job, tick: Number(tick), attempt: Number(attempt) };
+  return typeof outcome === 'string' ? { ...started, outcome: outcome as ReleaseOutcome } : started;
+}

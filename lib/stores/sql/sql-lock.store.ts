@@ -1,0 +1,252 @@
+import {
+  LockStateError,
+  SchedulerLockConfigError,
+  SchedulerLockError,
+  StoreUnavailableError,
+} from '../../errors.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockInfo,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../lock-store.js';
+import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answers.js';
+import type { SqlDialect } from './dialect.js';
+import { describeFailure } from './failure.js';
+import { OutageGate } from './outage-gate.js';
+
+/**
+ * How often a statement is tried that was rolled back because of others, or whose answer explains nothing because the row
+ * changed meanwhile. Each time somebody else has got on.
+ */
+const TRIES = 10;
+
+/** Several instances that start at once may make each other's migration fail, each at most once per statement. */
+const MIGRATION_TRIES = 20;
+
+/**
+ * Leases in a table of a database. An operation is one statement, in a transaction of its own, on the database's clock;
+ * what the row says is read and decided there.
+ */
+export class SqlLockStore<S> implements LockStore {
+  readonly #dialect: SqlDialect<S>;
+  readonly #migrate: boolean;
+  readonly #gate = new OutageGate();
+  #statements: Promise<S> | undefined;
+
+  constructor(dialect: SqlDialect<S>, options: { migrate: boolean }) {
+    this.#dialect = dialect;
+    this.#migrate = options.migrate;
+  }
+
+  /**
+   * Looks at the table, and creates it or adds what is missing unless `migrate` is false.
+   *
+   * @throws SchedulerLockConfigError if the table cannot be used, with what to do; if the database rejects the credentials
+   * @throws StoreUnavailableError if the database cannot be reached now
+   */
+  async init(): Promise<void> {
+    try {
+      await this.#prepare();
+    } catch (error) {
+      this.#statements = undefined;
+      if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
+      if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
+        throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}`]);
+      }
+      throw this.#failed(error);
+    }
+  }
+
+  /**
+   * Creates the table, or adds to one that ShedLock has created the columns that are missing. Does nothing if all is there.
+   * Any number of instances may call it at once.
+   *
+   * @throws SchedulerLockConfigError if the table cannot be used even so
+   * @throws StoreUnavailableError if the database cannot be reached, or refuses
+   */
+  async migrate(): Promise<void> {
+    try {
+      this.#statements = this.#create();
+      await this.#statements;
+    } catch (error) {
+      this.#statements = undefined;
+      if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
+      throw this.#failed(error);
+    }
+  }
+
+  async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return this.#run<AcquireResult>(
+      (statements) => this.#attempt(statements, request),
+      // It changed hands between any two looks, so somebody has it.
+      () => ({ acquired: false, reason: 'held' }),
+      request.name,
+    );
+  }
+
+  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    if (leases.length === 0) return [];
+    const results: ExtendResult[] = Array.from({ length: leases.length });
+    let left = [...leases.keys()];
+    await this.#run<void>(
+      async (statements) => {
+        const asked = left;
+        const batch = asked.flatMap((index) => leases[index] ?? []);
+        const rows = await this.#dialect.renew(statements, batch);
+        left = [];
+        for (const [i, lease] of batch.entries()) {
+          const index = asked[i] ?? 0;
+          const row = rows[i] ?? { by: null, remaining: null };
+          const result = row === true ? ({ held: true } as const) : readMissedRenewal(lease, row);
+          if (result === AGAIN) left.push(index);
+          else results[index] = result;
+        }
+        return left.length > 0 ? AGAIN : undefined;
+      },
+      () => {
+        // The others were judged all the same.
+        for (const index of left) results[index] = { held: null, error: unsettled() };
+      },
+    );
+    return results;
+  }
+
+  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const { outcome = 'completed', keepFor = 0 } = options;
+    return this.#run(
+      async (statements): Promise<ReleaseResult | typeof AGAIN> => {
+        const row = await this.#dialect.giveBack(statements, lease, { outcome, keepFor });
+        if (!('live' in row)) return readMissedRelease(lease, row);
+        return row.live ? { released: true } : { released: false, reason: 'expired' };
+      },
+      giveUp,
+      lease.name,
+    );
+  }
+
+  async inspect(): Promise<LockInfo[]> {
+    return this.#run((statements) => this.#dialect.all(statements), giveUp);
+  }
+
+  async #attempt(statements: S, request: AcquireRequest): Promise<AcquireResult | typeof AGAIN> {
+    return readAttempt(request, await this.#dialect.attempt(statements, request));
+  }
+
+  /** Runs an operation until it has an answer that means something. @param lock the one lock it is about */
+  async #run<T>(
+    operation: (statements: S) => Promise<T | typeof AGAIN>,
+    otherwise: () => T,
+    lock?: string,
+  ): Promise<T> {
+    let conflict: unknown;
+    for (let tries = 0; tries < TRIES; tries++) {
+      try {
+        const result = await this.#gate.pass(async () => operation(await this.#prepare()));
+        if (result !== AGAIN) return result;
+        conflict = undefined;
+      } catch (error) {
+        if (error instanceof SchedulerLockError || this.#dialect.failure(error) !== 'conflict') {
+          throw this.#failed(error, lock);
+        }
+        conflict = error;
+      }
+    }
+    if (conflict !== undefined) throw this.#failed(conflict, lock);
+    return otherwise();
+  }
+
+  /** The statements for the table, which has been looked at once: at the start, or when the database is first reached. */
+  #prepare(): Promise<S> {
+    this.#statements ??= (this.#migrate ? this.#create() : this.#look()).catch((error: unknown) => {
+      this.#statements = undefined;
+      throw error;
+    });
+    return this.#statements;
+  }
+
+  async #look(): Promise<S> {
+    const look = await this.#dialect.look();
+    if ('statements' in look) return look.statements;
+    if ('problem' in look) throw new TableError(look.problem);
+    throw new TableError(
+      `${look.missing} Run this, or leave it to the store (migrate: true):\n${this.#sql()}`,
+    );
+  }
+
+  async #create(): Promise<S> {
+    let failed: unknown;
+    for (let tries = 0; tries < MIGRATION_TRIES; tries++) {
+      // A migration that is not needed would wait for, and hold up, everybody who uses the table.
+      const look = await this.#dialect.look();
+      if (!('missing' in look)) return this.#look();
+      try {
+        for (const statement of this.#dialect.migration()) await this.#dialect.run(statement);
+      } catch (error) {
+        failed = error;
+        // Another instance is doing the same at this moment: the next look may find it done.
+        if (this.#dialect.failure(error) === 'conflict') continue;
+        if (this.#dialect.failure(error) !== 'denied') throw error;
+        throw new TableError(
+          `${look.missing} It could not be created: ${describeFailure(error)}. Run this as a user who may:\n${this.#sql()}`,
+        );
+      }
+    }
+    throw failed ?? new TableError(`The table ${this.#dialect.table} could not be created:\n${this.#sql()}`);
+  }
+
+  /** The migration, to be run by hand. */
+  #sql(): string {
+    return this.#dialect
+      .migration()
+      .map((statement) => `${statement};`)
+      .join('\n');
+  }
+
+  /** What a caller is told of a call that failed. */
+  #failed(error: unknown, lock?: string): SchedulerLockError {
+    if (error instanceof TableError) {
+      return new StoreUnavailableError(error.message, { outcome: 'not-applied' });
+    }
+    if (error instanceof SchedulerLockError) return error;
+    const failure = this.#dialect.failure(error);
+    const reason = describeFailure(error);
+    if (failure === 'too-long' && lock !== undefined) {
+      const room = `Run this, or give it a shorter name: ${this.#dialect.widening()};`;
+      return new LockStateError(
+        lock,
+        `its name is too long for the column name of ${this.#dialect.table}. ${room}`,
+      );
+    }
+    if (failure === 'lock' && lock !== undefined) {
+      return new LockStateError(
+        lock,
+        `the database refused the call: ${reason}. Look at its row in ${this.#dialect.table}.`,
+      );
+    }
+    // The next call looks at the table again, and says what is missing.
+    if (failure === 'table') this.#statements = undefined;
+    if (failure === 'unknown') {
+      return new StoreUnavailableError(`The database did not answer: ${reason}`, { outcome: 'unknown' });
+    }
+    return new StoreUnavailableError(`The database refused the call: ${reason}`, { outcome: 'not-applied' });
+  }
+}
+
+/** The table cannot be used, with what to do about it. */
+class TableError extends Error {}
+
+function giveUp(): never {
+  throw unsettled();
+}
+
+function unsettled(): StoreUnavailableError {
+  return new StoreUnavailableError(
+    `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
+    { outcome: 'not-applied' },
+  );
+}

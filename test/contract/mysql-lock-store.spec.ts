@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { describeLockStore } from '../../lib/testing/index.js';
+import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
+import type { DatabaseServer } from '../support/postgres-server.js';
+import { mysqlContract } from './support/mysql-subject.js';
+
+let server: DatabaseServer;
+
+beforeAll(async () => {
+  server = await provideMysql();
+}, 60_000);
+
+afterAll(() => server?.stop());
+
+const SHEDLOCK = `CREATE TABLE %t(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
+  locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`;
+
+/** Settings of each session of the user's pool, and a table that ShedLock has made. */
+const VARIANTS: [what: string, settings: string, table?: string[]][] = [
+  ['at READ COMMITTED', 'TRANSACTION ISOLATION LEVEL READ COMMITTED'],
+  ['with the sql_mode of ANSI', "sql_mode = 'ANSI,STRICT_TRANS_TABLES'"],
+  ['at SERIALIZABLE', 'TRANSACTION ISOLATION LEVEL SERIALIZABLE'],
+  [
+    'on a table of ShedLock, far from UTC',
+    "time_zone = '+05:30'",
+    // The suite has names of 200 characters that differ in case; ShedLock's column has room for 64, in the collation of its database.
+    [SHEDLOCK, 'ALTER TABLE %t MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL'],
+  ],
+];
+
+for (const [what, settings, table] of VARIANTS) {
+  describe(what, () => {
+    const contract = mysqlContract(() => {
+      const pool = testMysqlPool(server.url, { connectionLimit: 8 });
+      pool.on('connection', (connection) => void connection.query(`SET SESSION ${settings}`));
+      return pool;
+    }, table);
+    afterAll(() => contract.close());
+    describeLockStore('MysqlLockStore', contract.options, { describe, test });
+  });
+}

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import type pg from 'pg';
+import { describeLockStore } from '../../lib/testing/index.js';
+import { type DatabaseServer, providePostgres, testPool } from '../support/postgres-server.js';
+import { postgresContract } from './support/postgres-subject.js';
+
+let server: DatabaseServer;
+
+beforeAll(async () => {
+  server = await providePostgres();
+}, 60_000);
+
+afterAll(() => server?.stop());
+
+/** Settings of the user's pool, and a table that ShedLock has made. */
+const VARIANTS: [what: string, options: string, table?: string | undefined, pool?: pg.PoolConfig][] = [
+  ['at READ COMMITTED', '-c default_transaction_isolation=read\\ committed'],
+  ['at SERIALIZABLE', '-c default_transaction_isolation=serializable'],
+  // As behind a proxy that pools transactions: what a session knows is gone with the next statement.
+  ['in a new session for each statement', '', undefined, { maxUses: 1 }],
+  [
+    'on a table of ShedLock, far from UTC',
+    '-c timezone=Asia/Kolkata',
+    // The suite has names of 200 characters; ShedLock's column has room for 64.
+    `CREATE TABLE %t(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL,
+    locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name));
+    ALTER TABLE %t ALTER COLUMN name TYPE VARCHAR(255)`,
+  ],
+  [
+    'on a table with time zones and milliseconds, far from UTC',
+    '-c timezone=America/St_Johns',
+    `CREATE TABLE %t(name VARCHAR(300) NOT NULL, lock_until TIMESTAMPTZ(3) NOT NULL,
+    locked_at TIMESTAMPTZ(3) NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
+  ],
+];
+
+for (const [what, options, table, settings] of VARIANTS) {
+  describe(what, () => {
+    const contract = postgresContract(() => testPool(server.url, { max: 8, options, ...settings }), table);
+    afterAll(() => contract.close());
+    describeLockStore('PostgresLockStore', contract.options, { describe, test });
+  });
+}

@@ -1,0 +1,95 @@
+import { MysqlLockStore, SCHEMA as MYSQL_SCHEMA } from '../../lib/stores/mysql/index.js';
+import { PostgresLockStore, SCHEMA as POSTGRES_SCHEMA } from '../../lib/stores/postgres/index.js';
+import { provideMysql, startMariadb, testMysqlPool } from './mysql-server.js';
+import { type DatabaseServer, providePostgres, startPostgres, testPool } from './postgres-server.js';
+import type { LocalDatabase } from './local-database.js';
+
+export type SqlStore = PostgresLockStore | MysqlLockStore;
+
+/** A pool of several connections, and what a test does with it behind the store's back. */
+export interface TestPool {
+  /** @param text with `?` for parameters, on either database */
+  rows(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** How many rows a write has found. */
+  write(text: string, values?: unknown[]): Promise<number>;
+  store(options?: { table?: string; schema?: string; migrate?: boolean }): SqlStore;
+  end(): Promise<void>;
+}
+
+export interface PoolSettings {
+  /** Connections, at most. @default 8 */
+  readonly max?: number;
+  /** Statements for each session before anything else. */
+  readonly session?: readonly string[];
+}
+
+/** A kind of database, for tests that are the same on each. */
+export interface TestDatabase {
+  readonly name: string;
+  readonly schema: string;
+  /** The table as ShedLock's README creates it. */
+  readonly shedlock: (table: string) => string;
+  provide(): Promise<DatabaseServer>;
+  start(options?: readonly string[]): Promise<LocalDatabase>;
+  /** Options of a server that is to lose nothing in a power cut, as it is installed; those of the tests need not. */
+  readonly durable: readonly string[];
+  pool(url: string, settings?: PoolSettings): TestPool;
+}
+
+export const POSTGRES: TestDatabase = {
+  name: 'PostgreSQL',
+  schema: POSTGRES_SCHEMA,
+  shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL,
+    locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
+  provide: providePostgres,
+  start: startPostgres,
+  durable: ['fsync=on'],
+  pool(url, { max = 8, session = [] } = {}) {
+    const pool = testPool(url, {
+      max,
+      // Before the pool hands the connection out.
+      onConnect: async (client) => {
+        for (const statement of session) await client.query(statement);
+      },
+    });
+    const query = (text: string, values?: unknown[]) => {
+      let number = 0;
+      return pool.query(
+        text.replaceAll('?', () => `$${++number}`),
+        values,
+      );
+    };
+    return {
+      rows: async (text, values) => (await query(text, values)).rows as Record<string, unknown>[],
+      write: async (text, values) => (await query(text, values)).rowCount ?? 0,
+      store: (options) => new PostgresLockStore(pool, options),
+      end: () => pool.end(),
+    };
+  },
+};
+
+export const MYSQL: TestDatabase = {
+  name: 'MySQL',
+  schema: MYSQL_SCHEMA,
+  shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
+    locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
+  provide: provideMysql,
+  start: startMariadb,
+  durable: ['--innodb-flush-log-at-trx-commit=1'],
+  pool(url, { max = 8, session = [] } = {}) {
+    const pool = testMysqlPool(url, { connectionLimit: max });
+    // Commands of a connection are carried out in the order in which they were given.
+    pool.on('connection', (connection) => {
+      for (const statement of session) void connection.query(statement);
+    });
+    return {
+      rows: async (text, values) => (await pool.query(text, values))[0] as Record<string, unknown>[],
+      write: async (text, values) =>
+        ((await pool.query(text, values))[0] as { affectedRows: number }).affectedRows,
+      store: (options) => new MysqlLockStore(pool, options),
+      end: () => pool.end(),
+    };
+  },
+};
+
+export const DATABASES: readonly TestDatabase[] = [POSTGRES, MYSQL];

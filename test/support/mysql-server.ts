@@ -1,0 +1,179 @@
+import { execFile } from 'node:child_process';
+import { mkdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import mysql from 'mysql2/promise';
+import { unpackedProgram } from './distribution-packages.js';
+import { type DatabaseProgram, LocalDatabase, startDatabase } from './local-database.js';
+import type { DatabaseServer } from './postgres-server.js';
+import { LOOPBACK } from './ports.js';
+import { canRun, findOnPath } from './programs.js';
+import { projectRoot } from './project.js';
+import { dockerAnswers } from './redis-docker.js';
+import { serverUser } from './server-user.js';
+
+const run = promisify(execFile);
+const IMAGE = 'mariadb:10.11';
+const DATABASE = 'locks';
+const SYSTEM_PROGRAMS = ['/usr/sbin/mariadbd', '/usr/libexec/mariadbd', '/usr/local/sbin/mariadbd'];
+
+interface MariadbProgram {
+  command: string;
+  /** Where its messages and character sets are, if not where it would look. */
+  basedir: string | undefined;
+  env: NodeJS.ProcessEnv;
+  source: 'local' | 'packages';
+}
+
+/**
+ * A MySQL or MariaDB for tests that need any one server: the one that `MYSQL_URL` names, a container, a local MariaDB, or
+ * the distribution's packages unpacked into `.cache/mariadb`. Tests that kill or freeze it take {@link startMariadb}.
+ *
+ * @throws if none of the ways works; the message lists them
+ */
+export async function provideMysql(): Promise<DatabaseServer> {
+  const url = process.env['MYSQL_URL'];
+  if (url) {
+    await ask(url).catch((error: Error) => {
+      // Without the URL, which may hold a password.
+      throw new Error(`The server that MYSQL_URL names does not answer: ${error.message}`, { cause: error });
+    });
+    return { url, source: 'url', stop: async () => undefined };
+  }
+  let docker = 'no engine answered';
+  if (await dockerAnswers()) {
+    try {
+      return await startContainer();
+    } catch (error) {
+      docker = (error as Error).message;
+    }
+  }
+  const { source } = await findMariadb().catch((error: unknown) => {
+    throw new Error(howToGetOne(docker, (error as Error).message), { cause: error });
+  });
+  const server = await startMariadb();
+  return { url: server.url, source, stop: () => server.stop() };
+}
+
+/** A MariaDB process of one's own, with connections without a password. */
+export async function startMariadb(options: readonly string[] = []): Promise<LocalDatabase> {
+  const { command, basedir, env } = await findMariadb();
+  const user = await serverUser(['mysql', 'postgres']);
+  const common = (dir: string): string[] => [
+    // First, or the files of the system are read.
+    '--no-defaults',
+    ...(basedir === undefined ? [] : [`--basedir=${basedir}`]),
+    `--datadir=${join(dir, 'data')}`,
+    `--socket=${join(dir, 'socket')}`,
+    `--pid-file=${join(dir, 'pid')}`,
+    '--skip-grant-tables',
+    '--skip-log-bin',
+    '--innodb-flush-log-at-trx-commit=2',
+    '--innodb-buffer-pool-size=64M',
+    '--innodb-log-file-size=16M',
+  ];
+  const program: DatabaseProgram = {
+    name: 'MariaDB',
+    politely: 'SIGTERM',
+    async prepare(dir) {
+      await user.own(dir);
+      // Users and rights are left out, so there is nothing to install but the files of InnoDB. Those are on the disk when
+      // this has ended; made by the server itself, they would be broken by a kill soon after.
+      const data = join(dir, 'data');
+      await mkdir(join(data, DATABASE), { recursive: true });
+      await user.own(data);
+      await user.own(join(data, DATABASE));
+      const make = user.as(command, [...common(dir), '--bootstrap']);
+      const made = run(make.command, make.args, { env, cwd: '/' });
+      made.child.stdin?.end();
+      await made;
+    },
+    command: (dir, port) => {
+      const args = [
+        ...common(dir),
+        `--bind-address=${LOOPBACK}`,
+        `--port=${port}`,
+        // Or it listens nowhere, as there are no rights.
+        '--skip-networking=0',
+        ...options,
+      ];
+      return { ...user.as(command, args), env };
+    },
+    url: (port) => `mysql://root@${LOOPBACK}:${port}/${DATABASE}`,
+    ask,
+  };
+  return startDatabase(program);
+}
+
+/** A pool of several connections, as a user makes it. */
+export function testMysqlPool(url: string, options: mysql.PoolOptions = {}): mysql.Pool {
+  return mysql.createPool({ uri: url, ...options });
+}
+
+let found: Promise<MariadbProgram> | undefined;
+
+/** The program of a local installation, else that of the distribution's packages. */
+export function findMariadb(): Promise<MariadbProgram> {
+  found ??= find().catch((error: unknown) => {
+    found = undefined;
+    throw error;
+  });
+  return found;
+}
+
+async function find(): Promise<MariadbProgram> {
+  for (const command of [await findOnPath('mariadbd'), ...SYSTEM_PROGRAMS]) {
+    if (command === undefined || !(await stat(command).catch(() => undefined))) continue;
+    if (await canRun(command, process.env)) {
+      return { command, basedir: undefined, env: process.env, source: 'local' };
+    }
+  }
+  const base = join(projectRoot, '.cache', 'mariadb');
+  const wanted = {
+    name: 'MariaDB',
+    package: 'mariadb-server-core',
+    program: async (root: string) => join(root, 'usr', 'sbin', 'mariadbd'),
+  };
+  const { command, env } = await unpackedProgram(wanted, base).catch((error: Error) => {
+    throw new Error(
+      `No mariadbd on the PATH or in /usr/sbin, and none from the distribution's packages: ${error.message.trim()}`,
+      { cause: error },
+    );
+  });
+  return { command, basedir: join(command, '..', '..'), env, source: 'packages' };
+}
+
+async function ask(uri: string): Promise<void> {
+  const connection = await mysql.createConnection({ uri, connectTimeout: 2_000 });
+  // What ends it is told by the calls.
+  connection.on('error', () => undefined);
+  try {
+    await connection.query({ sql: 'SELECT 1', timeout: 2_000 });
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function startContainer(): Promise<DatabaseServer> {
+  // Only now: without an engine the import alone costs a second.
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const container = await new GenericContainer(IMAGE)
+    .withExposedPorts(3306)
+    .withEnvironment({ MARIADB_ALLOW_EMPTY_ROOT_PASSWORD: '1', MARIADB_DATABASE: DATABASE })
+    // Once while it is set up, and once for good.
+    .withWaitStrategy(Wait.forLogMessage(/ready for connections/, 2))
+    .start();
+  const url = `mysql://root@${container.getHost()}:${container.getMappedPort(3306)}/${DATABASE}`;
+  return { url, source: 'docker', stop: async () => void (await container.stop()) };
+}
+
+function howToGetOne(docker: string, local: string): string {
+  return [
+    'A MySQL or MariaDB is needed. Any one of these will do:',
+    '  - set MYSQL_URL to a database where tables may be made (those of the tests are removed)',
+    `  - start a Docker engine (${docker})`,
+    '  - install MariaDB, with mariadbd on the PATH or in /usr/sbin',
+    '  - on Debian, Ubuntu and the like: let apt-get reach its sources, and nothing need be installed',
+    local,
+  ].join('\n');
+}

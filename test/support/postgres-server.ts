@@ -1,0 +1,195 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { unpackedProgram } from './distribution-packages.js';
+import { type DatabaseProgram, LocalDatabase, startDatabase } from './local-database.js';
+import { LOOPBACK } from './ports.js';
+import { canRun, findOnPath } from './programs.js';
+import { projectRoot } from './project.js';
+import { dockerAnswers } from './redis-docker.js';
+import { serverUser } from './server-user.js';
+
+const run = promisify(execFile);
+const IMAGE = 'postgres:16-alpine';
+const SYSTEM_FOLDER = '/usr/lib/postgresql';
+
+/** Some PostgreSQL to test against. Others may use it too: keep to tables of your own, see {@link uniqueTable}. */
+export interface DatabaseServer {
+  url: string;
+  source: 'url' | 'docker' | 'local' | 'packages';
+  /** Ends what was started; a server named by a variable is left alone. */
+  stop(): Promise<void>;
+}
+
+interface PostgresPrograms {
+  postgres: string;
+  initdb: string;
+  env: NodeJS.ProcessEnv;
+  source: 'local' | 'packages';
+}
+
+/**
+ * A PostgreSQL for tests that need any one server: the one that `DATABASE_URL` names, a container, a local installation, or
+ * the distribution's packages unpacked into `.cache/postgres`. Tests that kill or freeze it take {@link startPostgres}.
+ *
+ * @throws if none of the ways works; the message lists them
+ */
+export async function providePostgres(): Promise<DatabaseServer> {
+  const url = process.env['DATABASE_URL'];
+  if (url) {
+    await ask(url).catch((error: Error) => {
+      // Without the URL, which may hold a password.
+      throw new Error(`The PostgreSQL that DATABASE_URL names does not answer: ${error.message}`, {
+        cause: error,
+      });
+    });
+    return { url, source: 'url', stop: async () => undefined };
+  }
+  let docker = 'no engine answered';
+  if (await dockerAnswers()) {
+    try {
+      return await startContainer();
+    } catch (error) {
+      docker = (error as Error).message;
+    }
+  }
+  const { source } = await findPostgres().catch((error: unknown) => {
+    throw new Error(howToGetOne(docker, (error as Error).message), { cause: error });
+  });
+  const server = await startPostgres();
+  return { url: server.url, source, stop: () => server.stop() };
+}
+
+/** A PostgreSQL process of one's own, with connections without a password. */
+export async function startPostgres(options: readonly string[] = []): Promise<LocalDatabase> {
+  const { postgres, initdb, env } = await findPostgres();
+  const user = await serverUser(['postgres']);
+  const program: DatabaseProgram = {
+    name: 'PostgreSQL',
+    politely: 'SIGINT',
+    async prepare(dir) {
+      await user.own(dir);
+      const args = [
+        '-D',
+        join(dir, 'data'),
+        '-U',
+        'postgres',
+        '-E',
+        'UTF8',
+        '--locale=C',
+        '--auth=trust',
+        '--no-sync',
+      ];
+      const init = user.as(initdb, args);
+      await run(init.command, init.args, { env, cwd: '/' });
+    },
+    command: (dir, port) => {
+      const settings = [`listen_addresses=${LOOPBACK}`, 'unix_socket_directories=', 'fsync=off', ...options];
+      const args = [
+        '-D',
+        join(dir, 'data'),
+        '-p',
+        String(port),
+        ...settings.flatMap((setting) => ['-c', setting]),
+      ];
+      return { ...user.as(postgres, args), env };
+    },
+    url: (port) => `postgres://postgres@${LOOPBACK}:${port}/postgres`,
+    ask,
+  };
+  return startDatabase(program);
+}
+
+/** A table name that no other test has, for servers that are shared. */
+export function uniqueTable(label = 'test'): string {
+  return `${label}_${process.pid}_${randomBytes(6).toString('hex')}`;
+}
+
+/** A pool of several connections, as a user makes it, listening for errors of idle ones: else they end the process. */
+export function testPool(url: string, options: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, ...options });
+  pool.on('error', () => undefined);
+  return pool;
+}
+
+let found: Promise<PostgresPrograms> | undefined;
+
+/** The programs of a local installation, else those of the distribution's packages. */
+export function findPostgres(): Promise<PostgresPrograms> {
+  found ??= find().catch((error: unknown) => {
+    found = undefined;
+    throw error;
+  });
+  return found;
+}
+
+async function find(): Promise<PostgresPrograms> {
+  const onPath = await findOnPath('postgres');
+  for (const postgres of [onPath, await newestIn(SYSTEM_FOLDER).catch(() => undefined)]) {
+    if (postgres === undefined || !(await canRun(postgres, process.env))) continue;
+    const initdb = (await findOnPath('initdb')) ?? join(dirname(postgres), 'initdb');
+    return { postgres, initdb, env: process.env, source: 'local' };
+  }
+  const base = join(projectRoot, '.cache', 'postgres');
+  const wanted = {
+    name: 'PostgreSQL',
+    package: 'postgresql',
+    program: (root: string) => newestIn(join(root, SYSTEM_FOLDER)),
+  };
+  const { command, env } = await unpackedProgram(wanted, base).catch((error: Error) => {
+    throw new Error(
+      `No postgres and initdb on the PATH or in ${SYSTEM_FOLDER}, and none from the distribution's packages: ${error.message.trim()}`,
+      { cause: error },
+    );
+  });
+  return { postgres: command, initdb: join(dirname(command), 'initdb'), env, source: 'packages' };
+}
+
+/** The server program of the newest version in a folder that has one for each. */
+async function newestIn(folder: string): Promise<string> {
+  const versions = (await readdir(folder)).map(Number).filter((version) => version > 0);
+  if (versions.length === 0) throw new Error(`there is no version in ${folder}`);
+  return join(folder, String(Math.max(...versions)), 'bin', 'postgres');
+}
+
+async function ask(url: string): Promise<void> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 2_000,
+  });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+async function startContainer(): Promise<DatabaseServer> {
+  // Only now: without an engine the import alone costs a second.
+  const { GenericContainer, Wait } = await import('testcontainers');
+  const container = await new GenericContainer(IMAGE)
+    .withExposedPorts(5432)
+    .withEnvironment({ POSTGRES_HOST_AUTH_METHOD: 'trust' })
+    // Once while it is set up, and once for good.
+    .withWaitStrategy(Wait.forLogMessage(/database system is ready to accept connections/, 2))
+    .start();
+  const url = `postgres://postgres@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
+  return { url, source: 'docker', stop: async () => void (await container.stop()) };
+}
+
+function howToGetOne(docker: string, local: string): string {
+  return [
+    'A PostgreSQL is needed. Any one of these will do:',
+    '  - set DATABASE_URL to a server where tables may be made (those of the tests are removed)',
+    `  - start a Docker engine (${docker})`,
+    '  - install PostgreSQL, with initdb and postgres on the PATH or in /usr/lib/postgresql',
+    '  - on Debian, Ubuntu and the like: let apt-get reach its sources, and nothing need be installed',
+    local,
+  ].join('\n');
+}

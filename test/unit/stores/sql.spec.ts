@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals';
+import { MysqlDialect } from '../../../lib/stores/mysql/mysql-dialect.js';
+import { jobKey, jobOfKey } from '../../../lib/stores/mysql/starts.js';
+import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
+import { describeFailure } from '../../../lib/stores/sql/failure.js';
+import { holdingOf, lockedBy } from '../../../lib/stores/sql/holding.js';
+import { OutageGate } from '../../../lib/stores/sql/outage-gate.js';
+import { ManualClock } from '../../../lib/testing/index.js';
+
+const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
+const client = { query: () => Promise.reject(new Error('nobody asks')) };
+
+describe('locked_by', () => {
+  test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed', 'ä 🔒'])('says who has a lease: %s', (holder) => {
+    const by = lockedBy({ holder, token: TOKEN });
+    expect(by).toBe(`${holder}/${TOKEN}`);
+    expect(holdingOf(by)).toEqual({ holder, outcome: undefined });
+    expect(holdingOf(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+  });
+
+  test('has room in its column, however long the instance is called', () => {
+    const by = lockedBy({ holder: 'h'.repeat(300), token: TOKEN });
+    expect(by.endsWith(`/${TOKEN}`)).toBe(true);
+    expect(`${by}/completed`.length).toBe(255);
+  });
+
+  test.each(['spring-host', 'spring/host', 'host/completed', '', '/'])(
+    'of a ShedLock is taken as it is: "%s"',
+    (by) => {
+      expect(holdingOf(by)).toEqual({ holder: by, outcome: undefined });
+    },
+  );
+});
+
+describe('what an error means, on PostgreSQL', () => {
+  const dialect = new PostgresDialect(client, {});
+  test.each<[string, object, string]>([
+    ['a serialization failure', { code: '40001' }, 'conflict'],
+    ['one wrapped by TypeORM', { driverError: { code: '40P01' } }, 'conflict'],
+    ['one wrapped by Drizzle', { cause: { code: '40001' } }, 'conflict'],
+    ['one wrapped by Prisma', { code: 'P2010', meta: { code: '42P01' } }, 'table'],
+    ['a statement_timeout', { code: '57014' }, 'refused'],
+    ['a server that shuts down', { code: '57P01' }, 'unknown'],
+    ['a standby', { code: '25006' }, 'refused'],
+    ['a wrong password', { code: '28P01' }, 'denied'],
+    ['a name that is too long', { code: '22001' }, 'too-long'],
+    ['a refused connection', { code: 'ECONNREFUSED' }, 'refused'],
+    ['a connection that is not made in time', { code: 'ETIMEDOUT', syscall: 'connect' }, 'refused'],
+    ['an exhausted pool', { message: 'timeout exceeded when trying to connect' }, 'refused'],
+    ['a broken connection', { code: 'ECONNRESET', syscall: 'read' }, 'unknown'],
+    ['a broken pipe', { code: 'EPIPE', syscall: 'write' }, 'unknown'],
+    ['a query_timeout', { message: 'Query read timeout' }, 'unknown'],
+  ])('%s', (_what, error, failure) =>
+    expect(dialect.failure(Object.assign(new Error(), error))).toBe(failure),
+  );
+});
+
+describe('what an error means, on MySQL', () => {
+  const dialect = new MysqlDialect(client, {});
+  test.each<[string, object, string]>([
+    ['a deadlock', { errno: 1213 }, 'conflict'],
+    ['one wrapped by TypeORM', { driverError: { errno: 1213 } }, 'conflict'],
+    ['a wait for a row that was too long', { errno: 1205 }, 'refused'],
+    ['a server that shuts down', { errno: 1053 }, 'unknown'],
+    ['a refused connection', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }, 'refused'],
+    ['a broken connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'unknown'],
+    ['a wrong password', { errno: 1045 }, 'denied'],
+    ['a name that is too long', { errno: 1406 }, 'too-long'],
+  ])('%s', (_what, error, failure) =>
+    expect(dialect.failure(Object.assign(new Error(), error))).toBe(failure),
+  );
+});
+
+test('an error is told by what the database said, on one line, without credentials', () => {
+  const said = new Error('no way to\n  postgres://user:secret@host/db');
+  const wrapped = Object.assign(new Error('Failed query: a long statement'), { cause: said });
+  expect(describeFailure(wrapped)).toBe('no way to postgres://***@host/db');
+});
+
+test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
+  'a job is known by its key: "%s"',
+  (job) => {
+    expect(jobKey(job)).toMatch(/^[\w.%-]+$/);
+    expect(jobOfKey(jobKey(job))).toBe(job);
+  },
+);
+
+test('a database that says nothing gets no more calls than it takes to find out that it is back', async () => {
+  const clock = new ManualClock();
+  const gate = new OutageGate(clock);
+  const answers: (() => void)[] = [];
+  const call = (): Promise<void> => gate.pass(() => new Promise((resolve) => answers.push(resolve)));
+  const waiting = Array.from({ length: 30 }, call);
+  expect(answers).toHaveLength(30);
+  await clock.advance(2_000);
+  await expect(call()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
+  answers[0]?.();
+  await waiting[0];
+  waiting.push(call());
+  expect(answers).toHaveLength(31);
+  for (const answer of answers) answer();
+  await Promise.all(waiting);
+});
