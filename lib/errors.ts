@@ -7,7 +7,14 @@ export type SkipReason =
   | 'store-unavailable'
   | 'shutting-down'
   | 'disabled'
+  | 'not-leader'
   | 'invalid-name';
+
+/**
+ * Why an instance does not lead any more: its lease was lost (`deadline`, `taken`, `expired`), it resigned, it is shutting
+ * down, or its `onElected()` failed.
+ */
+export type RevokedReason = LostReason | 'resigned' | 'shutdown' | 'failed';
 
 /** How a lease ended under a running job: not renewed in time, or the store says so. */
 export type LostReason = 'deadline' | 'taken' | 'expired';
@@ -76,6 +83,7 @@ const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined }) =
   'store-unavailable': () => 'the store did not answer.',
   'shutting-down': () => 'this instance is shutting down.',
   disabled: () => 'it is switched off on this instance by `enabled: false`.',
+  'not-leader': () => 'scheduled jobs are paused on this instance, as it does not lead.',
   'invalid-name': () => 'the name is not valid.',
 };
 
@@ -124,6 +132,20 @@ export class LockShutdownError extends SchedulerLockError {
 
   constructor(lock: string) {
     super(`The application is shutting down and the job of lock "${lock}" did not end in time.`);
+    this.lock = lock;
+  }
+}
+
+/** This instance leads no longer, by its own doing: `resign()`, or a hook that failed. Reason of the aborted `signal`. */
+export class LockResignedError extends SchedulerLockError {
+  readonly code = 'LOCK_RESIGNED';
+  readonly lock: string;
+
+  constructor(lock: string, options?: { cause?: unknown }) {
+    super(
+      `This instance has resigned: it leads "${lock}" no longer. Stop: another instance leads soon.`,
+      options,
+    );
     this.lock = lock;
   }
 }

@@ -15,6 +15,15 @@ export type {
 } from './scheduler-lock.options.js';
 export type { Duration } from './duration.js';
 
+// Leader election
+export {
+  LeaderElection,
+  type LeaderElectionOptions,
+  type LeaderHooks,
+  type LeaderOptions,
+} from './scheduler-lock.leader-election.js';
+export { SchedulerLeader } from './scheduler-lock.leader.js';
+
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
 export type { AcquiredLock } from './lease/acquired-lock.js';
@@ -25,12 +34,15 @@ export { SchedulerLockService } from './scheduler-lock.service.js';
 export { SchedulerLockEvents, type SchedulerLockListener } from './scheduler-lock.events.js';
 export type {
   AcquiredEvent,
+  ElectedEvent,
+  HookFailedEvent,
   LostEvent,
   OutageEndedEvent,
   OutageStartedEvent,
   ReleasedEvent,
   RenewalFailedEvent,
   RenewedEvent,
+  RevokedEvent,
   ScheduleMismatchEvent,
   SchedulerLockEvent,
   SkippedEvent,
@@ -44,10 +56,12 @@ export {
   LockNotAcquiredError,
   LockNotBoundError,
   LockNotHeldError,
+  LockResignedError,
   LockShutdownError,
   LockStateError,
   LockTimeoutError,
   type LostReason,
+  type RevokedReason,
   SchedulerLockConfigError,
   SchedulerLockError,
   type SkipReason,

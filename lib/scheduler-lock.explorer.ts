@@ -10,6 +10,7 @@ import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
 import type { JobStart } from './job-start.js';
 import { displayName, nameProblem } from './lock-name.js';
+import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/paused-jobs.js';
 import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
 import {
   fireAgain,
@@ -19,6 +20,8 @@ import {
   takeScheduledMark,
 } from './schedule/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { declaredElection } from './scheduler-lock.leader-election.js';
+import { SchedulerLeader } from './scheduler-lock.leader.js';
 import {
   checkLockOptions,
   type Checked,
@@ -38,9 +41,7 @@ interface Found {
 }
 
 /** `SchedulerRegistry` of `@nestjs/schedule`, as far as it is needed. */
-interface CronRegistry {
-  getCronJobs: CronJobs;
-}
+type Registry = { getCronJobs: CronJobs } & JobRegistry;
 
 /**
  * Finds the guarded methods of the application, checks their options, and binds each instance's method to the
@@ -50,7 +51,8 @@ interface CronRegistry {
 export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #undo: (() => void)[] = [];
   #found: Found[] = [];
-  #registry: CronRegistry | undefined;
+  readonly #leaders = new Set<object>();
+  #registry: Registry | undefined;
 
   constructor(
     @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
@@ -58,10 +60,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly modules: ModulesContainer,
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly locks: SchedulerLockService,
+    private readonly leader: SchedulerLeader,
   ) {}
 
   async onModuleInit(): Promise<void> {
-    const problems = ofModule(this.module.problems);
+    const problems = [...ofModule(this.module.problems), ...this.leader.problems];
     if (this.#countModules() > 1) {
       problems.push(
         ...ofModule([
@@ -70,8 +73,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       );
     }
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
-    problems.push(...sharedNames(this.#found));
+    problems.push(...sharedNames(this.#found), ...this.#namesOfElections());
+    const scheduler = this.leader.pausesJobs ? this.#scheduler() : undefined;
+    if (scheduler !== undefined && scheduler.orchestrator === undefined) {
+      problems.push(
+        ...ofModule([
+          'leader: jobs cannot be paused with this version of @nestjs/schedule. Use one that the README names.',
+        ]),
+      );
+    }
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+    if (scheduler?.orchestrator !== undefined)
+      this.leader.pauseJobs(scheduler.registry, scheduler.orchestrator);
     await this.locks.start();
     for (const found of this.#found) this.#bind(found);
   }
@@ -81,7 +94,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const { instance, method } of this.#found) {
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
-    for (const { bound } of this.#found) this.interceptor.catchUp(bound);
+    const catchUp = (maxAge?: number): void => {
+      for (const { bound } of this.#found) this.interceptor.catchUp(bound, maxAge);
+    };
+    if (!this.leader.pausesJobs) catchUp();
+    this.leader.start(catchUp);
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
@@ -89,13 +106,17 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const undo of this.#undo.splice(0)) undo();
   }
 
-  /** The jobs that the scheduler has made; none without its module. Its registry is told by what it can do. */
+  /** The jobs that the scheduler has made; none without its module. */
   #cronJobs(): ReturnType<CronJobs> {
-    this.#registry ??= this.discovery
-      .getProviders()
-      .map(({ instance }): unknown => instance)
-      .find(isRegistry);
+    this.#registry ??= this.#scheduler()?.registry;
     return this.#registry?.getCronJobs() ?? new Map();
+  }
+
+  /** The parts of `@nestjs/schedule`, told by what they can do: it is never imported here. */
+  #scheduler(): { registry: Registry; orchestrator: JobOrchestrator | undefined } | undefined {
+    const instances = this.discovery.getProviders().map(({ instance }): unknown => instance);
+    const registry = instances.find(isRegistry);
+    return registry && { registry, orchestrator: instances.find(isOrchestrator) };
   }
 
   #countModules(): number {
@@ -112,6 +133,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const prototype = wrapper.isNotMetatype ? undefined : (metatype?.prototype as object | undefined);
     const declared = prototype === undefined ? [] : guardedMethods(Object.create(prototype) as object);
     if (wrapper.isTransient || !wrapper.isDependencyTreeStatic()) {
+      if (prototype !== undefined && declaredElection(prototype.constructor) !== undefined) {
+        problems.push(
+          `${metatype?.name}: @LeaderElection() on a request-scoped or transient provider (it is so by itself, or by what it injects). ` +
+            'Its instances come and go. Use a provider with the default scope.',
+        );
+      }
       for (const { key } of declared) {
         problems.push(
           `${metatype?.name}.${String(key)}: @SchedulerLock() on a request-scoped or transient provider (it is so by itself, or by what it injects). ` +
@@ -122,11 +149,30 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     const instance: unknown = wrapper.instance;
     if (typeof instance !== 'object' || instance === null) return;
+    this.#exploreElection(instance, problems);
     for (const method of guardedMethods(instance)) {
       // An alias (useExisting) shows the same instance again.
       if (this.#found.some((found) => found.instance === instance && found.method === method)) continue;
       this.#check(instance, method, problems);
     }
+  }
+
+  #exploreElection(instance: object, problems: string[]): void {
+    const election = declaredElection(instance.constructor);
+    // An alias (useExisting) shows the same instance again.
+    if (election === undefined || this.#leaders.has(instance)) return;
+    this.#leaders.add(instance);
+    const found = this.leader.declare(instance, election);
+    problems.push(...found.map((problem) => `${instance.constructor.name}: @LeaderElection(): ${problem}`));
+  }
+
+  /** A job under the lock of an election would never run while this instance leads, nor while another one does. */
+  #namesOfElections(): string[] {
+    const jobs = this.#found.filter(({ bound }) => this.leader.has(bound.name));
+    return jobs.map(
+      ({ bound }) =>
+        `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
+    );
   }
 
   #check(instance: object, method: GuardedMethod, problems: string[]): void {
@@ -158,7 +204,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const outermost: unknown = Reflect.get(instance, key);
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
     const fire = (start: JobStart): unknown =>
-      isScheduled(outermost) ? fireAgain(outermost, instance, key, start) : undefined;
+      isScheduled(outermost)
+        ? this.leader.fire(job, () => fireAgain(outermost, instance, key, start))
+        : undefined;
     this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule, fire } });
   }
 
@@ -172,7 +220,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   }
 }
 
-function isRegistry(instance: unknown): instance is CronRegistry {
+function isRegistry(instance: unknown): instance is Registry {
   const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
   return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
 }

@@ -79,10 +79,12 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   /**
    * Runs the newest tick of a job if nobody has (`catchUp`), or if its run was interrupted (`rerun`): for the start of
-   * an instance.
+   * an instance, or of a leader.
+   *
+   * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
    */
-  catchUp(bound: BoundJob): void {
-    this.#followUps.catchUp(bound);
+  catchUp(bound: BoundJob, maxAge?: number): void {
+    this.#followUps.catchUp(bound, maxAge);
   }
 
   onModuleDestroy(): void {

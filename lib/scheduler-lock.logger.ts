@@ -69,6 +69,21 @@ export class SchedulerLockLogger {
         return this.#logger.warn(
           `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
         );
+      case 'elected':
+        return this.#logger.log(
+          `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,
+        );
+      case 'revoked': {
+        const line = `${subject(event)}: this instance leads no longer (${event.reason}) after ${formatDuration(event.duration)}`;
+        if (event.reason === 'resigned' || event.reason === 'shutdown') return this.#logger.log(line);
+        return this.#logger.warn(line);
+      }
+      case 'hook-failed': {
+        const { hook, error } = event;
+        const then = hook === 'onElected' ? '; it resigns' : '';
+        const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+        return this.#logger.error(`${subject(event)}: ${hook}() failed${then}: ${why}`);
+      }
       case 'schedule-mismatch':
         return this.#logger.warn(
           `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +

@@ -4,8 +4,8 @@ import type { SchedulerLockModuleOptions } from './scheduler-lock.options.js';
 /** What is decided before the options of an asynchronous module are known. */
 export interface SchedulerLockModuleExtras {
   /**
-   * Whether `SchedulerLockService` and `SchedulerLockEvents` can be injected everywhere without importing the module
-   * again. Decorated methods are found either way.
+   * Whether `SchedulerLockService`, `SchedulerLockEvents` and `SchedulerLeader` can be injected everywhere without
+   * importing the module again. Decorated methods are found either way.
    *
    * @default true
    */

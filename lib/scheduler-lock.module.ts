@@ -4,6 +4,7 @@ import { SchedulerLockConfigError } from './errors.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { SchedulerLeader } from './scheduler-lock.leader.js';
 import { SchedulerLockLogger } from './scheduler-lock.logger.js';
 import {
   ConfigurableModuleClass,
@@ -35,9 +36,10 @@ import { RedisLockStore } from './stores/redis/redis-lock.store.js';
     SchedulerLockLogger,
     SchedulerLockService,
     SchedulerLockInterceptor,
+    SchedulerLeader,
     SchedulerLockExplorer,
   ],
-  exports: [SchedulerLockService, SchedulerLockEvents],
+  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader],
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { formatDuration, parseDuration } from './duration.js';
 import type { LockSettings } from './lease/lock-call.js';
 import { nameProblem } from './lock-name.js';
+import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import {
   DEFAULTS,
   type LockOptions,
@@ -22,6 +23,8 @@ export interface ModuleSettings {
   readonly shutdownTimeout: number;
   /** What the module was given for all locks. */
   readonly lock: LockOptions;
+  /** As it was given: checked with the elections of the application. */
+  readonly leader: LeaderOptions | undefined;
   /** The user set `storeTimeout`: then it is not adapted to a short ttl, but an error. */
   readonly strictStoreTimeout: boolean;
 }
@@ -81,6 +84,7 @@ export function checkModuleOptions(
     storeTimeout: read('storeTimeout'),
     shutdownTimeout: read('shutdownTimeout'),
     strictStoreTimeout: options.storeTimeout !== undefined,
+    leader: options.leader,
     lock: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);

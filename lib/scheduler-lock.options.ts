@@ -1,4 +1,5 @@
 import type { Duration } from './duration.js';
+import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import type { LockStore } from './stores/lock-store.js';
 import type { RedisConnectionSource } from './stores/redis/redis-connection.js';
 
@@ -127,6 +128,12 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    * @default '25s'
    */
   readonly shutdownTimeout?: Duration | undefined;
+  /**
+   * All scheduled jobs run on one instance, which is elected: on the others, cron jobs, intervals and timeouts are paused.
+   *
+   * @default none: each instance fires its jobs, and each job's lock decides
+   */
+  readonly leader?: LeaderOptions | undefined;
 }
 
 /** Options of `@SchedulerLock()`, for a method with the parameters `A`. */

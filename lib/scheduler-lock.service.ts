@@ -1,9 +1,10 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { systemClock } from './clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from './errors.js';
+import type { LeaderGrant } from './leader/leader-lease.js';
 import type { AcquiredLock } from './lease/acquired-lock.js';
-import type { Lock } from './lease/current-lock.js';
-import type { LockCall, RunResult } from './lease/lock-call.js';
+import { following, type Lock } from './lease/current-lock.js';
+import type { LockCall, LockSettings, RunResult } from './lease/lock-call.js';
 import { LockRunner } from './lease/lock-runner.js';
 import { TimeLimits } from './lease/time-limits.js';
 import { displayName, nameProblem } from './lock-name.js';
@@ -35,6 +36,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   #started: Promise<void> | undefined;
   #ready = false;
   #closed: Promise<void> | undefined;
+  readonly #beforeShutdown: (() => Promise<void>)[] = [];
 
   constructor(
     @Inject(MODULE_SETTINGS) checked: Checked<ModuleSettings>,
@@ -101,8 +103,29 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
    * @internal
    */
   execute<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
-    if (!this.#ready) return this.start().then(() => this.#runner.run(call, job));
-    return this.#runner.run(call, job);
+    if (!this.#ready) return this.start().then(() => this.execute(call, job));
+    if (this.#settings.leader === undefined) return this.#runner.run(call, job);
+    return this.#runner.run(call, (lock) => following(() => job(lock)));
+  }
+
+  /**
+   * One attempt to take the lock of an election.
+   *
+   * @internal
+   * @throws LockNotAcquiredError if somebody else leads
+   */
+  async campaign(name: string, settings: LockSettings): Promise<LeaderGrant> {
+    if (!this.#ready) await this.start();
+    return this.#runner.acquire({ name, job: undefined, settings, scheduled: false, campaign: true });
+  }
+
+  /**
+   * Has something done when the shutdown begins. It is not waited for, but by the leases that it gives back.
+   *
+   * @internal
+   */
+  beforeShutdown(callback: () => Promise<void>): void {
+    this.#beforeShutdown.push(callback);
   }
 
   /**
@@ -116,6 +139,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   }
 
   async onModuleDestroy(): Promise<void> {
+    for (const callback of this.#beforeShutdown) void callback();
     await this.#runner.shutdown(this.#settings.shutdownTimeout);
   }
 

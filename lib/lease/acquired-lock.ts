@@ -23,6 +23,11 @@ export class LockHandle extends LeasedLock implements AcquiredLock {
     this.released = new Promise((resolve) => (this.#let = resolve));
   }
 
+  /** Whether it is still held, judged by the clock at this moment. */
+  get live(): boolean {
+    return this.lease.live;
+  }
+
   async release(): Promise<void> {
     this.#let();
     await this.finished;

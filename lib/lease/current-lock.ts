@@ -42,7 +42,14 @@ export interface Scope {
   readonly lock: Lock;
   /** While it is live, calls for the same lock belong inside. */
   readonly lease?: Lease;
+  /** Makes a lease that is taken inside abort together with this scope; returns a function that takes it back. */
+  readonly follow?: (lease: Abortable) => () => void;
   readonly parent: Scope | undefined;
+}
+
+/** What can be told to stop. */
+export interface Abortable {
+  abort(reason: Error): void;
 }
 
 const scopes = new AsyncLocalStorage<Scope>();
@@ -54,12 +61,31 @@ export function withScope<T>(owner: object, lock: Lock, lease: Lease | undefined
   return scopes.run(scope, job, lock);
 }
 
+/** The same, but outside of whatever scope the caller is in: timers inherit the context in which they were set. */
+export function withRootScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
+  return scopes.run({ ...scope, parent: undefined }, callback);
+}
+
 /** The open scope of this lock that the caller is in, if any. */
 export function findScope(owner: object, name: string): Scope | undefined {
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
     if (scope.owner === owner && scope.lock.name === name && scope.lease?.live) return scope;
   }
   return undefined;
+}
+
+/** Runs `job`, whose own scope is the innermost; its lease aborts together with the outer scopes that ask for it. */
+export async function following<T>(job: () => T | PromiseLike<T>): Promise<T> {
+  const scope = scopes.getStore();
+  const stops: (() => void)[] = [];
+  for (let outer = scope?.parent; scope?.lease !== undefined && outer !== undefined; outer = outer.parent) {
+    if (outer.follow !== undefined) stops.push(outer.follow(scope.lease));
+  }
+  try {
+    return await job();
+  } finally {
+    for (const stop of stops) stop();
+  }
 }
 
 /**

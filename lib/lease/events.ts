@@ -1,4 +1,4 @@
-import type { LostReason, SkipReason } from '../errors.js';
+import type { LostReason, RevokedReason, SkipReason } from '../errors.js';
 import type { ReleaseOutcome } from '../stores/lock-store.js';
 
 /** What every event about one lock says. */
@@ -131,6 +131,26 @@ export interface OutageEndedEvent {
   readonly skipped: number;
 }
 
+/** This instance leads: it won the election that `lock` names. */
+export interface ElectedEvent extends LeaseFacts {
+  readonly type: 'elected';
+}
+
+/** This instance leads no longer. The signal of its lease has aborted; its hooks are told next. */
+export interface RevokedEvent extends LeaseFacts {
+  readonly type: 'revoked';
+  readonly reason: RevokedReason;
+  /** How long it led, milliseconds. */
+  readonly duration: number;
+}
+
+/** A hook of a class with `@LeaderElection()` failed. After `onElected` the instance resigns. */
+export interface HookFailedEvent extends LeaseFacts {
+  readonly type: 'hook-failed';
+  readonly hook: 'onElected' | 'onRevoked';
+  readonly error: unknown;
+}
+
 /** All that can happen, told apart by `type`. */
 export type SchedulerLockEvent =
   | AcquiredEvent
@@ -142,6 +162,9 @@ export type SchedulerLockEvent =
   | LostEvent
   | TimeoutEvent
   | UnlockedEvent
+  | ElectedEvent
+  | RevokedEvent
+  | HookFailedEvent
   | OutageStartedEvent
   | OutageEndedEvent;
 

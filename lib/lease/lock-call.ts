@@ -21,6 +21,8 @@ export interface LockCall {
   readonly scheduled: boolean;
   /** The start that the call belongs to: the store runs each once. */
   readonly start?: JobStart | undefined;
+  /** An attempt to lead: to be refused is what happens all day, and no job was skipped. */
+  readonly campaign?: boolean;
 }
 
 /** A call that did not run its job. */

@@ -7,7 +7,7 @@ import {
 } from '../errors.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
-import { type AcquiredLock, LockHandle } from './acquired-lock.js';
+import { LockHandle } from './acquired-lock.js';
 import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
 import type { Emit } from './events.js';
@@ -74,7 +74,7 @@ export class LockRunner implements Runs {
    *
    * @throws LockNotAcquiredError if it cannot be taken now
    */
-  async acquire(call: LockCall): Promise<AcquiredLock> {
+  async acquire(call: LockCall): Promise<LockHandle> {
     const outer = call.settings.enabled ? findScope(this, call.name)?.lease : undefined;
     // Inside a job that holds this lock: the same lease, which ends with that job.
     if (outer !== undefined) return new LockHandle(outer);
@@ -183,7 +183,8 @@ export class LockRunner implements Runs {
     return lease.confirmed && !this.#closed;
   }
 
-  skipped({ name, job, start }: LockCall, { ran: _ran, ...why }: Skipped): void {
+  skipped({ name, job, start, campaign }: LockCall, { ran: _ran, ...why }: Skipped): void {
+    if (campaign === true) return;
     const facts = { type: 'skipped', lock: displayName(name), instance: this.instance } as const;
     const more: { job?: string; callTick?: number } = {};
     if (job !== undefined) more.job = job;

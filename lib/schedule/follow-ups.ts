@@ -37,6 +37,8 @@ interface FollowedStart extends JobStart {
   readonly watching?: boolean;
   /** How often in a row the store did not answer. */
   readonly failures?: number;
+  /** It is run by a new leader: the tick must not be lost because of the lease that its predecessor has left behind. */
+  readonly handOver?: boolean;
 }
 
 /** How long to wait for the scheduler to make its jobs, ms: other modules may be slow to start. */
@@ -82,7 +84,7 @@ export class FollowUps {
 
   /** Notes what became of a start, and when it may be worth another try. */
   ended(job: TickedJob, start: FollowedStart, result: TickResult): void {
-    const { tick, watching = false, failures = 0 } = start;
+    const { tick, watching = false, failures = 0, handOver = false } = start;
     if (result.ran || tick === undefined) return;
     const { rerun, catchUp } = job.settings;
     const running = result.tick === tick && result.finished === false;
@@ -91,7 +93,13 @@ export class FollowUps {
       this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, again));
       return;
     }
-    const missed = catchUp !== false && this.clock.now() - tick <= catchUp;
+    const notStarted = result.tick === undefined || result.tick < tick;
+    if (handOver && notStarted && result.reason === 'held' && result.expiresIn !== undefined) {
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, start));
+      return;
+    }
+    const notOld = catchUp !== false && this.clock.now() - tick <= catchUp;
+    const missed = notOld || (handOver && start.only === 'known');
     // Whether it may be waiting for somebody to run it again: seen here, or not yet known by an instance that starts.
     const interrupted = watching || (rerun > 0 && start.only !== undefined);
     // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
@@ -104,14 +112,17 @@ export class FollowUps {
 
   /**
    * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
-   * start of an instance. Not before its `initialDelay` has passed.
+   * start of an instance, not before the job's `initialDelay` has passed, or of a leader.
+   *
+   * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
    */
-  catchUp(job: TickedJob): void {
-    const { oncePerTick, rerun, catchUp } = job.settings;
-    if (!job.schedule?.isCron || !oncePerTick || (rerun === 0 && catchUp === false)) return;
-    const { initialDelay } = job.schedule;
-    if (initialDelay === 0) this.#catchUp(job, 0);
-    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, 0));
+  catchUp(job: TickedJob, maxAge?: number): void {
+    const { oncePerTick, rerun } = job.settings;
+    if (!job.schedule?.isCron || !oncePerTick || (rerun === 0 && limitOf(job, maxAge) === 0)) return;
+    // A new leader has been up for a while.
+    const delay = maxAge === undefined ? job.schedule.initialDelay : 0;
+    if (delay === 0) this.#catchUp(job, maxAge, 0);
+    else this.#chances.afterJobs(job, delay, () => this.#catchUp(job, maxAge, 0));
   }
 
   /** Fires nothing any more. */
@@ -119,16 +130,16 @@ export class FollowUps {
     this.#chances.stop();
   }
 
-  #catchUp(job: TickedJob, tries: number): void {
-    const { rerun, catchUp } = job.settings;
+  #catchUp(job: TickedJob, maxAge: number | undefined, tries: number): void {
     const start = this.#newStart(job);
     if (start?.tick === undefined) {
-      if (tries < MAX_WAITS) this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, tries + 1));
+      const again = (): void => this.#catchUp(job, maxAge, tries + 1);
+      if (tries < MAX_WAITS) this.#chances.afterJobs(job, WAIT_FOR_JOBS, again);
       return;
     }
-    const age = this.clock.now() - start.tick;
-    const only = catchUp !== false && age <= catchUp ? 'known' : 'interrupted';
-    if (only === 'known' || rerun > 0) this.#fire(job, { ...start, only });
+    const only = this.clock.now() - start.tick <= limitOf(job, maxAge) ? 'known' : 'interrupted';
+    const handOver = maxAge === undefined ? undefined : { handOver: true };
+    if (only === 'known' || job.settings.rerun > 0) this.#fire(job, { ...start, only, ...handOver });
   }
 
   #fire(job: TickedJob, start: FollowedStart): void {
@@ -142,4 +153,9 @@ export class FollowUps {
     if (start?.tick === undefined) return start;
     return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
   }
+}
+
+/** How old a tick may be that is run late, milliseconds. */
+function limitOf({ settings: { catchUp } }: TickedJob, maxAge = 0): number {
+  return Math.max(maxAge, catchUp === false ? 0 : catchUp);
 }

@@ -97,6 +97,17 @@ describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, 
     });
   });
 
+  test('pauses jobs of all kinds where they are not to run, and changes over when the leader resigns', async () => {
+    const program = await app.start('dist/paused-jobs.js');
+    expect(await program.next('result', 120_000)).toMatchObject({
+      paused: { runs: [], active: false },
+      stopped: { active: false },
+      after: { runs: [], active: true },
+    });
+    await expect(program.exited).resolves.toEqual({ code: 0, signal: null });
+    expect(withoutLateness(program.stderr)).toBe('');
+  });
+
   test('ends by itself after app.close(), without a warning', async () => {
     await expect(child.exited).resolves.toEqual({ code: 0, signal: null });
     expect(withoutLateness(child.stderr)).toBe('');

@@ -8,7 +8,7 @@ import { applyDecorators } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5, type RedisOptions as RedisOptions5 } from 'ioredis5';
-import { SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import { LeaderElection, type Lock, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions } from '../../lib/index.js';
 declare const config: { getOrThrow<T = string>(key: string): T };
 declare const url: string;
 declare const ioredis: { options: RedisOptions; redis: Redis; cluster: Cluster };
@@ -64,6 +64,9 @@ const compiles: Record<string, string> = {
   'ioredis options written down': `SchedulerLockModule.forRoot({
     connection: { sentinels: [{ host: 'a', port: 26379 }], name: 'main', password: 'x', keyPrefix: 'app:', tls: {} },
   });`,
+  'an election of a class with both hooks': `@LeaderElection('feed', { ttl: '15s' })
+    class Feed { constructor(private readonly url: string) {} onElected({ signal }: Lock) { void signal; } async onRevoked() {} }`,
+  'a leader for all jobs': `SchedulerLockModule.forRoot({ connection: url, leader: { name: 'main' } });`,
   'a factory that answers later': `SchedulerLockModule.forRootAsync({
     inject: ['CONFIG'], useFactory: async (text: string): Promise<SchedulerLockModuleOptions> => ({ connection: text }),
   });`,
@@ -101,6 +104,18 @@ const refused: Record<string, { source: string; because: RegExp }> = {
   'a duration that is a flag': {
     source: inClass(`@SchedulerLock({ ttl: true }) async run() {}`),
     because: /Type 'true' is not assignable to type 'Duration \| undefined'/,
+  },
+  'an election of a class without onRevoked': {
+    source: `@LeaderElection('feed') class Feed { onElected() {} }`,
+    because: /Property 'onRevoked' is missing/,
+  },
+  'an election on a method': {
+    source: inClass(`@LeaderElection('feed') async run() {}`),
+    because: /Unable to resolve signature of method decorator/,
+  },
+  'a leader without a name': {
+    source: `SchedulerLockModule.forRoot({ leader: { ttl: '15s' } });`,
+    because: /Property 'name' is missing/,
   },
   'a wrong choice': {
     source: inClass(`@SchedulerLock({ onSkip: 'reject' }) async run() {}`),

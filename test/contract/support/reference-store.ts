@@ -241,7 +241,7 @@ export class ReferenceStore implements LockStore {
     return state === undefined || state.token === lease.token;
   }
 
-  protected hasEnded(lease: LeaseRef, state: StateEntry | undefined, lock: LockEntry | undefined): boolean {
+  protected hasEnded(lease: LeaseRef, state: StateEntry | undefined, lock?: LockEntry): boolean {
     if (lock?.kept === true) return true;
     return state?.token === lease.token && state.ended;
   }

@@ -22,6 +22,11 @@ const DIRECTIONS: readonly [file: RegExp, mayImport: RegExp, why: string][] = [
     new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|lease/.+)$`),
     'leases know leaves and the contract of stores',
   ],
+  [
+    /^leader\//,
+    new RegExp(`^(${LEAVES}|lease/.+|leader/.+)$`),
+    'the policy of elections knows leaves and leases',
+  ],
   [/^schedule\//, new RegExp(`^(${LEAVES}|schedule/.+)$`), 'the schedule knows leaves'],
   [
     /^guard\.ts$/,

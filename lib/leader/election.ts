@@ -1,0 +1,225 @@
+import type { Clock, Timer } from '../clock.js';
+import { LockLostError, LockNotAcquiredError, LockResignedError, LockShutdownError } from '../errors.js';
+import type { RevokedReason } from '../errors.js';
+import { withRootScope } from '../lease/current-lock.js';
+import type { Emit } from '../lease/events.js';
+import { type LeaderGrant, LeaderLease } from './leader-lease.js';
+
+/** What happens on this instance when it begins and ceases to lead. */
+export interface ElectionHooks {
+  /** It leads from now on. What it rejects with makes the instance resign. */
+  elected(lease: LeaderLease): unknown;
+  /** It leads no longer; the signal of the lease has aborted. The lease is kept until this has ended, if it can be. */
+  revoked(reason: RevokedReason): unknown;
+  /** What a shutdown waits for before it revokes. */
+  drained?(): Promise<unknown>;
+}
+
+/** What an election is made of. */
+export interface ElectionParts {
+  readonly name: string;
+  /** Of the leader's lease, milliseconds. */
+  readonly ttl: number;
+  /** How long the lease is kept for a `revoked` hook that does not end, milliseconds. */
+  readonly patience: number;
+  readonly clock: Clock;
+  readonly emit: Emit;
+  readonly hooks: ElectionHooks;
+  /** One attempt to take the lease. @throws LockNotAcquiredError if somebody else has it */
+  readonly take: () => Promise<LeaderGrant>;
+}
+
+/** A standby asks once in this part of the ttl: so it notices a resignation within it. */
+const PERIOD = 1 / 3;
+/** Standbys that wait for the end of one lease do not ask at the very same moment: part of the ttl, and at most, ms. */
+const SPREAD = 0.02;
+const MAX_SPREAD = 50;
+
+/** The leadership of this instance: it ends in two steps. */
+interface Term {
+  readonly grant: LeaderGrant;
+  readonly lease: LeaderLease;
+  readonly since: number;
+  /** Resolves when the `elected` hook has ended; absent as long as it has not been called. */
+  elected?: Promise<void>;
+  /** Whether it has been revoked. */
+  over: boolean;
+  /** Resolves when the lease has been given back. */
+  revocation: Promise<void> | undefined;
+}
+
+/**
+ * One election, as one instance takes part in it: it asks for the lease until it gets it, leads until it loses it or
+ * gives it up, and begins anew. Renewing the lease is the business of the heartbeat.
+ *
+ * Campaigns lie a third of the ttl apart, at a phase that is random: instances that start together, and that lose
+ * their leader together, do not ask together.
+ */
+export class Election {
+  #term: Term | undefined;
+  #timer: Timer | undefined;
+  /** When the next regular campaign is due, monotonic. */
+  #slot = 0;
+  /** Whether an irregular one came since the last regular one. */
+  #extra = false;
+  #campaign: Promise<void> | undefined;
+  #closing = false;
+
+  constructor(private readonly parts: ElectionParts) {}
+
+  get name(): string {
+    return this.parts.name;
+  }
+
+  /** Whether this instance leads, judged by the clock at this moment. */
+  get leads(): boolean {
+    return this.#term?.lease.live === true;
+  }
+
+  /** Campaigns at once, and from then on whenever it does not lead. */
+  start(): void {
+    const { clock, ttl } = this.parts;
+    this.#slot = clock.monotonic() + Math.random() * ttl * PERIOD;
+    this.#ask();
+  }
+
+  /**
+   * Gives the leadership up: the signal aborts, `revoked` is called and awaited, the lease is given back. Then this instance
+   * waits for one ttl, so that each of the others can have it, before it campaigns again.
+   *
+   * @returns whether it led
+   */
+  async resign(): Promise<boolean> {
+    const term = this.#term;
+    if (term === undefined || term.over) return false;
+    await this.#revoke(term, 'resigned', new LockResignedError(this.name));
+    return true;
+  }
+
+  /** Campaigns no more, and resigns once what is to be drained has ended. */
+  async stop(): Promise<void> {
+    this.#closing = true;
+    this.#timer?.cancel();
+    await this.#campaign;
+    const term = this.#term;
+    if (term === undefined) return;
+    const { hooks } = this.parts;
+    if (hooks.drained !== undefined && !term.over) {
+      const lost = new Promise((resolve) => term.lease.signal.addEventListener('abort', resolve));
+      await Promise.race([hooks.drained(), lost]);
+    }
+    await this.#revoke(term, 'shutdown', new LockShutdownError(this.name));
+  }
+
+  #ask(): void {
+    this.#campaign ??= this.#attempt().finally(() => (this.#campaign = undefined));
+  }
+
+  async #attempt(): Promise<void> {
+    let expiresIn = Infinity;
+    try {
+      const grant = await this.parts.take();
+      if (!this.#closing && grant.live) return this.#begin(grant);
+      await grant.release();
+    } catch (error) {
+      // A store that fails has been reported as an outage: there is nothing to do but to ask again.
+      if (error instanceof LockNotAcquiredError) expiresIn = error.expiresIn ?? Infinity;
+    }
+    this.#later(expiresIn);
+  }
+
+  /** @param expiresIn how long the lease lives that is in the way, unless it is renewed */
+  #later(expiresIn: number): void {
+    const { clock, ttl } = this.parts;
+    const now = clock.monotonic();
+    if (this.#slot <= now) {
+      const period = ttl * PERIOD;
+      this.#slot += period * (Math.floor((now - this.#slot) / period) + 1);
+      this.#extra = false;
+    }
+    // A leader that renews never comes this close to the end of its lease: this one is likely gone.
+    const end = now + expiresIn + Math.random() * Math.min(ttl * SPREAD, MAX_SPREAD);
+    const extra = !this.#extra && end < this.#slot;
+    if (extra) this.#extra = true;
+    this.#wakeAt(extra ? end : this.#slot);
+  }
+
+  #wakeAt(at: number): void {
+    if (this.#closing) return;
+    const { clock } = this.parts;
+    this.#timer?.cancel();
+    // An instance whose jobs are paused has often nothing else that keeps it alive.
+    this.#timer = clock.setTimer(() => this.#ask(), at - clock.monotonic(), { keepAlive: true });
+  }
+
+  #begin(grant: LeaderGrant): void {
+    const { clock, hooks } = this.parts;
+    const lease = new LeaderLease(grant);
+    const since = clock.monotonic();
+    const term: Term = { grant, lease, since, over: false, revocation: undefined };
+    this.#term = term;
+    grant.signal.addEventListener('abort', () => {
+      const error = grant.signal.reason as Error;
+      void this.#revoke(term, error instanceof LockLostError ? error.reason : 'shutdown', error);
+    });
+    this.parts.emit({ type: 'elected', ...this.#facts(term) });
+    // A listener may have given it up at once.
+    if (term.over) return;
+    term.elected = this.#call(term, () => hooks.elected(lease)).catch((error: unknown) => {
+      this.#failed(term, 'onElected', error);
+      void this.#revoke(term, 'failed', new LockResignedError(this.name, { cause: error }));
+    });
+  }
+
+  /** Ends a term, once. Resolves when its lease has been given back. */
+  #revoke(term: Term, reason: RevokedReason, error: Error): Promise<void> {
+    if (!term.over) {
+      // First: what is told of the end may ask for it again.
+      term.over = true;
+      term.revocation = this.#end(term, reason, error);
+    }
+    return term.revocation ?? Promise.resolve();
+  }
+
+  async #end(term: Term, reason: RevokedReason, error: Error): Promise<void> {
+    const { clock, emit, hooks, ttl } = this.parts;
+    term.lease.abort(error);
+    const duration = Math.round(clock.monotonic() - term.since);
+    emit({ type: 'revoked', ...this.#facts(term), reason, duration });
+    const told = term.elected !== undefined;
+    const revoked = this.#call(term, () => (told ? hooks.revoked(reason) : undefined)).catch(
+      (failure: unknown) => this.#failed(term, 'onRevoked', failure),
+    );
+    // A shutdown has a limit of its own, after which the lease is left to expire.
+    await (this.#closing ? revoked : this.#patiently(revoked));
+    await term.grant.release();
+    // What is left of this term must not meet the next one: the two hooks of a class are never called at once.
+    void Promise.all([revoked, term.elected]).then(() => {
+      this.#term = undefined;
+      if (reason === 'resigned' || reason === 'failed') this.#wakeAt(clock.monotonic() + ttl);
+      else this.#later(Infinity);
+    });
+  }
+
+  /** Calls a hook in the context of the lease; also what it throws at once is a rejection. */
+  async #call({ lease }: Term, hook: () => unknown): Promise<void> {
+    await withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, hook);
+  }
+
+  async #patiently(hook: Promise<void>): Promise<void> {
+    let timer: Timer | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = this.parts.clock.setTimer(resolve, this.parts.patience);
+    });
+    await Promise.race([hook, limit]);
+    timer?.cancel();
+  }
+
+  #failed(term: Term, hook: 'onElected' | 'onRevoked', error: unknown): void {
+    this.parts.emit({ type: 'hook-failed', ...this.#facts(term), hook, error });
+  }
+
+  #facts({ lease: { name: lock, holder: instance, fencingToken = 0 } }: Term) {
+    return { lock, instance, at: this.parts.clock.now(), fencingToken };
+  }
+}

@@ -1,0 +1,132 @@
+import 'reflect-metadata';
+import { Injectable, type LoggerService, Module, type OnModuleInit } from '@nestjs/common';
+import { ModuleRef, NestFactory } from '@nestjs/core';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import {
+  currentLock,
+  LeaderElection,
+  type LeaderHooks,
+  LOCK_STORE,
+  type Lock,
+  type LockStore,
+  type RevokedReason,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+} from 'nestjs-scheduler-lock';
+import { childMain, type Parent } from '../../support/child-main.js';
+import type { CandidateOptions } from '../support/leader-fleet.js';
+import { openStore } from './open-store.js';
+
+/*
+ * One instance of a fleet that elects a leader for its jobs (`main`) and one for a feed (`feed`). Tells its parent when
+ * it begins and ceases to lead, until when each answer of the store lets it believe that it does, and what runs.
+ */
+
+const { store, ttl, instanceId } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as CandidateOptions;
+
+let parent: Parent;
+const tell = (type: string, facts: object): void => void parent.send({ type, at: now(), ...facts });
+
+/** CLOCK_MONOTONIC, ms: one clock for all processes of the machine. */
+const now = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
+
+/** Until when the sender of a call may believe in a lease that it confirms: see DEADLINES in the README's guarantees. */
+const until = (sent: number): number => sent + ttl - (ttl * 0.01 + 2);
+
+@Injectable()
+class Witness implements OnModuleInit {
+  constructor(
+    private readonly modules: ModuleRef,
+    private readonly events: SchedulerLockEvents,
+  ) {}
+
+  onModuleInit(): void {
+    const leases = this.modules.get<LockStore>(LOCK_STORE, { strict: false });
+    const { acquire, extend, release } = {
+      acquire: leases.acquire.bind(leases),
+      extend: leases.extend.bind(leases),
+      release: leases.release.bind(leases),
+    };
+    leases.release = (ref, options) => {
+      tell('call', { operation: 'release' });
+      return release(ref, options);
+    };
+    leases.acquire = async (request) => {
+      const sent = now();
+      tell('call', { operation: 'acquire' });
+      const result = await acquire(request);
+      if (result.acquired) tell('confirmed', { lock: request.name, until: until(sent) });
+      return result;
+    };
+    leases.extend = async (refs, options) => {
+      const sent = now();
+      tell('call', { operation: 'extend' });
+      const results = await extend(refs, options);
+      for (const [index, { held }] of results.entries()) {
+        if (held) tell('confirmed', { lock: refs[index]?.name, until: until(sent) });
+      }
+      return results;
+    };
+    this.events.on('elected', ({ lock }) => tell('elected', { lock, wall: Date.now() }));
+    this.events.on('revoked', ({ lock, reason }) => tell('revoked', { lock, reason }));
+  }
+}
+
+@Injectable()
+@LeaderElection('feed', { ttl })
+class Feed implements LeaderHooks {
+  onElected({ signal }: Lock): void {
+    tell('hook', { hook: 'onElected' });
+    signal.addEventListener('abort', () => tell('hook', { hook: 'aborted' }));
+  }
+
+  onRevoked(reason: RevokedReason): void {
+    tell('hook', { hook: 'onRevoked', reason });
+  }
+}
+
+@Injectable()
+class Jobs {
+  @Cron('* * * * * *', { name: 'plain' })
+  plain(): void {
+    tell('run', { job: 'plain' });
+  }
+
+  @Cron('* * * * * *', { name: 'guarded', timeZone: 'UTC' })
+  @SchedulerLock({ name: 'guarded', job: 'guarded', ttl: '1s' })
+  async guarded(): Promise<void> {
+    tell('run', { job: 'guarded', tick: currentLock().tick });
+  }
+}
+
+const silent = (): void => undefined;
+const logger: LoggerService = { log: silent, warn: silent, error: silent, debug: silent };
+
+childMain(async (channel) => {
+  parent = channel;
+  const options = { ...(await openStore(store)), instanceId, leader: { name: 'main', ttl } };
+  @Module({
+    imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],
+    providers: [Witness, Feed, Jobs],
+  })
+  class AppModule {}
+  // What `cron` says of a machine that is too busy.
+  console.warn = silent;
+  const app = await NestFactory.createApplicationContext(AppModule, { logger, abortOnError: false });
+  const leader = app.get(SchedulerLeader);
+  parent.on('resign', async ({ lock }) => {
+    const led = await leader.resign(lock as string);
+    tell('resigned', { led });
+  });
+  parent.on('judge', () => tell('judged', { feed: leader.isLeader('feed'), main: leader.isLeader() }));
+  parent.on('close', async () => {
+    await app.close();
+    await parent.send({ type: 'closed' });
+    // Not process.exit(): whatever the application has left open keeps the process from ending.
+    process.removeAllListeners('disconnect');
+    process.disconnect();
+  });
+  await parent.send({ type: 'ready' });
+});

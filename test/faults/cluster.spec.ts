@@ -1,0 +1,67 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.js';
+import { until } from '../support/until.js';
+import { hold, startApp } from './support/app.js';
+import { lockKey } from './support/redis-view.js';
+import { faultSuite } from './support/suite.js';
+
+faultSuite();
+
+let cluster: RedisCluster;
+let client: Cluster;
+beforeEach(async () => {
+  cluster = await startRedisCluster();
+  // A node that hangs takes away its own slots only.
+  await Promise.all(
+    cluster.servers.map((server) => server.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')),
+  );
+  client = new Cluster(cluster.nodes);
+  client.on('error', () => undefined);
+  await until(() => client.status === 'ready');
+});
+afterEach(async () => {
+  client.disconnect();
+  await cluster.stop();
+});
+
+/** The name of a lock on each node. */
+async function namesByNode(): Promise<string[]> {
+  const names: string[] = [];
+  for (let i = 0; names.filter(Boolean).length < cluster.servers.length; i++) {
+    const slot = await client.cluster('KEYSLOT', lockKey(`job-${i}`));
+    names[Math.floor(slot / (16_384 / cluster.servers.length))] ??= `job-${i}`;
+  }
+  return names;
+}
+
+test('a node that hangs during a renewal does not hide what the others answer', async () => {
+  const app = await startApp({ connection: client, ttl: '1m', heartbeat: 100, storeTimeout: 500 });
+  const [hung = '', ...others] = await namesByNode();
+  const held = await Promise.all([hung, ...others].map((name) => hold(app, name)));
+  for (const name of others) await app.event('renewed', name);
+  const [server] = cluster.servers;
+  server?.pause();
+  await app.event('renewal-failed', hung);
+  // In one batch with the one that fails: the others are renewed all the same.
+  const failures = (): number => app.heard('renewal-failed', hung).length;
+  const before = others.map((name) => app.heard('renewed', name).length);
+  const failed = failures();
+  await until(() => failures() >= failed + 2, { message: 'two more renewals that fail' });
+  await until(() => others.every((name, i) => app.heard('renewed', name).length > (before[i] ?? 0)));
+  for (const name of others) expect(app.heard('renewal-failed', name)).toEqual([]);
+  server?.resume();
+  const renewed = app.heard('renewed', hung).length;
+  await until(() => app.heard('renewed', hung).length > renewed, { message: 'the node to be back' });
+  expect(app.heard('lost')).toEqual([]);
+  for (const { end } of held) await end();
+  await until(() => app.heard('released').filter(({ confirmed }) => confirmed).length === held.length);
+});
+
+test('a volley of runs over a cluster takes each lock where it lives', async () => {
+  const app = await startApp({ connection: client, ttl: '1m' });
+  const names = Array.from({ length: 60 }, (_, i) => `volley-${i}`);
+  const results = await Promise.all(names.map((name) => app.locks.run(name, () => name)));
+  expect(results).toEqual(names.map((value) => ({ ran: true, value })));
+  expect(app.heard('released').every(({ confirmed }) => confirmed)).toBe(true);
+});

@@ -1,0 +1,455 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Injectable, type OnApplicationBootstrap, Module } from '@nestjs/common';
+import { Cron, Interval, ScheduleModule, SchedulerRegistry, Timeout } from '@nestjs/schedule';
+import { createRequire } from 'node:module';
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  currentLock,
+  LockResignedError,
+  LockShutdownError,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  StoreUnavailableError,
+} from '../../lib/index.js';
+import { until } from '../support/until.js';
+import { closeApps, gate, NotedStore, startApp, startModule, type TestApp } from './app.js';
+import { acquired, DAY, daily, dieIn, request, runIn, skipped } from './tick-support.js';
+
+/** The classes that `@nestjs/schedule` fires by: its own copy of `cron`. */
+const { CronJob, CronTime } = createRequire(createRequire(import.meta.url).resolve('@nestjs/schedule'))(
+  'cron',
+) as {
+  CronJob: new (cronTime: string, onTick: () => void, onComplete?: null, start?: boolean) => CronJob;
+  CronTime: new (source: string) => object;
+};
+interface CronJob {
+  readonly isActive: boolean;
+  start(): void;
+  stop(): void;
+  setTime(time: object): void;
+}
+
+afterEach(closeApps);
+
+const TTL = 900;
+const leads = (app: TestApp): boolean => app.get(SchedulerLeader).isLeader();
+const elected = (...apps: TestApp[]): Promise<TestApp> =>
+  until(() => apps.find(leads), { message: 'a leader' });
+
+/** Somebody else leads for as long as the test wants. */
+async function occupied(): Promise<{ store: MemoryLockStore; free(): Promise<void> }> {
+  const store = new MemoryLockStore();
+  const lease = { name: 'main', token: 'other', ttl: DAY, holder: 'other' };
+  const answer = await store.acquire(lease);
+  if (!answer.acquired) throw new Error(answer.reason);
+  return {
+    store,
+    free: async () => void (await store.release({ ...lease, fencingToken: answer.fencingToken })),
+  };
+}
+const options = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: TTL } });
+
+/** All kinds of jobs; each notes that it ran. */
+function jobsOf(runs: string[]) {
+  @Injectable()
+  class Jobs {
+    @Cron('* * * * * *', { name: 'cron' })
+    cron(): void {
+      runs.push('cron');
+    }
+    @Cron('* * * * * *', { name: 'disabled', disabled: true })
+    disabled(): void {
+      runs.push('disabled');
+    }
+    @Cron('* * * * * *', { name: 'delayed', initialDelay: 20 })
+    delayed(): void {
+      runs.push('delayed');
+    }
+    @Interval('interval', 10)
+    interval(): void {
+      runs.push('interval');
+    }
+    @Interval(10)
+    @SchedulerLock('locked')
+    async locked(): Promise<void> {
+      runs.push('locked');
+    }
+    @Timeout('timeout', 10)
+    timeout(): void {
+      runs.push('timeout');
+    }
+  }
+  return Jobs;
+}
+
+describe('an instance that does not lead', () => {
+  test('has its cron jobs, intervals and timeouts in the registry, and none of them runs', async () => {
+    const { store } = await occupied();
+    const runs: string[] = [];
+    const app = await startApp([jobsOf(runs)], options(store));
+    const registry = app.get(SchedulerRegistry);
+    expect([...registry.getCronJobs().values()].map(({ isActive }) => isActive)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(registry.doesExist('interval', 'interval')).toBe(true);
+    expect(registry.doesExist('timeout', 'timeout')).toBe(true);
+    // More than any of them would take; that the delay of a cron job passes does not start it either.
+    let turns = 0;
+    const probe = setInterval(() => (turns += 1), 10);
+    await until(() => turns > 20);
+    clearInterval(probe);
+    expect(registry.getCronJob('delayed').isActive).toBe(false);
+    expect(runs).toEqual([]);
+    // Nor did a timer fire in vain.
+    expect(skipped(app)).toEqual([]);
+  });
+
+  test('fires nothing between the start of the scheduler and its own', async () => {
+    const { store } = await occupied();
+    const runs: string[] = [];
+    const slow = gate();
+    // The bootstrap hook of another module, which comes between the scheduler's and ours, or after both.
+    @Injectable()
+    class Slow implements OnApplicationBootstrap {
+      onApplicationBootstrap(): Promise<void> {
+        return slow.opened;
+      }
+    }
+    @Module({ providers: [Slow] })
+    class SlowModule {}
+    let turns = 0;
+    const probe = setInterval(() => (turns += 1) === 20 && slow.open(), 10);
+    await startModule({
+      imports: [ScheduleModule.forRoot(), SlowModule, SchedulerLockModule.forRoot(options(store))],
+      providers: [jobsOf(runs)],
+    });
+    clearInterval(probe);
+    expect(runs).toEqual([]);
+  });
+
+  test('pauses cron jobs that are added by hand, before and after the start', async () => {
+    const { store, free } = await occupied();
+    const runs: string[] = [];
+    @Injectable()
+    class Early {
+      constructor(registry: SchedulerRegistry) {
+        const job = new CronJob('* * * * * *', () => void runs.push('early'), null, true);
+        registry.addCronJob('early', job as never);
+      }
+    }
+    const app = await startApp([Early], options(store));
+    const registry = app.get(SchedulerRegistry);
+    const add = (name: string): CronJob => {
+      const job = new CronJob('* * * * * *', () => void runs.push(name));
+      registry.addCronJob(name, job as never);
+      return job;
+    };
+    const [late, unwanted, changed] = [add('late'), add('unwanted'), add('changed')];
+    for (const job of [late, unwanted, changed]) job.start();
+    unwanted.stop();
+    changed.setTime(new CronTime('0 0 0 1 1 *'));
+    const active = () => [...registry.getCronJobs().values()].map(({ isActive }) => isActive);
+    expect(active()).toEqual([false, false, false, false]);
+    await free();
+    await elected(app);
+    expect(active()).toEqual([true, true, false, true]);
+    await until(() => runs.includes('early') && runs.includes('late'));
+  });
+
+  test('skips what is fired by hand in the scheduler, and runs what is called by hand', async () => {
+    const { store } = await occupied();
+    const runs: string[] = [];
+    const Jobs = jobsOf(runs);
+    const app = await startApp([Jobs], options(store));
+    await app.fire('cron');
+    expect(runs).toEqual([]);
+    expect(skipped(app)).toMatchObject([{ reason: 'not-leader', lock: 'main', job: 'cron' }]);
+    await app.get(Jobs).locked();
+    expect(runs).toEqual(['locked']);
+  });
+});
+
+describe('the elected instance', () => {
+  test('starts its jobs, and stops them when it resigns; another one goes on', async () => {
+    const store = new MemoryLockStore();
+    const runs: string[][] = [[], []];
+    const apps = await Promise.all(runs.map((own) => startApp([jobsOf(own)], options(store))));
+    const first = await elected(...apps);
+    const own = runs[apps.indexOf(first)] ?? [];
+    const all = ['cron', 'delayed', 'interval', 'locked', 'timeout'];
+    await until(() => all.every((job) => own.includes(job)));
+    expect(own).not.toContain('disabled');
+    expect(own.filter((job) => job === 'timeout')).toHaveLength(1);
+    expect(await first.get(SchedulerLeader).resign()).toBe(true);
+    const { length } = own;
+    const [second] = apps.filter((app) => app !== first) as [TestApp];
+    const others = runs[apps.indexOf(second)] ?? [];
+    expect(others).toEqual([]);
+    await until(() => leads(second));
+    await until(() => all.every((job) => others.includes(job)));
+    expect(own).toHaveLength(length);
+  });
+
+  test('runs a timeout once, and intervals again, when it leads for a second time', async () => {
+    const runs: string[] = [];
+    const app = await startApp([jobsOf(runs)], options(new MemoryLockStore()));
+    await until(() => runs.includes('timeout') && runs.includes('interval'));
+    await app.get(SchedulerLeader).resign();
+    runs.length = 0;
+    await elected(app);
+    await until(() => ['interval', 'locked', 'cron'].every((job) => runs.includes(job)));
+    expect(runs).not.toContain('timeout');
+  });
+
+  test('leaves alone what the application has deleted meanwhile', async () => {
+    const { store, free } = await occupied();
+    const runs: string[] = [];
+    const app = await startApp([jobsOf(runs)], options(store));
+    const registry = app.get(SchedulerRegistry);
+    registry.deleteInterval('interval');
+    registry.deleteTimeout('timeout');
+    registry.deleteCronJob('cron');
+    const own = setInterval(() => undefined, 1_000);
+    registry.addInterval('interval', own);
+    await free();
+    await elected(app);
+    await until(() => ['locked', 'delayed'].every((job) => runs.includes(job)));
+    expect(runs.filter((job) => ['interval', 'timeout', 'cron'].includes(job))).toEqual([]);
+    expect(registry.getInterval('interval')).toBe(own);
+  });
+
+  test('gives its lease to jobs, and their signals abort when it resigns', async () => {
+    const signals: Record<string, AbortSignal> = {};
+    const names: Record<string, string> = {};
+    const wait = (job: string): Promise<void> => {
+      const { signal, name } = currentLock();
+      names[job] = name;
+      signals[job] = signal;
+      return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+    };
+    @Injectable()
+    class Jobs {
+      @Cron('* * * * * *', { name: 'plain', waitForCompletion: true })
+      plain(): Promise<void> {
+        return wait('plain');
+      }
+      @Cron('* * * * * *', { waitForCompletion: true })
+      @SchedulerLock('guarded')
+      guarded(): Promise<void> {
+        return wait('guarded');
+      }
+    }
+    const app = await startApp([Jobs], options(new MemoryLockStore()));
+    await until(() => Object.keys(signals).length === 2);
+    expect(names).toEqual({ plain: 'main', guarded: 'guarded' });
+    await app.get(SchedulerLeader).resign();
+    for (const signal of Object.values(signals)) expect(signal.reason).toBeInstanceOf(LockResignedError);
+    const released = app.events.flatMap((event) =>
+      event.type === 'released' ? [[event.lock, event.outcome]] : [],
+    );
+    // The leader's lease is given back last: after the jobs that ran under it.
+    expect(released).toEqual([
+      ['guarded', 'aborted'],
+      ['main', 'completed'],
+    ]);
+  });
+
+  test('whose event loop was blocked past its lease runs no job before it is revoked', async () => {
+    const runs: string[] = [];
+    const app = await startApp([jobsOf(runs)], options(new MemoryLockStore()));
+    await until(() => runs.includes('interval'));
+    const during: string[][] = [];
+    app.get(SchedulerLockEvents).on('revoked', () => void during.push(runs.splice(0)));
+    runs.length = 0;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2 * TTL);
+    await until(() => during.length > 0);
+    expect(during[0]).toEqual([]);
+  });
+
+  test('begins its second term with signals of its own, wherever the first one ended', async () => {
+    const seen: { terms: number; aborted: boolean }[] = [];
+    let terms = 0;
+    @Injectable()
+    class Jobs {
+      constructor(private readonly leader: SchedulerLeader) {}
+
+      @Interval(20)
+      @SchedulerLock({ name: 'guarded', oncePerTick: false })
+      async guarded(): Promise<void> {
+        seen.push({ terms, aborted: currentLock().signal.aborted });
+        // What is set off here, the next campaign included, inherits the context of this very run.
+        if (terms === 1) void this.leader.resign();
+      }
+    }
+    const app = await startApp([Jobs], options(new MemoryLockStore()));
+    app.get(SchedulerLockEvents).on('elected', () => void (terms += 1));
+    terms = 1;
+    await until(() => seen.filter((run) => run.terms === 2).length > 2);
+    expect(seen.filter(({ aborted }) => aborted)).toEqual([]);
+  });
+
+  test('resigns on shutdown once its running jobs have ended', async () => {
+    const store = new MemoryLockStore();
+    const job = gate();
+    const seen: string[] = [];
+    @Injectable()
+    class Jobs {
+      @Cron('* * * * * *', { name: 'plain', waitForCompletion: true })
+      async plain(): Promise<void> {
+        seen.push('began');
+        await job.opened;
+        seen.push(`ended ${currentLock().signal.aborted}`);
+      }
+    }
+    const [first] = [await startApp([Jobs], options(store))];
+    await until(() => seen.length === 1);
+    const second = await startApp([], options(store));
+    const closed = first.close();
+    // The others have asked more than once meanwhile.
+    let turns = 0;
+    const probe = setInterval(() => (turns += 1), TTL / 3);
+    await until(() => turns > 2);
+    clearInterval(probe);
+    expect(leads(second)).toBe(false);
+    expect(seen).toEqual(['began']);
+    job.open();
+    await closed;
+    expect(seen).toEqual(['began', 'ended false']);
+    await elected(second);
+    expect(first.events.filter(({ type }) => type === 'revoked')).toMatchObject([{ reason: 'shutdown' }]);
+  });
+});
+
+test('a job that outlasts the shutdown is told, and the lease of its leader is left to expire', async () => {
+  const store = new NotedStore();
+  const job = gate();
+  let signal: AbortSignal | undefined;
+  @Injectable()
+  class Jobs {
+    @Interval(10)
+    async endless(): Promise<void> {
+      signal ??= currentLock().signal;
+      await job.opened;
+    }
+  }
+  const app = await startApp([Jobs], { ...options(store), shutdownTimeout: 50 });
+  await until(() => signal !== undefined);
+  await app.close();
+  expect(signal?.reason).toBeInstanceOf(LockShutdownError);
+  expect(app.get(SchedulerLeader).isLeader()).toBe(false);
+  job.open();
+  await new Promise(setImmediate);
+  expect(store.calls.filter((call) => /^(acquire|release)/.test(call))).toEqual(['acquire main']);
+});
+
+describe('a new leader', () => {
+  /** A daily job whose newest tick was half a minute ago. */
+  function nightly() {
+    const { expression, tick } = daily();
+    const runs: (number | undefined)[] = [];
+    @Injectable()
+    class Nightly {
+      @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'nightly', job: 'nightly' })
+      async run(): Promise<void> {
+        runs.push(currentLock().tick);
+      }
+    }
+    return { Nightly, runs, tick };
+  }
+  const long = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '1m' } });
+
+  test('runs the newest tick that nobody started', async () => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    await runIn(store, request('nightly', tick - DAY));
+    const app = await startApp([Nightly], long(store));
+    await until(() => runs.length === 1);
+    expect(runs).toEqual([tick]);
+    expect(acquired(app)).toMatchObject([{ lock: 'main' }, { job: 'nightly', tick, attempt: 1 }]);
+  });
+
+  test('waits for the lease that its predecessor has left behind', async () => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    await dieIn(store, request('nightly', tick - DAY));
+    await startApp([Nightly], long(store));
+    await until(() => runs.length === 1);
+    expect(runs).toEqual([tick]);
+  });
+
+  test('tries again where the store does not answer for the job', async () => {
+    const { Nightly, runs, tick } = nightly();
+    class Unsteady extends MemoryLockStore {
+      failures = 0;
+      override acquire(lease: AcquireRequest): Promise<AcquireResult> {
+        if (lease.only === undefined || (this.failures += 1) > 1) return super.acquire(lease);
+        return Promise.reject(new StoreUnavailableError('gone', { outcome: 'not-applied' }));
+      }
+    }
+    const store = new Unsteady();
+    await runIn(store, request('nightly', tick - DAY));
+    const app = await startApp([Nightly], long(store));
+    await until(() => runs.length === 1);
+    expect(runs).toEqual([tick]);
+    expect(skipped(app)).toMatchObject([{ reason: 'store-unavailable' }]);
+  });
+
+  test('that resigns meanwhile leaves the tick to the next one', async () => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    await dieIn(store, request('nightly', tick - DAY));
+    const app = await startApp([Nightly], long(store));
+    await until(() => skipped(app).length === 1);
+    expect(skipped(app)).toMatchObject([{ reason: 'held', job: 'nightly' }]);
+    await app.get(SchedulerLeader).resign();
+    // Until well after the lease that was in the way has ended.
+    let turns = 0;
+    const probe = setInterval(() => (turns += 1), 100);
+    await until(() => turns > 14);
+    clearInterval(probe);
+    expect(runs).toEqual([]);
+  });
+
+  test.each([
+    ['that was started before', 'started'],
+    ['of a job that never ran', 'unknown'],
+    ['that is older than two ttls', 'old'],
+  ])('does not run a tick %s', async (_, situation) => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    if (situation !== 'unknown') {
+      await runIn(store, request('nightly', situation === 'started' ? tick : tick - DAY));
+    }
+    const app = await startApp([Nightly], situation === 'old' ? options(store) : long(store));
+    await elected(app);
+    if (situation !== 'old') {
+      await until(() => skipped(app).length === 1);
+      expect(skipped(app)).toMatchObject([{ reason: 'already-ran', job: 'nightly' }]);
+    }
+    expect(runs).toEqual([]);
+    if (situation === 'old') expect(skipped(app)).toEqual([]);
+  });
+
+  test('alone runs what is to be caught up; the others do not', async () => {
+    const { expression, tick } = daily();
+    const { store } = await occupied();
+    await runIn(store, request('nightly', tick - DAY));
+    @Injectable()
+    class Nightly {
+      @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'nightly', job: 'nightly', catchUp: '1h' })
+      async run(): Promise<void> {}
+    }
+    const app = await startApp([Nightly], options(store));
+    expect(acquired(app)).toEqual([]);
+    expect(skipped(app)).toEqual([]);
+  });
+});
