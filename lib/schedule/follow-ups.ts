@@ -37,7 +37,7 @@ interface FollowedStart extends JobStart {
   readonly watching?: boolean;
   /** How often in a row the store did not answer. */
   readonly failures?: number;
-  /** It is run by a new leader: the tick must not be lost because of the lease that its predecessor has left behind. */
+  /** It is fired by a new leader: the tick must not be lost because of the lease that its predecessor has left behind. */
   readonly handOver?: boolean;
 }
 
@@ -112,17 +112,18 @@ export class FollowUps {
 
   /**
    * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
-   * start of an instance, not before the job's `initialDelay` has passed, or of a leader.
+   * start of an instance, not before its `initialDelay` has passed; or for that of a leader.
    *
    * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
    */
   catchUp(job: TickedJob, maxAge?: number): void {
-    const { oncePerTick, rerun } = job.settings;
-    if (!job.schedule?.isCron || !oncePerTick || (rerun === 0 && limitOf(job, maxAge) === 0)) return;
-    // A new leader has been up for a while.
-    const delay = maxAge === undefined ? job.schedule.initialDelay : 0;
-    if (delay === 0) this.#catchUp(job, maxAge, 0);
-    else this.#chances.afterJobs(job, delay, () => this.#catchUp(job, maxAge, 0));
+    const { oncePerTick, rerun, catchUp } = job.settings;
+    const asked = rerun > 0 || catchUp !== false || maxAge !== undefined;
+    if (!job.schedule?.isCron || !oncePerTick || !asked) return;
+    const { initialDelay } = job.schedule;
+    // A leader is elected long after its start: what it is to catch up with is not delayed again.
+    if (initialDelay === 0 || maxAge !== undefined) this.#catchUp(job, maxAge, 0);
+    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, maxAge, 0));
   }
 
   /** Fires nothing any more. */
@@ -131,15 +132,17 @@ export class FollowUps {
   }
 
   #catchUp(job: TickedJob, maxAge: number | undefined, tries: number): void {
+    const { rerun, catchUp } = job.settings;
     const start = this.#newStart(job);
     if (start?.tick === undefined) {
-      const again = (): void => this.#catchUp(job, maxAge, tries + 1);
-      if (tries < MAX_WAITS) this.#chances.afterJobs(job, WAIT_FOR_JOBS, again);
+      if (tries < MAX_WAITS)
+        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, maxAge, tries + 1));
       return;
     }
-    const only = this.clock.now() - start.tick <= limitOf(job, maxAge) ? 'known' : 'interrupted';
-    const handOver = maxAge === undefined ? undefined : { handOver: true };
-    if (only === 'known' || job.settings.rerun > 0) this.#fire(job, { ...start, only, ...handOver });
+    const limit = Math.max(maxAge ?? 0, catchUp === false ? 0 : catchUp);
+    const only = limit > 0 && this.clock.now() - start.tick <= limit ? 'known' : 'interrupted';
+    const again = maxAge === undefined ? { ...start, only } : { ...start, only, handOver: true };
+    if (only === 'known' || rerun > 0) this.#fire(job, again as FollowedStart);
   }
 
   #fire(job: TickedJob, start: FollowedStart): void {
@@ -153,9 +156,4 @@ export class FollowUps {
     if (start?.tick === undefined) return start;
     return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
   }
-}
-
-/** How old a tick may be that is run late, milliseconds. */
-function limitOf({ settings: { catchUp } }: TickedJob, maxAge = 0): number {
-  return Math.max(maxAge, catchUp === false ? 0 : catchUp);
 }
