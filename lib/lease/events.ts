@@ -25,6 +25,8 @@ interface LeaseFacts extends LockFacts {
 /** A lease was granted; its job begins. */
 export interface AcquiredEvent extends LeaseFacts {
   readonly type: 'acquired';
+  /** Milliseconds until the lease is lost unless it is renewed: until then the job may believe in it. */
+  readonly expiresIn: number;
 }
 
 /** A call did not run its job. */
@@ -61,6 +63,8 @@ export interface RenewedEvent extends LeaseFacts {
   readonly type: 'renewed';
   /** The store had forgotten the lease, and it was written back. */
   readonly restored: boolean;
+  /** Milliseconds until the lease is lost unless it is renewed again. */
+  readonly expiresIn: number;
 }
 
 /** A renewal failed; it is tried again until the lease is lost. */

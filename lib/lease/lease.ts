@@ -113,7 +113,8 @@ export class Lease {
     this.failing = false;
     this.#deadline = leaseDeadline(sent, this.ref.ttl);
     if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
-    this.emit({ type: 'renewed', ...this.facts(), restored: result.restored === true });
+    const restored = result.restored === true;
+    this.emit({ type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn });
   }
 
   renewalFailed(error: Error): void {
@@ -122,8 +123,7 @@ export class Lease {
     if (this.#state !== 'live') return;
     this.failing = true;
     if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
-    const expiresIn = Math.round(this.#deadline - now);
-    this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn });
+    this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn });
   }
 
   /** Tries a failed renewal again now, not after its delay. */
@@ -153,6 +153,11 @@ export class Lease {
   /** Milliseconds since the job began. */
   get age(): number {
     return this.clock.monotonic() - this.startedAt;
+  }
+
+  /** Whole milliseconds until its deadline. */
+  get expiresIn(): number {
+    return Math.round(this.#deadline - this.clock.monotonic());
   }
 
   #lose(reason: LostReason, holder?: string): void {

@@ -58,7 +58,8 @@ export class Run<T> implements Taker {
     }
     this.#lease = taken;
     runs.keep(taken);
-    if (taken.confirmed) runs.emit(Object.assign(taken.facts(), { type: 'acquired' as const }));
+    if (taken.confirmed)
+      runs.emit(Object.assign(taken.facts(), { type: 'acquired' as const, expiresIn: taken.expiresIn }));
     let value: T | PromiseLike<T>;
     try {
       value = this.job(taken);

@@ -6,7 +6,7 @@ import { SchedulerLockLogger } from '../../../lib/scheduler-lock.logger.js';
 import { collectUnhandledRejections } from '../../support/leaks.js';
 
 const FACTS = { lock: 'auto-refresh', job: 'Jobs.refresh', instance: 'here', at: 0, fencingToken: 42 };
-const ACQUIRED: SchedulerLockEvent = { type: 'acquired', ...FACTS };
+const ACQUIRED: SchedulerLockEvent = { type: 'acquired', ...FACTS, expiresIn: 9_898 };
 const lines: string[] = [];
 
 beforeEach(() => {
@@ -111,9 +111,12 @@ describe('the log', () => {
 
   it.each<[SchedulerLockEvent, string]>([
     [ACQUIRED, 'debug: Jobs.refresh [auto-refresh]: acquired, fencing token 42'],
-    [{ type: 'renewed', ...FACTS, restored: false }, 'debug: Jobs.refresh [auto-refresh]: renewed'],
     [
-      { type: 'renewed', ...FACTS, restored: true },
+      { type: 'renewed', ...FACTS, restored: false, expiresIn: 9_898 },
+      'debug: Jobs.refresh [auto-refresh]: renewed',
+    ],
+    [
+      { type: 'renewed', ...FACTS, restored: true, expiresIn: 9_898 },
       'warn: Jobs.refresh [auto-refresh]: the store had forgotten the lease; it was written back',
     ],
     [
@@ -192,7 +195,7 @@ describe('the log', () => {
     new SchedulerLockLogger(events);
     events.emit({ ...ACQUIRED, lock: 'Jobs.refresh' });
     const { job: _job, ...plain } = FACTS;
-    events.emit({ type: 'acquired', ...plain });
+    events.emit({ type: 'acquired', ...plain, expiresIn: 9_898 });
     expect(lines).toEqual([
       'debug: Jobs.refresh: acquired, fencing token 42',
       'debug: auto-refresh: acquired, fencing token 42',

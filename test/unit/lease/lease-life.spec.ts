@@ -19,6 +19,7 @@ describe('the life of a lease', () => {
     expect(app.of('lost')).toEqual([]);
     await app.clock.advance(1);
     expect(app.of('lost')).toMatchObject([{ lock: 'report', reason: 'deadline' }]);
+    expect(app.of('acquired')).toMatchObject([{ expiresIn: 9_898 - 1_500 }]);
   });
 
   it('counts the deadline after a renewal from before that renewal was sent', async () => {
@@ -35,6 +36,7 @@ describe('the life of a lease', () => {
     expect(app.of('lost')).toEqual([]);
     await app.clock.advance(1);
     expect(app.of('lost')).toHaveLength(1);
+    expect(app.of('renewed')).toMatchObject([{ expiresIn: 9_898 - 1_900 }]);
   });
 
   it('is judged by the clock at this moment, not by when a timer last fired', async () => {

@@ -1,0 +1,31 @@
+import type { Line } from '../history.js';
+import { checkDuplicates } from './duplicates.js';
+import { checkFencing } from './fencing.js';
+import type { Finding } from './finding.js';
+import { checkLosses } from './losses.js';
+import { buildModel } from './model.js';
+import { checkOverlaps } from './overlaps.js';
+import { checkTakeOver } from './take-over.js';
+import { checkUnrun } from './unrun.js';
+
+/** Each check by a short name. */
+export const CHECKS = {
+  duplicates: checkDuplicates,
+  overlaps: checkOverlaps,
+  fencing: checkFencing,
+  losses: checkLosses,
+  unrun: checkUnrun,
+  'take-over': checkTakeOver,
+} as const;
+
+/** The short name of a check. */
+export type CheckName = keyof typeof CHECKS;
+
+/** What a history shows, check by check. It is all that is looked at: nothing here knows the library. */
+export function checkHistory(
+  lines: readonly Line[],
+  names = Object.keys(CHECKS) as CheckName[],
+): (Finding & { name: CheckName })[] {
+  const model = buildModel(lines);
+  return names.map((name) => ({ name, ...CHECKS[name](model) }));
+}

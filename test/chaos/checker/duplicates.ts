@@ -1,0 +1,46 @@
+import { describeRun, type Finding } from './finding.js';
+import { groupBy, type Model, type Run } from './model.js';
+
+/**
+ * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, each once. Starts within `maxClockSkew`
+ * of an injected data loss are counted apart.
+ */
+export function checkDuplicates(model: Model): Finding {
+  const { begin, runs, troubles } = model;
+  const losses = troubles.filter(({ loses }) => loses);
+  const afterLoss = (run: Run): boolean =>
+    losses.some(({ from, to }) => run.m >= from && run.m <= to + begin.maxClockSkew);
+  const violations: string[] = [];
+  let reruns = 0;
+  let forgotten = 0;
+  const ticks = groupBy(
+    runs.filter(({ tick }) => tick !== undefined),
+    ({ job, tick }) => `${job} ${tick}`,
+  );
+  for (const starts of ticks.values()) {
+    const seen = new Map<number, Run>();
+    for (const run of starts) {
+      const before = seen.get(run.attempt);
+      seen.set(run.attempt, run);
+      if (before === undefined && run.attempt <= run.facts.rerun + 1) {
+        // One before it may be missing: its process died before its first line.
+        if (run.attempt > 1) reruns += 1;
+        continue;
+      }
+      if (afterLoss(run)) forgotten += 1;
+      else if (before === undefined)
+        violations.push(`${describeRun(run)}: only ${run.facts.rerun} reruns are allowed`);
+      else violations.push(`${describeRun(run)}, although ${describeRun(before)}`);
+    }
+  }
+  return {
+    check: 'no tick started twice',
+    violations,
+    counts: {
+      'ticks started': ticks.size,
+      'runs of intervals': runs.length - [...ticks.values()].flat().length,
+      reruns,
+      'duplicates after a data loss': forgotten,
+    },
+  };
+}

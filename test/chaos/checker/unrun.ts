@@ -1,0 +1,169 @@
+import type { JobFacts } from '../history.js';
+import type { Finding } from './finding.js';
+import { blockerAt } from './blocker.js';
+import { type Call, groupBy, type Model, type Run, troublesIn } from './model.js';
+
+/** At the edges of a run not everybody is there to run a tick, ms: as far as clocks differ, and a start. */
+const MARGIN = 4_500;
+/** How long after a fault calls may still fail: connections are made again, ms. */
+const AFTERMATH = 3_000;
+/** How late `cron` may fire a tick, ms: 250 is its own threshold. */
+const LATE = 300;
+/** A busy event loop for this long before makes `cron` skip a date, ms. */
+const BUSY = 1_500;
+
+/** What kept one instance from running a tick; `unexplained` is a mistake of somebody's. */
+export type Cause =
+  | 'held'
+  | "a dead holder's remaining lease"
+  | 'cooling down'
+  | 'overtaken by a newer tick'
+  | 'outage of the store'
+  | 'died or froze as it began'
+  | 'shutting down'
+  | 'no instance up'
+  | 'unexplained';
+
+/** If instances have different reasons, the first of these is counted. */
+const ORDER: readonly Cause[] = [
+  'held',
+  "a dead holder's remaining lease",
+  'cooling down',
+  'outage of the store',
+  'died or froze as it began',
+  'overtaken by a newer tick',
+  'shutting down',
+  // Only if it is so for all of them: see below.
+  'no instance up',
+];
+
+/**
+ * Every tick that was not run is explained, by what at least one instance did at its time. What the library claims is
+ * believed only as far as the rest of the history bears it out: `held` needs a holder, an outage needs a fault.
+ */
+export function checkUnrun(model: Model): Finding {
+  const { begin, over, runs, calls } = model;
+  const started = new Set(runs.map(({ job, tick }) => `${job} ${tick}`));
+  const wallOffset = begin.w - begin.m;
+  const byTick = groupBy(calls, ({ job, w }) => `${job} ${tickOf(model, job, w)}`);
+  const dueAt = (tick: number, i: string): number => tick - wallOffset - (begin.offsets[i] ?? 0);
+  const isLate = ({ tick, m, i, attempt }: Run): boolean =>
+    tick !== undefined && attempt === 1 && m - dueAt(tick, i) > 1_000;
+  const counts = new Map<Cause, number>();
+  const violations: string[] = [];
+  let ticks = 0;
+  const first = Math.max(...firstUps(model).values()) + MARGIN + wallOffset;
+  for (const facts of model.jobs.values()) {
+    if (facts.kind !== 'cron') continue;
+    for (
+      let tick = Math.ceil(first / facts.every) * facts.every;
+      tick < over + wallOffset - MARGIN;
+      tick += facts.every
+    ) {
+      ticks += 1;
+      if (started.has(`${facts.job} ${tick}`)) continue;
+      const causes = Object.keys(begin.offsets).map((i) => {
+        const call = byTick.get(`${facts.job} ${tick}`)?.find((one) => one.i === i);
+        return causeOf(model, facts, tick, i, call);
+      });
+      const up = causes.filter(({ cause }) => cause !== 'no instance up');
+      const cause =
+        up.length === 0 ? 'no instance up' : ORDER.find((one) => up.some((other) => other.cause === one));
+      counts.set(cause ?? 'unexplained', (counts.get(cause ?? 'unexplained') ?? 0) + 1);
+      if (cause === undefined) {
+        const why = causes.map(({ detail }, index) => `instance-${index + 1}: ${detail}`).join('; ');
+        violations.push(`nobody ran tick ${new Date(tick).toISOString()} of ${facts.job}: ${why}`);
+      }
+    }
+  }
+  const sorted = [...ORDER, 'unexplained' as const].flatMap((cause) => {
+    const count = counts.get(cause);
+    return count === undefined ? [] : [[cause, count] as const];
+  });
+  return {
+    check: 'ticks not run are explained',
+    violations,
+    counts: {
+      'ticks due': ticks,
+      'run late by over a second': runs.filter(isLate).length,
+      ...Object.fromEntries(sorted),
+    },
+  };
+}
+
+function tickOf({ jobs }: Model, job: string, w: number): number {
+  const { every } = jobs.get(job) as JobFacts;
+  return Math.floor(w / every) * every;
+}
+
+function firstUps({ lives }: Model): Map<string, number> {
+  const ups = new Map<string, number>();
+  for (const { i, up } of lives) ups.set(i, Math.min(up, ups.get(i) ?? Infinity));
+  return ups;
+}
+
+interface Judged {
+  readonly cause: Cause;
+  /** What was seen, for people. */
+  readonly detail: string;
+}
+
+function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: Call | undefined): Judged {
+  if (call === undefined) return withoutCall(model, tick, i);
+  const { skipped } = call;
+  const wrong = (): boolean =>
+    troublesIn(model, call.m - AFTERMATH, (skipped?.m ?? call.m) + LATE, i).length > 0;
+  const because = (fits: boolean, cause: Cause): Judged => {
+    const detail = skipped === undefined ? 'fired, and nothing came of it' : `skipped (${skipped.reason})`;
+    return fits
+      ? { cause, detail }
+      : { cause: 'unexplained', detail: `${detail} without a reason to be seen` };
+  };
+  if (skipped === undefined)
+    return because(wrong() || !isUp(model, i, call.m, call.m + LATE), 'died or froze as it began');
+  switch (skipped.reason) {
+    case 'held':
+    case 'cooling-down': {
+      const blocker = blockerAt(model, facts, call, skipped);
+      return because(blocker !== undefined, blocker ?? 'held');
+    }
+    case 'already-ran': {
+      const newest = skipped.tick ?? -Infinity;
+      if (newest > tick)
+        return because(wasAsked(model, facts.job, newest, skipped.m), 'overtaken by a newer tick');
+      // It was granted to somebody who could not write a line, or took it back when the answer came too late.
+      const others = model.calls.filter(({ job, w }) => job === facts.job && tickOf(model, job, w) === tick);
+      const lost = others.some((other) => other.run === undefined && other.skipped?.reason !== 'already-ran');
+      return because(lost, 'died or froze as it began');
+    }
+    case 'store-unavailable':
+      return because(wrong(), 'outage of the store');
+    case 'shutting-down':
+      return because(!isUp(model, i, skipped.m, skipped.m), 'shutting down');
+    default:
+      return because(false, 'unexplained');
+  }
+}
+
+/** The scheduler did not fire it there: only one that was not there, or was busy, may do that. */
+function withoutCall(model: Model, tick: number, i: string): Judged {
+  const { begin } = model;
+  const due = tick - (begin.w - begin.m) - (begin.offsets[i] ?? 0);
+  const busy = troublesIn(model, due - BUSY, due + LATE, i).some(
+    ({ fault }) => fault === 'pause' || fault === 'busy machine' || fault === 'kill',
+  );
+  if (busy || !isUp(model, i, due - BUSY, due + LATE))
+    return { cause: 'no instance up', detail: 'was not up' };
+  return { cause: 'unexplained', detail: 'was up and did nothing' };
+}
+
+function isUp({ lives }: Model, i: string, from: number, to: number): boolean {
+  return lives.some((life) => life.i === i && life.up <= from && life.until >= to);
+}
+
+/** Whether anybody asked for this tick before. */
+function wasAsked(model: Model, job: string, tick: number, before: number): boolean {
+  return model.calls.some(
+    (call) => call.job === job && tickOf(model, job, call.w) === tick && call.m <= before,
+  );
+}

@@ -1,0 +1,105 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { HistoryWriter, monotonic, readHistory } from './history.js';
+import { Injector } from './injector.js';
+import { JOBS, MAX_CLOCK_SKEW } from './jobs.js';
+import { Member } from './member.js';
+import type { Plan } from './plan.js';
+import { type ChaosStore, startStore } from './stores/store.js';
+
+export interface RunOptions {
+  readonly store: string;
+  /** Where the history goes. */
+  readonly folder: string;
+  /** Where the compiled chaos run of the build under test is. */
+  readonly program: string;
+  /** Asked every second with the history so far: true ends the run. */
+  readonly enough?: (folder: string) => boolean;
+  readonly log: (line: string) => void;
+}
+
+/** How often the store is asked whether it is well, and how late an answer has to be to be noted, ms. */
+const PING = 200;
+const SLOW = 200;
+
+/** Runs the plan; resolves with how often each fault was injected, when all is stopped. */
+export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMap<string, number>> {
+  const { folder, program, log } = options;
+  const history = new HistoryWriter(folder, 'driver');
+  const offsets = Object.fromEntries(plan.offsets.map((offset, i) => [`instance-${i + 1}`, offset]));
+  history.write({
+    k: 'begin',
+    m: monotonic(),
+    w: Date.now(),
+    seed: plan.seed,
+    jobs: Object.values(JOBS),
+    maxClockSkew: MAX_CLOCK_SKEW,
+    offsets,
+  });
+  const store = await startStore(options.store);
+  const members: Member[] = [];
+  const stopWatching = watch(store, history);
+  try {
+    for (const [index, offset] of plan.offsets.entries())
+      members.push(await Member.create({ index, offset, program, folder, history }, store));
+    await Promise.all(members.map((member) => member.start()));
+    const injector = new Injector(members, store, history);
+    const faults = new Set<Promise<void>>();
+    // What has begun is ended, whatever else: nothing may come up again behind what is being stopped.
+    await carryOut(plan, injector, members, faults, options).finally(() => Promise.all(faults));
+    history.write({ k: 'over', m: monotonic() });
+    log(`  ${readHistory(folder).length} lines of history`);
+    return injector.counts;
+  } finally {
+    stopWatching();
+    await Promise.all(members.map((member) => member.close()));
+    await store.close();
+    history.close();
+  }
+}
+
+async function carryOut(
+  { injections, seconds }: Plan,
+  injector: Injector,
+  members: readonly Member[],
+  faults: Set<Promise<void>>,
+  { enough, folder, log }: RunOptions,
+): Promise<void> {
+  const began = monotonic();
+  const waiting = [...injections];
+  let failure: unknown;
+  for (let second = 1; second <= seconds; second++) {
+    for (const until = began + second * 1_000; monotonic() < until;) {
+      const next = waiting[0];
+      const due = next === undefined ? Infinity : began + next.at;
+      await sleep(Math.max(0, Math.min(due, until) - monotonic()));
+      if (next === undefined || monotonic() < due) continue;
+      waiting.shift();
+      const fault = injector
+        .inject(next)
+        .catch((error: unknown) => (failure ??= error))
+        .then(() => void faults.delete(fault));
+      faults.add(fault);
+    }
+    if (failure !== undefined) throw failure;
+    const dead = members.find(({ died }) => died);
+    if (dead !== undefined) throw new Error(`${dead.name} ended by itself:\n${dead.stderr}`);
+    if (enough?.(folder) === true) return log(`  seen enough after ${second} s`);
+    if (second % 60 === 0) log(`  ${second} of ${seconds} s`);
+  }
+}
+
+/** Notes when the store or this very process is slow though nobody made it so. */
+function watch(store: ChaosStore, history: HistoryWriter): () => void {
+  let stopped = false;
+  const beat = async (): Promise<void> => {
+    while (!stopped) {
+      const from = monotonic();
+      await store.ping().catch(() => undefined);
+      await sleep(PING);
+      const m = monotonic();
+      if (!stopped && m - from > PING + SLOW) history.write({ k: 'stall', from, m });
+    }
+  };
+  void beat();
+  return () => (stopped = true);
+}

@@ -1,0 +1,35 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { type Line, parse } from './history.js';
+import type { Member } from './member.js';
+
+/** As much of the end of a history as can say who holds a lock now, bytes: some tens of seconds. */
+const TAIL = 64 * 1_024;
+
+/** The instance that runs under this lock at this moment, if there is one. */
+export function holderOf(lock: string, members: readonly Member[]): Member | undefined {
+  return members.find((member) => {
+    const last = tail(member.file).findLast(
+      (line) => (line.k === 'start' || line.k === 'end' || line.k === 'lost') && line.lock === lock,
+    );
+    return last?.k === 'start';
+  });
+}
+
+function tail(path: string): Line[] {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch {
+    // It has not written anything yet.
+    return [];
+  }
+  try {
+    const { size } = fstatSync(file);
+    const from = Math.max(0, size - TAIL);
+    const buffer = Buffer.alloc(size - from);
+    const text = buffer.subarray(0, readSync(file, buffer, 0, buffer.length, from)).toString('utf8');
+    return parse(from === 0 ? text : text.slice(text.indexOf('\n') + 1));
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,43 @@
+import type { JobFacts } from './history.js';
+
+/** Instances are up to this far apart from true time, ms. */
+export const MAX_OFFSET = 2_000;
+
+/** How far a tick may lie in the future of the store's clock, ms: two instances differ by twice {@link MAX_OFFSET}. */
+export const MAX_CLOCK_SKEW = 5_000;
+
+/** Given to every job, ms: at most a third of the shortest ttl. */
+export const STORE_TIMEOUT = 500;
+
+const job = (name: string, every: number, more: Partial<JobFacts> = {}): JobFacts => {
+  const ttl = more.ttl ?? 2_000;
+  return {
+    job: name,
+    lock: name,
+    kind: 'cron',
+    every,
+    ttl,
+    // The library's default, in the words of the README.
+    heartbeat: 0.3 * ttl,
+    storeTimeout: STORE_TIMEOUT,
+    rerun: 0,
+    atLeast: 0,
+    ...more,
+  };
+};
+
+/** The jobs of the application in worker/jobs.ts. */
+export const JOBS = {
+  /** Ends long before the clocks agree on what time it is. */
+  short: job('short', 1_000),
+  /** Runs for longer than its ttl, and than its period. */
+  long: job('long', 1_000),
+  /** Its period is longer than its ttl: an interrupted run is repeated before the next one is due. */
+  again: job('again', 5_000, { ttl: 1_500, rerun: 2 }),
+  /** Two jobs under one lock; the second leaves it taken for a while. */
+  left: job('left', 2_000, { lock: 'shared' }),
+  right: job('right', 3_000, { lock: 'shared', atLeast: 800 }),
+  /** Runs late what an outage made everybody miss. */
+  late: job('late', 5_000),
+  interval: job('interval', 1_000, { kind: 'interval' }),
+} as const satisfies Record<string, JobFacts>;

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { builtScript } from '../support/project.js';
+import { parseArguments } from './arguments.js';
+import { checkHistory, CHECKS, type CheckName } from './checker/check.js';
+import { reportLines } from './checker/report.js';
+import { drive } from './driver.js';
+import { readHistory } from './history.js';
+import { makePlan, planLines } from './plan.js';
+import { SABOTAGES, sabotage } from './sabotage.js';
+
+/*
+ * npm run chaos -- --instances 5 --seconds 120 --seed 42 [--store redis]: see CONTRIBUTING.md.
+ *
+ * Exits with 1 if a check fails; the history is kept then, and `node .build/test/chaos/check.js <folder>` judges it again.
+ */
+const args = parseArguments(process.argv.slice(2));
+const broken = SABOTAGES[args.sabotage];
+const plan = makePlan({ ...args, only: args.only.length > 0 ? args.only : (broken?.only ?? []) });
+console.log(planLines(plan).join('\n'));
+if (!args.planOnly) process.exitCode = await run();
+
+async function run(): Promise<number> {
+  const program = args.sabotage === '' ? builtScript('test/chaos') : sabotage(args.sabotage);
+  const folder = args.history || mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
+  const until = args.until || broken?.caughtBy;
+  if (until !== undefined && !Object.hasOwn(CHECKS, until))
+    throw new Error(`--until ${until}: there is ${Object.keys(CHECKS).join(', ')}`);
+  const failed = (): boolean =>
+    checkHistory(readHistory(folder), [until as CheckName]).some(({ violations }) => violations.length > 0);
+  console.log(`\nrunning; the history is in ${folder}`);
+  const log = (line: string): void => console.log(line);
+  const options = { store: args.store, folder, program, log };
+  const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
+  if (args.sabotage !== '') rmSync(dirname(dirname(program)), { recursive: true, force: true });
+
+  const findings = checkHistory(readHistory(folder));
+  const injected = [...counts].sort().map(([fault, count]) => `${fault} ${count}`);
+  console.log(`\ninjected: ${injected.join(', ') || 'nothing'}\n\n${reportLines(findings).join('\n')}\n`);
+  const violated = findings.filter(({ violations }) => violations.length > 0);
+  if (violated.length === 0) {
+    if (args.history === '') rmSync(folder, { recursive: true, force: true });
+    console.log(`All checks passed. Made by: npm run chaos -- ${commandLine()}`);
+    return 0;
+  }
+  console.log(`FAILED: ${violated.map(({ name }) => name).join(', ')}. The history is in ${folder}`);
+  console.log(`Run the same plan again: npm run chaos -- ${commandLine()}`);
+  return 1;
+}
+
+function commandLine(): string {
+  const { instances, seconds, seed, store, dataLoss, only, sabotage: how } = args;
+  const more = [
+    ...(dataLoss ? [] : ['--no-data-loss']),
+    ...(only.length > 0 ? [`--only ${only.join(',')}`] : []),
+    ...(how === '' ? [] : [`--sabotage ${how}`]),
+  ];
+  return [`--instances ${instances} --seconds ${seconds} --seed ${seed} --store ${store}`, ...more].join(' ');
+}

@@ -1,0 +1,100 @@
+import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
+import { spawnChild, type TestChild } from '../support/child.js';
+import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { type HistoryWriter, monotonic } from './history.js';
+import type { ChaosStore } from './stores/store.js';
+import type { WorkerOptions } from './worker/main.js';
+
+/** How long an instance may take to start on a busy machine, ms. */
+const START_LIMIT = 60_000;
+
+export interface MemberOptions {
+  readonly index: number;
+  /** By how much its clock is ahead, ms. */
+  readonly offset: number;
+  /** Where the compiled chaos run of the build under test is. */
+  readonly program: string;
+  readonly folder: string;
+  readonly history: HistoryWriter;
+}
+
+/** One instance of the fleet over all its lives, with the network before it. */
+export class Member {
+  readonly name: string;
+  /** In trouble, or on its way back. */
+  busy = false;
+  #life = 0;
+  #child: TestChild | undefined;
+
+  private constructor(
+    private readonly options: MemberOptions,
+    private readonly store: ChaosStore,
+    readonly proxy: TcpProxy,
+  ) {
+    this.name = `instance-${options.index + 1}`;
+  }
+
+  static async create(options: MemberOptions, store: ChaosStore): Promise<Member> {
+    const { host, port, protocol } = store;
+    return new Member(options, store, await startProxy({ host, port, protocol }));
+  }
+
+  /** The file in which its present life is written down. */
+  get file(): string {
+    return join(this.options.folder, `${this.name}.${this.#life}.jsonl`);
+  }
+
+  /** Starts its next life; resolves when the scheduler runs. */
+  async start(): Promise<void> {
+    const { folder, program, offset } = this.options;
+    const connection = { store: this.store.name, host: this.proxy.host, port: this.proxy.port };
+    const worker: WorkerOptions = { folder, instance: this.name, life: ++this.#life, connection };
+    const child = await spawnChild(join(program, 'worker', 'main.js'), {
+      env: {
+        CHAOS_WORKER: JSON.stringify(worker),
+        CHAOS_CLOCK_OFFSET: String(offset),
+        NODE_OPTIONS: `--import=${pathToFileURL(join(program, 'worker', 'shift-clock.js')).href}`,
+      },
+    });
+    this.#child = child;
+    const life = this.#life;
+    void child.exited.then(() =>
+      this.options.history.write({ k: 'down', m: monotonic(), i: this.name, n: life }),
+    );
+    await child.next('up', START_LIMIT);
+  }
+
+  async kill(): Promise<void> {
+    await this.#child?.kill();
+  }
+
+  /** SIGTERM, as a deploy sends it. */
+  async stop(): Promise<void> {
+    this.options.history.write({ k: 'stopping', m: monotonic(), i: this.name, n: this.#life });
+    await this.#child?.stop();
+  }
+
+  pause(): void {
+    this.#child?.pause();
+  }
+
+  resume(): void {
+    this.#child?.resume();
+  }
+
+  /** What it wrote where errors go, in its present life. */
+  get stderr(): string {
+    return this.#child?.stderr ?? '';
+  }
+
+  /** Whether it has ended though nobody asked it to. */
+  get died(): boolean {
+    return !this.busy && this.#child !== undefined && !this.#child.running;
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    await this.proxy.stop();
+  }
+}

@@ -1,0 +1,113 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Injectable } from '@nestjs/common';
+import { Cron, Interval } from '@nestjs/schedule';
+import { currentLock, SchedulerLock } from 'nestjs-scheduler-lock';
+import { type JobFacts, monotonic } from '../history.js';
+import { JOBS } from '../jobs.js';
+import type { Recorder } from './recorder.js';
+
+type JobMethod = (this: Jobs) => Promise<void>;
+
+/** How often a job asks whether it still has its lock, ms. */
+const STEP = 50;
+
+const UTC = { timeZone: 'UTC' };
+
+/** Above `@SchedulerLock()`: notes that the scheduler has fired the job, before the lock is asked. */
+function Recorded({ job }: JobFacts) {
+  return (_target: object, _key: string, descriptor: TypedPropertyDescriptor<JobMethod>): void => {
+    const { value: guarded } = descriptor;
+    descriptor.value = function (this: Jobs): Promise<void> {
+      return this.recorder.call(job, () => Reflect.apply(guarded as JobMethod, this, []));
+    };
+  };
+}
+
+const options = ({ job, lock: name, ttl, rerun, atLeast }: JobFacts) => ({
+  job,
+  name,
+  ttl,
+  rerun,
+  ...(atLeast > 0 ? { atLeast } : undefined),
+});
+
+/** See ../jobs.ts for what each is there for. */
+@Injectable()
+export class Jobs {
+  constructor(readonly recorder: Recorder) {}
+
+  @Cron('* * * * * *', UTC)
+  @Recorded(JOBS.short)
+  @SchedulerLock(options(JOBS.short))
+  short(): Promise<void> {
+    return this.#run(JOBS.short, 0, 8);
+  }
+
+  @Cron('* * * * * *', UTC)
+  @Recorded(JOBS.long)
+  @SchedulerLock(options(JOBS.long))
+  long(): Promise<void> {
+    return this.#run(JOBS.long, 3_000, 5_000);
+  }
+
+  @Cron('*/5 * * * * *', UTC)
+  @Recorded(JOBS.again)
+  @SchedulerLock(options(JOBS.again))
+  again(): Promise<void> {
+    return this.#run(JOBS.again, 500, 2_500);
+  }
+
+  @Cron('*/2 * * * * *', UTC)
+  @Recorded(JOBS.left)
+  @SchedulerLock(options(JOBS.left))
+  left(): Promise<void> {
+    return this.#run(JOBS.left, 100, 900);
+  }
+
+  @Cron('*/3 * * * * *', UTC)
+  @Recorded(JOBS.right)
+  @SchedulerLock(options(JOBS.right))
+  right(): Promise<void> {
+    return this.#run(JOBS.right, 5, 400);
+  }
+
+  @Cron('*/5 * * * * *', UTC)
+  @Recorded(JOBS.late)
+  @SchedulerLock({ ...options(JOBS.late), catchUp: '4s' })
+  late(): Promise<void> {
+    return this.#run(JOBS.late, 5, 50);
+  }
+
+  @Interval(JOBS.interval.every)
+  @Recorded(JOBS.interval)
+  @SchedulerLock(options(JOBS.interval))
+  interval(): Promise<void> {
+    return this.#run(JOBS.interval, 5, 300);
+  }
+
+  /** Goes on to its end whatever its signal says: the worst that a job can do. */
+  async #run({ job, lock }: JobFacts, least: number, most: number): Promise<void> {
+    const { recorder } = this;
+    const current = currentLock();
+    const { tick, attempt, fencingToken: token = 0 } = current;
+    const began = monotonic();
+    const start = { k: 'start', m: began, job, lock, token, attempt, call: recorder.currentCall } as const;
+    recorder.write(tick === undefined ? start : { ...start, tick });
+    const lasts = least + Math.random() * (most - least);
+    let held = began;
+    for (;;) {
+      // Before the question: a process that freezes after the answer has not been told since.
+      const asked = monotonic();
+      try {
+        current.assertLocked();
+        held = asked;
+      } catch {
+        // Lost: the library's own event says when.
+      }
+      const left = began + lasts - asked;
+      if (left <= 0) break;
+      await sleep(Math.min(STEP, left));
+    }
+    recorder.write({ k: 'end', m: monotonic(), lock, token, held });
+  }
+}

@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import { parseArguments } from '../../chaos/arguments.js';
+import { MAX_OFFSET } from '../../chaos/jobs.js';
+import { makePlan, planLines } from '../../chaos/plan.js';
+
+const options = { instances: 5, seconds: 600, seed: 42, dataLoss: true, only: [] };
+const losing = new Set<string>(['store-wipe', 'store-flush']);
+
+describe('the plan of a chaos run', () => {
+  it('is the same for the same seed, and another one for another', () => {
+    expect(makePlan(options)).toEqual(makePlan(options));
+    expect(planLines(makePlan({ ...options, seed: 43 })).slice(1)).not.toEqual(
+      planLines(makePlan(options)).slice(1),
+    );
+  });
+
+  it('has every kind of fault, and clocks that differ', () => {
+    const { injections, offsets } = makePlan(options);
+    expect([...new Set(injections.map(({ fault }) => fault))].sort()).toEqual([
+      'black-hole',
+      'cut',
+      'delay',
+      'forget-scripts',
+      'kill',
+      'lose-replies',
+      'pause',
+      'refuse',
+      'rolling-restart',
+      'store-flush',
+      'store-freeze',
+      'store-restart',
+      'store-wipe',
+    ]);
+    expect(new Set(offsets).size).toBe(5);
+    for (const offset of offsets) expect(Math.abs(offset)).toBeLessThanOrEqual(MAX_OFFSET);
+  });
+
+  it('has no data loss where none is wanted', () => {
+    const { injections } = makePlan({ ...options, dataLoss: false });
+    expect(injections.length).toBeGreaterThan(100);
+    expect(injections.filter(({ fault }) => losing.has(fault))).toEqual([]);
+  });
+
+  it('freezes nobody and cuts nobody off while the store loses its data', () => {
+    const { injections } = makePlan(options);
+    for (const loss of injections.filter(({ fault }) => losing.has(fault))) {
+      const near = injections.filter(
+        ({ id, at, lasts }) =>
+          id !== loss.id && at < loss.at + loss.lasts + 3_000 && at + lasts > loss.at - 3_000,
+      );
+      expect(near).toEqual([]);
+    }
+  });
+
+  it('can be kept to some faults, and ends before the run does', () => {
+    const { injections } = makePlan({ ...options, seconds: 30, only: ['pause'] });
+    expect(new Set(injections.map(({ fault }) => fault))).toEqual(new Set(['pause']));
+    expect(Math.max(...injections.map(({ at, lasts }) => at + lasts))).toBeLessThan(30_000);
+  });
+});
+
+describe('the arguments of a chaos run', () => {
+  it('are those of the documentation, in either form', () => {
+    expect(
+      parseArguments(['--instances', '3', '--seconds=120', '--seed', '42', '--store', 'redis']),
+    ).toMatchObject({
+      instances: 3,
+      seconds: 120,
+      seed: 42,
+      store: 'redis',
+      dataLoss: true,
+      only: [],
+    });
+    expect(parseArguments(['--no-data-loss', '--only', 'kill,pause'])).toMatchObject({
+      dataLoss: false,
+      only: ['kill', 'pause'],
+    });
+  });
+
+  it('name a store that there is', () => {
+    expect(() => parseArguments(['--store', 'etcd'])).toThrow(
+      '--store etcd: there is no such store. There are: redis',
+    );
+    expect(() => parseArguments(['--store', 'constructor'])).toThrow('no such store');
+  });
+
+  it('are refused if they are unknown, without a value, no number, or no fault', () => {
+    expect(() => parseArguments(['--second', '3'])).toThrow('Unknown argument --second');
+    expect(() => parseArguments(['--seed'])).toThrow('--seed: give a value');
+    expect(() => parseArguments(['--instances', 'many'])).toThrow('--instances: give a whole number');
+    expect(() => parseArguments(['--only', 'kil'])).toThrow(
+      '--only kil: there is no such fault. There are: kill,',
+    );
+  });
+});

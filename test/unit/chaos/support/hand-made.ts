@@ -1,0 +1,133 @@
+import { checkHistory, type CheckName } from '../../../chaos/checker/check.js';
+import type { Finding } from '../../../chaos/checker/finding.js';
+import type { JobFacts, Line } from '../../../chaos/history.js';
+
+/** True wall time at the monotonic time 0: a whole minute. */
+export const EPOCH = 1_800_000_000_000;
+
+/** A run: what its process would have written down. Times are monotonic, ms. */
+export interface HandMadeRun {
+  readonly job?: string;
+  readonly at: number;
+  readonly token: number;
+  readonly i?: string;
+  readonly n?: number;
+  /** Fire time, monotonic; `null` for a run without a tick. */
+  readonly tick?: number | null;
+  readonly attempt?: number;
+  /** `null`: it never ended. */
+  readonly ends?: number | null;
+  readonly held?: number;
+  readonly lost?: number;
+  /** The last deadlines that were confirmed: when, and until when. */
+  readonly confirmed?: readonly (readonly [m: number, until: number])[];
+}
+
+/** A history that nobody ran. Two instances are up from the beginning, and well. */
+export class HandMade {
+  readonly #lines: Line[];
+  readonly #jobs: ReadonlyMap<string, JobFacts>;
+  #calls = 0;
+  #faults = 0;
+
+  constructor({
+    jobs = [{}],
+    offsets = { 'instance-1': 0, 'instance-2': 0 },
+    over = 60_000,
+  }: {
+    jobs?: readonly Partial<JobFacts>[];
+    offsets?: Record<string, number>;
+    over?: number;
+  } = {}) {
+    const all = jobs.map((job) => jobFacts(job));
+    this.#jobs = new Map(all.map((job) => [job.job, job]));
+    this.#lines = [
+      { k: 'begin', m: 0, w: EPOCH, seed: 1, jobs: all, maxClockSkew: 5_000, offsets },
+      ...Object.keys(offsets).map((i): Line => ({ k: 'up', m: 0, i, n: 1 })),
+      { k: 'over', m: over },
+    ];
+  }
+
+  add(...lines: Line[]): this {
+    this.#lines.push(...lines);
+    return this;
+  }
+
+  run(given: HandMadeRun): this {
+    const { job = 'job', at, token, i = 'instance-1', n = 1, attempt = 1, tick = at, lost } = given;
+    const { ends = at + 10, confirmed = [[at, at + 1_978]] } = given;
+    const { lock } = this.#jobs.get(job) as JobFacts;
+    const lease = { i, n, lock, token };
+    const deadline = confirmed.at(-1)?.[1] ?? at;
+    const call = this.#fired(job, at, i, n);
+    for (const [m, until] of confirmed) this.add({ k: 'confirmed', m, ...lease, until });
+    const start = { k: 'start', m: at, ...lease, job, call, attempt } as const;
+    this.add(tick === null ? start : { ...start, tick: EPOCH + tick });
+    if (lost !== undefined) this.add({ k: 'lost', m: lost, ...lease, reason: 'deadline' });
+    if (ends === null) return this;
+    return this.add(
+      { k: 'end', m: ends, ...lease, held: given.held ?? Math.min(ends, lost ?? ends, deadline) },
+      { k: 'released', m: ends, ...lease, confirmed: lost === undefined },
+    );
+  }
+
+  /** A call that was refused, or of which nothing came. */
+  skip(
+    at: number,
+    reason: string | undefined,
+    more: { job?: string; i?: string; n?: number; tick?: number; finished?: boolean } = {},
+  ): this {
+    const { job = 'job', i = 'instance-1', n = 1, tick, finished } = more;
+    const call = this.#fired(job, at, i, n);
+    if (reason === undefined) return this;
+    return this.add({
+      k: 'skipped',
+      m: at + 1,
+      i,
+      n,
+      job,
+      call,
+      reason,
+      ...(tick === undefined ? undefined : { tick: EPOCH + tick }),
+      ...(finished === undefined ? undefined : { finished }),
+    });
+  }
+
+  /** @param i whom; absent: the store */
+  fault(fault: string, from: number, to: number, i?: string): this {
+    const id = ++this.#faults;
+    const loses = fault === 'store-wipe';
+    const line = { k: 'fault', m: from, id, fault, loses } as const;
+    this.add(i === undefined ? { ...line, on: 'store' } : { ...line, on: 'instance', i });
+    return this.add({ k: 'cured', m: to, id });
+  }
+
+  /** Its process is killed, and nobody starts it again unless it is told until when. */
+  kill(i: string, at: number, up?: number): this {
+    this.fault('kill', at, up ?? 60_000, i);
+    this.add({ k: 'down', m: at + 5, i, n: 1 });
+    return up === undefined ? this : this.add({ k: 'up', m: up, i, n: 2 });
+  }
+
+  /** What this check says of it. */
+  check(name: CheckName): Finding {
+    const [finding] = checkHistory(
+      this.#lines.toSorted((a, b) => a.m - b.m),
+      [name],
+    );
+    return finding as Finding;
+  }
+
+  #fired(job: string, at: number, i: string, n: number): number {
+    const { offsets } = this.#lines[0] as Extract<Line, { k: 'begin' }>;
+    const call = ++this.#calls;
+    this.add({ k: 'fired', m: at, w: EPOCH + at + (offsets[i] ?? 0), i, n, job, call });
+    return call;
+  }
+}
+
+/** One job under one lock, every second, unless it is said otherwise. */
+export function jobFacts(more: Partial<JobFacts> = {}): JobFacts {
+  const facts = { every: 1_000, ttl: 2_000, heartbeat: 600, storeTimeout: 500, rerun: 0, atLeast: 0 };
+  return { job: 'job', lock: 'lock', kind: 'cron', ...facts, ...more };
+}
