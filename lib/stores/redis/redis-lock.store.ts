@@ -77,10 +77,11 @@ export class RedisLockStore implements LockStore {
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
-    const { name, token, fencingToken, ttl, holder, tick } = lease;
+    const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
     const plain = outcome === 'completed' && tick === undefined && keepFor <= 0;
     const stay = keepFor > 0 ? String(keepFor) : '';
-    return this.#releases.call(name, [token, `${fencingToken}:${ttl}:${holder}`, plain ? '' : outcome, stay]);
+    const args = [token, `${fencingToken}:${ttl}:${holder}`];
+    return this.#releases.call(name, plain ? [...args, '', '', ''] : [...args, outcome, stay, job]);
   }
 
   extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {

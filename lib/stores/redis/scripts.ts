@@ -154,10 +154,15 @@ local ticks, attempt, before, started, other = spec ~= '', 1, nil, nil, nil
 if ticks then ${START}
 end
 if not current then redis.call('SET', lock, token, 'PX', ttl) end
-redis.call('HSET', state, 'token', token, 'fence', string.format('%.0f', fence), 'holder', holder, 'since', t[1], 'end', '')
-if started then redis.call('HSET', state, record, started, 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', before) end
+local text = string.format('%.0f', fence)
+if started then
+  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1], 'end', '',
+    record, started, 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', before)
+else
+  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1], 'end', '')
+end
 ${KEEP}
-if other or attempt > 1 then return { '', string.format('%.0f', fence), attempt, other or '' } end
+if other or attempt > 1 then return { '', text, attempt, other or '' } end
 return fence`,
 );
 
@@ -200,14 +205,14 @@ return current and 1 or 2`,
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
  * ARGV  per lease (for one only, empty ones at the end are left out): token, '<fencing token>:<ttl in ms>:<holder>',
- *       outcome or '' for a run without a tick that completed, ms to keep the lock taken or ''
+ *       outcome or '' for a run without a tick that completed, ms to keep the lock taken or '', its job or ''
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
  * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
  * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease.
  */
 export const RELEASE = leaseScript(
-  4,
+  5,
   /* lua */ `
 local token, outcome, stay = ARGV[i], ARGV[i + 2] or '', ARGV[i + 3] or ''
 local current = redis.call('GET', lock)
@@ -218,17 +223,20 @@ if outcome == '' then
     return 1
   end
 end
-local s = redis.call('HMGET', state, 'token', 'end', 'start', 'undo', 'fence')
+local job = 'job:' .. (ARGV[i + 4] or '')
+local s = redis.call('HMGET', state, 'token', 'end', 'start', 'undo', 'fence', job)
 local newest = s[1] == token and s[5]
 if newest and s[2] and s[2] ~= '' then return 2 end
 if current == token and stay == '' then redis.call('DEL', lock) end
 if current == token and stay ~= '' then redis.call('SET', lock, 'kept:' .. token, 'PX', stay) end
 if newest then
-  redis.call('HSET', state, 'end', outcome)
   local by, record = string.match(s[3] or '', '^(%S+) %d+ (.*)$')
   if by == token then
-    local started = outcome == 'abandoned' and s[4] or redis.call('HMGET', state, record)[1] or ''
-    redis.call('HSET', state, record, (string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')))
+    local started = record == job and s[6] or redis.call('HMGET', state, record)[1] or ''
+    if outcome == 'abandoned' then started = s[4] end
+    redis.call('HSET', state, 'end', outcome, record, (string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')))
+  else
+    redis.call('HSET', state, 'end', outcome)
   end
 elseif not s[5] then
   local fence, ttl, holder = string.match(ARGV[i + 1], '^(%d+):(%d+):(.*)$')

@@ -114,8 +114,8 @@ export class ReferenceStore implements LockStore {
     return { ...known, state: ended ? 'cooling-down' : 'held', expiresIn: lock.freeAt - this.now() };
   }
 
-  protected jobOf({ job = '', tick, due, attempt, outcome }: StartEntry): JobInfo {
-    if (tick === undefined) return { job, due: due ?? 0 };
+  protected jobOf({ job = '', tick, from = 0, interval = 0, attempt, outcome }: StartEntry): JobInfo {
+    if (tick === undefined) return { job, due: from + interval };
     return { job, tick, attempt, ...(outcome === undefined ? {} : { outcome: outcome as ReleaseOutcome }) };
   }
 
