@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { builtScript } from '../support/project.js';
-import { parseArguments } from './arguments.js';
+import { type ChaosArguments, parseArguments } from './arguments.js';
 import { checkHistory, CHECKS, type CheckName } from './checker/check.js';
 import { reportLines } from './checker/report.js';
 import { drive } from './driver.js';
@@ -15,11 +15,21 @@ import { SABOTAGES, sabotage } from './sabotage.js';
  *
  * Exits with 1 if a check fails; the history is kept then, and `node .build/test/chaos/check.js <folder>` judges it again.
  */
-const args = parseArguments(process.argv.slice(2));
+const args = readArguments();
 const broken = SABOTAGES[args.sabotage];
 const plan = makePlan({ ...args, only: args.only.length > 0 ? args.only : (broken?.only ?? []) });
 console.log(planLines(plan).join('\n'));
 if (!args.planOnly) process.exitCode = await run();
+
+function readArguments(): ChaosArguments {
+  try {
+    return parseArguments(process.argv.slice(2));
+  } catch (error) {
+    // A mistake in what was typed: a stack would bury what is said about it.
+    console.error((error as Error).message);
+    process.exit(2);
+  }
+}
 
 async function run(): Promise<number> {
   const program = args.sabotage === '' ? builtScript('test/chaos') : sabotage(args.sabotage);

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkHistory } from '../../chaos/checker/check.js';
 import { reportLines } from '../../chaos/checker/report.js';
 import { HistoryWriter, parse, readHistory } from '../../chaos/history.js';
+import { projectRoot } from '../../support/project.js';
 import { HandMade } from './support/hand-made.js';
 
 const up = (m: number, i: string) => ({ k: 'up', m, i, n: 1 }) as const;
@@ -49,4 +50,15 @@ describe('the report', () => {
     expect(lines[0]).toMatch(/1 VIOLATIONS$/);
     expect(lines.at(-1)).toMatch(/^ {2}- job of tick .* although /);
   });
+});
+
+it('the checker shares no code with the library, nor with who made the history', () => {
+  const folder = join(projectRoot, 'test/chaos/checker');
+  const imports = ['../history.ts', ...readdirSync(folder)].flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(/from '([^']+)'/g)].map(([, target]) => target),
+  );
+  expect(imports.length).toBeGreaterThan(20);
+  expect(imports.filter((target) => !/^(\.\/[a-z-]+|\.\.\/history)\.js$|^node:/.test(target ?? ''))).toEqual(
+    [],
+  );
 });
