@@ -10,7 +10,7 @@ import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js'
 import { LockHandle } from './acquired-lock.js';
 import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
-import type { Emit } from './events.js';
+import type { Emit, SkippedEvent } from './events.js';
 import { Heartbeat } from './heartbeat.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
@@ -183,13 +183,27 @@ export class LockRunner implements Runs {
     return lease.confirmed && !this.#closed;
   }
 
-  skipped({ name, job, start, campaign }: LockCall, { ran: _ran, ...why }: Skipped): void {
+  skipped({ name, job, start, campaign }: LockCall, skipped: Skipped): void {
     if (campaign === true) return;
-    const facts = { type: 'skipped', lock: displayName(name), instance: this.instance } as const;
-    const more: { job?: string; callTick?: number } = {};
-    if (job !== undefined) more.job = job;
-    if (start?.tick !== undefined) more.callTick = start.tick;
-    this.emit(Object.assign(why, facts, more, { at: this.clock.now() }));
+    const { reason, holder, expiresIn, tick, finished, storeTime, error } = skipped;
+    const lock = reason === 'invalid-name' ? displayName(name) : name;
+    // Field by field: on the path of every refusal, and spreads cost several times as much.
+    const event: { -readonly [K in keyof SkippedEvent]: SkippedEvent[K] } = {
+      type: 'skipped',
+      lock,
+      instance: this.instance,
+      at: this.clock.now(),
+      reason,
+    };
+    if (job !== undefined) event.job = job;
+    if (start?.tick !== undefined) event.callTick = start.tick;
+    if (holder !== undefined) event.holder = holder;
+    if (expiresIn !== undefined) event.expiresIn = expiresIn;
+    if (tick !== undefined) event.tick = tick;
+    if (finished !== undefined) event.finished = finished;
+    if (storeTime !== undefined) event.storeTime = storeTime;
+    if (error !== undefined) event.error = error;
+    this.emit(event);
   }
 
   /** Waits until nothing runs any more, `limit` milliseconds at most. */
