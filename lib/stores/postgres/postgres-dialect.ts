@@ -56,6 +56,9 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     } else if (interval !== undefined) {
       statement = statements.acquireInterval;
       values.push(text(interval));
+    } else {
+      const [taken] = await this.#rows(statements.take, values.slice(0, 3));
+      if (taken !== undefined) return { ...NOTHING_SEEN, ...taken };
     }
     const [row] = await this.#rows(statement, values);
     if (row === undefined) return NOTHING_SEEN;

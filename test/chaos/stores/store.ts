@@ -1,3 +1,4 @@
+import { mysqlChaosStore, postgresChaosStore } from './database.js';
 import { redisChaosStore } from './redis.js';
 
 /** What an instance is told, to connect by way of its proxy: see worker-options.ts for the other end. */
@@ -32,6 +33,8 @@ export interface ChaosStore {
 
 const STORES: Readonly<Record<string, () => Promise<ChaosStore>>> = {
   redis: redisChaosStore,
+  postgres: postgresChaosStore,
+  mysql: mysqlChaosStore,
 };
 
 /** @throws for a name that is none, with those that are */
