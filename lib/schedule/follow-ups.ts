@@ -103,7 +103,7 @@ export class FollowUps {
     // Whether it may be waiting for somebody to run it again: seen here, or not yet known by an instance that starts.
     const interrupted = watching || (rerun > 0 && start.only !== undefined);
     // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
-    const inTheWay = watching && result.reason === 'held';
+    const inTheWay = (watching || (handOver && notStarted)) && result.reason === 'held';
     if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || interrupted))) return;
     const only = missed && !watching ? ('known' as const) : ('interrupted' as const);
     const again = { ...start, only, failures: failures + 1 };

@@ -130,6 +130,8 @@ function failureOf(sqlState: string): SqlFailure {
     case '42701': // duplicate_column
     case '42710': // duplicate_object: the type that a table has
       return 'conflict';
+    case '40003': // statement_completion_unknown
+      return 'unknown';
     case '42P01': // undefined_table
     case '42703': // undefined_column
     case '42P10': // invalid_column_reference: `name` is not unique

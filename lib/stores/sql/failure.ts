@@ -15,8 +15,8 @@ export type SqlFailure =
   /** Perhaps carried out. */
   | 'unknown';
 
-/** Errors of the way to a server, before anything was sent. */
-const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'];
+/** Errors of the way to a server, before anything was sent. Not EHOSTUNREACH: a connection that is open can break with it. */
+const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'];
 
 /** The errors that an error is made of, outermost first: object-relational mappers wrap those of the driver. */
 export function* errorsIn(error: unknown): Generator<Readonly<Record<string, unknown>>> {

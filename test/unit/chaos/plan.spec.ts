@@ -79,7 +79,7 @@ describe('the arguments of a chaos run', () => {
 
   it('name a store that there is', () => {
     expect(() => parseArguments(['--store', 'etcd'])).toThrow(
-      '--store etcd: there is no such store. There are: redis',
+      '--store etcd: there is no such store. There are: mysql, postgres, redis',
     );
     expect(() => parseArguments(['--store', 'constructor'])).toThrow('no such store');
   });
