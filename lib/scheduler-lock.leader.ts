@@ -59,7 +59,7 @@ export class SchedulerLeader {
       revoked: async (reason) => {
         this.#jobs?.pause();
         // A lease that is lost is lost; one that can be kept is kept until nothing runs under it.
-        if (reason === 'resigned' || reason === 'shutdown') await gate.idle();
+        if (reason === 'resigned' || reason === 'shutdown' || reason === 'failed') await gate.idle();
       },
       drained: async () => {
         this.#jobs?.pause();

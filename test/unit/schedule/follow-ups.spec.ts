@@ -259,6 +259,16 @@ describe('a new leader', () => {
     expect(fired.at(-1)).toMatchObject({ tick, only: 'known', handOver: true });
   });
 
+  test('waits for a run of its own earlier term, of which nobody knows when it ends', async () => {
+    const nightly = job({});
+    followUps.catchUp(nightly, HOUR);
+    await clock.advance(0);
+    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'held' });
+    await clock.advance(1_000);
+    expect(fired).toHaveLength(2);
+    expect(fired.at(-1)).toMatchObject({ tick, only: 'known', handOver: true });
+  });
+
   test('does not wait for a lease under which the tick was started', () => {
     const nightly = job({});
     followUps.ended(nightly, { tick, only: 'known', handOver: true } as JobStart, running(5_000));

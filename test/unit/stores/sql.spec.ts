@@ -49,6 +49,9 @@ describe('what an error means, on PostgreSQL', () => {
     ['an exhausted pool', { message: 'timeout exceeded when trying to connect' }, 'refused'],
     ['a broken connection', { code: 'ECONNRESET', syscall: 'read' }, 'unknown'],
     ['a broken pipe', { code: 'EPIPE', syscall: 'write' }, 'unknown'],
+    ['a host that is lost under an open connection', { code: 'EHOSTUNREACH', syscall: 'read' }, 'unknown'],
+    ['a host that cannot be reached', { code: 'EHOSTUNREACH', syscall: 'connect' }, 'refused'],
+    ['a completion that is not known', { code: '40003' }, 'unknown'],
     ['a query_timeout', { message: 'Query read timeout' }, 'unknown'],
   ])('%s', (_what, error, failure) =>
     expect(dialect.failure(Object.assign(new Error(), error))).toBe(failure),
