@@ -82,12 +82,22 @@ class Attempt implements Waiting<AcquireResult> {
   }
 
   send(): void {
-    this.#pending = called(() => this.all.store.acquire(this.#request));
-    this.all.limits.watch(this.#pending, this.call.settings.storeTimeout, this);
+    const { all, call } = this;
+    const { storeTimeout, onStoreError } = call.settings;
+    this.#pending = called(() => all.store.acquire(this.#request));
+    if (onStoreError !== 'run') return all.limits.watch(this.#pending, storeTimeout, this);
+    // A job that runs because of a timeout must not run in the async context of the call that has armed the timer.
+    void all.limits.within(this.#pending, storeTimeout).then(
+      (result) => this.answered(result),
+      (error: Error) => this.failed(error),
+    );
   }
 
   answered(result: AcquireResult): void {
     const { all, call } = this;
+    if (typeof result !== 'object' || result === null) {
+      return this.failed(new TypeError(`The store answered an attempt with ${String(result)}.`));
+    }
     all.outages.succeeded(call.name);
     if (!result.acquired) return this.taker.taken(refusal(this.#request, result));
     const late = all.clock.monotonic() >= leaseDeadline(this.#sent, call.settings.ttl);

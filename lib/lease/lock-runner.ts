@@ -111,6 +111,8 @@ export class LockRunner implements Runs {
     this.#heartbeat.stop();
     this.#stopListening?.();
     await Promise.all([...this.#leases].map(({ renewal }) => renewal));
+    // What is under way is answered or given up first, within its limit: what comes of it may have to be released.
+    await this.#limits.settled();
     await this.releases.close();
     this.#limits.stop();
     this.#closed = true;

@@ -63,6 +63,11 @@ export function wasNotApplied(error: unknown): boolean {
   );
 }
 
+/** A store of somebody else's may answer anything. */
+function granted(result: AcquireResult | undefined): result is AcquireResult & { acquired: true } {
+  return result?.acquired === true;
+}
+
 /**
  * Gives leases back, and goes on trying where the store did not confirm it, until the lease has expired by itself.
  */
@@ -113,11 +118,11 @@ export class Releases {
     const release = this.#abandon(facts);
     pending.then(
       (result) => {
-        if (!result.acquired) return this.#settle(release);
-        const granted = { ...ref, fencingToken: result.fencingToken };
+        if (!granted(result)) return this.#settle(release);
+        const lease = { ...ref, fencingToken: result.fencingToken };
         // Carried out at some time until now: it may live for a whole ttl.
         const until = this.clock.monotonic() + ref.ttl;
-        this.#abandon({ ...facts, ref: granted, until, ambiguous: false });
+        this.#abandon({ ...facts, ref: lease, until, ambiguous: false });
       },
       (error: unknown) => {
         if (wasNotApplied(error)) this.#settle(release);

@@ -61,13 +61,15 @@ export class Run<T> implements Taker {
     if (taken.confirmed)
       runs.emit(Object.assign(taken.facts(), { type: 'acquired' as const, expiresIn: taken.expiresIn }));
     let value: T | PromiseLike<T>;
+    let pending: boolean;
     try {
       value = this.job(taken);
+      pending = isPromiseLike(value);
     } catch (error) {
       return this.#end(taken, { error });
     }
     // A value that is there already is not waited for: even that would cost a turn of promises.
-    if (!isPromiseLike(value)) return this.#end(taken, { value });
+    if (!pending) return this.#end(taken, { value: value as T });
     Promise.resolve(value).then(
       (result) => this.#end(taken, { value: result }),
       (error: unknown) => this.#end(taken, { error }),

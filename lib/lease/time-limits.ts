@@ -31,6 +31,7 @@ class Queue {
 /** Limits how long calls to the store may take. */
 export class TimeLimits {
   readonly #queues = new Map<number, Queue>();
+  #onSettled: (() => void) | undefined;
 
   constructor(private readonly clock: Clock) {}
 
@@ -48,9 +49,11 @@ export class TimeLimits {
     call.then(
       (value) => {
         if (pending.delete(entry)) waiting.answered(value);
+        this.#onSettled?.();
       },
       (error: Error) => {
         if (pending.delete(entry)) waiting.failed(error);
+        this.#onSettled?.();
       },
     );
   }
@@ -58,6 +61,13 @@ export class TimeLimits {
   /** The same as a promise. */
   within<T>(call: Promise<T>, limit: number): Promise<T> {
     return new Promise((answered, failed) => this.watch(call, limit, { answered, failed }));
+  }
+
+  /** Resolves when no call is under way: each has been answered or given up, and so have those that came of it. */
+  async settled(): Promise<void> {
+    const isIdle = (): boolean => [...this.#queues.values()].every(({ pending }) => pending.size === 0);
+    while (!isIdle()) await new Promise<void>((resolve) => (this.#onSettled = resolve));
+    this.#onSettled = undefined;
   }
 
   /** Cancels the timers: nothing is given up any more. */
@@ -93,23 +103,30 @@ export class TimeLimits {
       return;
     }
     queue.late = false;
+    const late: Pending[] = [];
     for (const entry of queue.pending) {
-      if (entry.due > now) return this.#arm(queue, limit, entry.due - now);
+      if (entry.due > now) break;
       queue.pending.delete(entry);
-      entry.waiting.failed(
-        new StoreUnavailableError(`The store did not answer within ${Math.round(limit)} ms.`, {
-          outcome: 'unknown',
-        }),
-      );
+      late.push(entry);
     }
-    this.#queues.delete(limit);
+    const [next] = queue.pending;
+    if (next === undefined) this.#queues.delete(limit);
+    else this.#arm(queue, limit, next.due - now);
+    for (const { waiting } of late) waiting.failed(timedOut(limit));
+    this.#onSettled?.();
   }
 }
 
-/** The promise of a call, also if it throws instead. */
+const timedOut = (limit: number): Error =>
+  new StoreUnavailableError(`The store did not answer within ${Math.round(limit)} ms.`, {
+    outcome: 'unknown',
+  });
+
+/** The promise of a call, also if it throws instead, or answers at once. */
 export function called<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return call();
+    const answer = call();
+    return answer instanceof Promise ? answer : Promise.resolve(answer);
   } catch (error) {
     return Promise.reject(error as Error);
   }

@@ -119,7 +119,13 @@ export class LeaseScripts {
     const full: LeaseCall<T>[][] = [];
     const cluster = this.connection.isCluster;
     for (const call of calls) {
-      const slot = cluster ? this.#slot(call.name) : '';
+      let slot = '';
+      try {
+        if (cluster) slot = this.#slot(call.name);
+      } catch (error) {
+        call.reject(error as SchedulerLockError);
+        continue;
+      }
       let group = groups.get(slot);
       if (group === undefined) groups.set(slot, (group = []));
       if (group.push(call) === MAX_BATCH) {

@@ -148,7 +148,7 @@ end
 local known = redis.call('HMGET', state, 'fence', 'kept')
 local t = redis.call('TIME')
 local now, kept = t[1] * 1000 + math.floor(t[2] / 1000), known[2]
-local fence = math.max((known[1] or 0) + 1, t[1] * 1000000 + t[2])
+local fence = math.max((tonumber(known[1] or 0) or 0) + 1, t[1] * 1000000 + t[2])
 if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
 local ticks, attempt, before, started, other = spec ~= '', 1, nil, nil, nil
 if ticks then ${START}
@@ -210,6 +210,9 @@ return current and 1 or 2`,
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
  * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
  * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease.
+ *
+ * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script: those come first
+ * then, so that the lock is free all the same.
  */
 export const RELEASE = leaseScript(
   5,
@@ -218,23 +221,28 @@ local token, outcome, stay = ARGV[i], ARGV[i + 2] or '', ARGV[i + 3] or ''
 local current = redis.call('GET', lock)
 if outcome == '' then
   outcome = 'completed'
-  if current == token and redis.call('HSET', state, 'token', token, 'end', outcome) == 0 then
+  local added = current == token and redis.pcall('HSET', state, 'token', token, 'end', outcome)
+  if added == 0 then
     redis.call('DEL', lock)
     return 1
   end
+  if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
 end
 local job = 'job:' .. (ARGV[i + 4] or '')
 local s = redis.call('HMGET', state, 'token', 'end', 'start', 'undo', 'fence', job)
 local newest = s[1] == token and s[5]
 if newest and s[2] and s[2] ~= '' then return 2 end
 if current == token and stay == '' then redis.call('DEL', lock) end
-if current == token and stay ~= '' then redis.call('SET', lock, 'kept:' .. token, 'PX', stay) end
+if current == token and stay ~= '' then
+  redis.call('PEXPIRE', lock, stay)
+  redis.call('SET', lock, 'kept:' .. token, 'PX', stay)
+end
 if newest then
   local by, record = string.match(s[3] or '', '^(%S+) %d+ (.*)$')
   if by == token then
     local started = record == job and s[6] or redis.call('HMGET', state, record)[1] or ''
-    if outcome == 'abandoned' then started = s[4] end
-    redis.call('HSET', state, 'end', outcome, record, (string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')))
+    local ended = outcome == 'abandoned' and (s[4] or '') or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
+    redis.call('HSET', state, 'end', outcome, record, ended)
   else
     redis.call('HSET', state, 'end', outcome)
   end
