@@ -65,3 +65,20 @@ test('a volley of runs over a cluster takes each lock where it lives', async () 
   expect(results).toEqual(names.map((value) => ({ ran: true, value })));
   expect(app.heard('released').every(({ confirmed }) => confirmed)).toBe(true);
 });
+
+test('a name whose key cannot be made fails alone, and the others of its volley run', async () => {
+  const key = (name: string): string => {
+    if (name === 'bad') throw new Error('no key for this one');
+    return `locks:${name}`;
+  };
+  const app = await startApp({ connection: client, ttl: '1m', key });
+  const results = await Promise.allSettled(
+    ['one', 'bad', 'two', 'three'].map((name) => app.locks.run(name, () => name)),
+  );
+  expect(results.map((result) => result.status === 'fulfilled' && result.value.ran)).toEqual([
+    true,
+    false,
+    true,
+    true,
+  ]);
+});

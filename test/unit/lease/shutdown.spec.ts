@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockNotAcquiredError, LockShutdownError } from '../../../lib/errors.js';
-import { Harness } from './harness.js';
+import { Harness, SETTINGS } from './harness.js';
 import { hold, notConnected, silence } from './scripted-store.js';
 
 /** Begins a shutdown; `done` says whether it is over. */
@@ -233,5 +233,23 @@ describe('acquire()', () => {
     app.store.breakDown();
     await expect(lock.release()).resolves.toBeUndefined();
     expect(app.of('released')).toMatchObject([{ confirmed: false }]);
+  });
+
+  it('waits for the calls that are under way, within their limit, so that each run ends', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    const shutdown = shutDown(app, 1_000);
+    // The job ends when its signal has aborted, and the store answers its release no more.
+    app.store.always('release', silence);
+    await app.clock.advance(1_500);
+    job.end();
+    await app.clock.advance(600);
+    expect(job.result).toBeUndefined();
+    expect(shutdown.done).toBe(false);
+    await app.clock.advance(SETTINGS.storeTimeout);
+    expect(job.result).toEqual({ ran: true, value: 'done' });
+    await app.clock.advance(SETTINGS.storeTimeout);
+    expect(shutdown.done).toBe(true);
+    expect(app.clock.pending).toBe(0);
   });
 });

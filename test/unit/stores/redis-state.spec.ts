@@ -204,6 +204,48 @@ describe('fencing tokens', () => {
   });
 });
 
+describe('an abandoned rerun', () => {
+  test('leaves the interrupted run that it was to repeat, for somebody else to repeat', async () => {
+    const request = { name: NAME, ttl: HOUR, holder: 'host:1:abc', job: 'nightly', tick: RUN.tick, rerun: 3 };
+    await store.acquire({ ...request, token: 'first' });
+    await client.del(LOCK); // its holder died, and the lease is over
+    const second = { ...request, token: 'second' };
+    expect(await store.acquire(second)).toMatchObject({ acquired: true, attempt: 2 });
+    await store.release({ ...second, fencingToken: 0, attempt: 2 }, { outcome: 'abandoned' });
+    expect(await store.acquire({ ...request, token: 'third' })).toMatchObject({ acquired: true, attempt: 2 });
+  });
+});
+
+describe('a server that is out of memory', () => {
+  test.each([
+    ['a plain run', {}, {}],
+    ['a run of a tick', RUN, {}],
+  ])('still frees the lock of %s', async (_what, run, options) => {
+    const lease = await take(run);
+    await client.config('SET', 'maxmemory', '1');
+    try {
+      expect(await store.release(lease, options)).toEqual({ released: true });
+      expect(await client.exists(LOCK)).toBe(0);
+      await expect(take()).rejects.toThrow(/OOM/);
+      expect(await client.exists(LOCK)).toBe(0);
+    } finally {
+      await client.config('SET', 'maxmemory', '0');
+    }
+    expect(await client.hget(STATE, 'end')).toBe('completed');
+  });
+
+  test('still lets the lock of a run with atLeast run out', async () => {
+    const lease = await take();
+    await client.config('SET', 'maxmemory', '1');
+    try {
+      expect(await store.release(lease, { keepFor: 60_000 })).toEqual({ released: true });
+    } finally {
+      await client.config('SET', 'maxmemory', '0');
+    }
+    expect(await client.pttl(LOCK)).toBeLessThanOrEqual(60_000);
+  });
+});
+
 describe('a value of the wrong type', () => {
   test.each([LOCK, STATE])('at %s is named by the error, and nothing is changed', async (key) => {
     const lease = await take();
