@@ -44,11 +44,15 @@ describe('a store that answers', () => {
 
 it('a job whose value throws when it is asked whether it is a promise has failed, and its lock is free', async () => {
   const app = new Harness();
-  const odd = Object.defineProperty({}, 'then', {
-    get: () => {
-      throw new Error('do not look');
+  // As of a library that resolves what it stands for only when it is looked at.
+  const odd = new Proxy(
+    {},
+    {
+      get: () => {
+        throw new Error('do not look');
+      },
     },
-  });
+  );
   await expect(app.runner.run(app.call(), () => odd)).rejects.toThrow('do not look');
   expect(app.of('released')).toMatchObject([{ outcome: 'failed', confirmed: true }]);
   expect((await app.start()).began).toBe(true);
