@@ -107,7 +107,10 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   async inspect(): Promise<LockInfo[]> {
     if (!this.#ready) await this.start();
     const { inspect } = this.store;
-    if (inspect === undefined) throw new SchedulerLockConfigError(['store: it has no inspect().']);
+    if (inspect === undefined)
+      throw new SchedulerLockConfigError([
+        'store: it has no inspect(). Add one to your LockStore, or use one of the stores that come along.',
+      ]);
     return inspect.call(this.store);
   }
 

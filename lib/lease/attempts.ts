@@ -96,7 +96,11 @@ class Attempt implements Waiting<AcquireResult> {
   answered(result: AcquireResult): void {
     const { all, call } = this;
     if (typeof result !== 'object' || result === null) {
-      return this.failed(new TypeError(`The store answered an attempt with ${String(result)}.`));
+      return this.failed(
+        new TypeError(
+          `The store answered an attempt with ${String(result)}. acquire() has to resolve to an AcquireResult: see LockStore.`,
+        ),
+      );
     }
     all.outages.succeeded(call.name);
     if (!result.acquired) return this.taker.taken(refusal(this.#request, result));

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
-import type { DatabaseServer } from '../support/postgres-server.js';
-import { mysqlContract } from './support/mysql-subject.js';
+import type { DatabaseServer } from '../support/database-server.js';
+import { databaseContract } from './support/database-subject.js';
 
 let server: DatabaseServer;
 
@@ -30,12 +31,42 @@ const VARIANTS: [what: string, settings: string, table?: string[]][] = [
 
 for (const [what, settings, table] of VARIANTS) {
   describe(what, () => {
-    const contract = mysqlContract(() => {
-      const pool = testMysqlPool(server.url, { connectionLimit: 8 });
-      pool.on('connection', (connection) => void connection.query(`SET SESSION ${settings}`));
-      return pool;
-    }, table);
+    const contract = databaseContract({
+      connect() {
+        const pool = testMysqlPool(server.url, { connectionLimit: 8 });
+        pool.on('connection', (connection) => void connection.query(`SET SESSION ${settings}`));
+        return pool;
+      },
+      store: (pool, name) => new MysqlLockStore(pool, { table: name }),
+      parameter: '?',
+      create: table,
+    });
     afterAll(() => contract.close());
     describeLockStore('MysqlLockStore', contract.options, { describe, test });
   });
 }
+
+// As behind a proxy that pools transactions: what a session knows is gone with the next statement.
+describe('in a new session for each statement', () => {
+  const contract = databaseContract({
+    connect() {
+      // It lets no more connections in than the server has room for.
+      const pool = testMysqlPool(server.url, { connectionLimit: 16 });
+      return {
+        async query(text: string, values?: unknown[]) {
+          const connection = await pool.getConnection();
+          try {
+            return await connection.query(text, values);
+          } finally {
+            connection.destroy();
+          }
+        },
+        end: () => pool.end(),
+      };
+    },
+    store: (client, name) => new MysqlLockStore(client, { table: name }),
+    parameter: '?',
+  });
+  afterAll(() => contract.close());
+  describeLockStore('MysqlLockStore', contract.options, { describe, test });
+});

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import type pg from 'pg';
+import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { type DatabaseServer, providePostgres, testPool } from '../support/postgres-server.js';
-import { postgresContract } from './support/postgres-subject.js';
+import type { DatabaseServer } from '../support/database-server.js';
+import { providePostgres, testPool } from '../support/postgres-server.js';
+import { databaseContract } from './support/database-subject.js';
 
 let server: DatabaseServer;
 
@@ -36,7 +38,12 @@ const VARIANTS: [what: string, options: string, table?: string | undefined, pool
 
 for (const [what, options, table, settings] of VARIANTS) {
   describe(what, () => {
-    const contract = postgresContract(() => testPool(server.url, { max: 8, options, ...settings }), table);
+    const contract = databaseContract({
+      connect: () => testPool(server.url, { max: 8, options, ...settings }),
+      store: (pool, name) => new PostgresLockStore(pool, { table: name }),
+      parameter: '$1',
+      create: table === undefined ? [] : [table],
+    });
     afterAll(() => contract.close());
     describeLockStore('PostgresLockStore', contract.options, { describe, test });
   });

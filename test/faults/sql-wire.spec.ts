@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireRequest } from '../../lib/index.js';
 import { DATABASES, type TestPool } from '../support/database.js';
-import { type DatabaseServer, uniqueTable } from '../support/postgres-server.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { job, startApp } from './support/app.js';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { randomUUID } from 'node:crypto';
 import type { AcquireRequest, LeaseRef } from '../../lib/index.js';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
-import { type DatabaseServer, uniqueTable } from '../support/postgres-server.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';
 import { type ShedLock, shedLock } from './support/shedlock.js';
 

@@ -5,7 +5,7 @@ import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
 import { freePort } from '../support/ports.js';
-import { type DatabaseServer, uniqueTable } from '../support/postgres-server.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 
 const attempt = () => ({ name: 'job', token: randomUUID(), ttl: 60_000, holder: 'host' });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import { DATABASES, type TestPool } from '../support/database.js';
-import { type DatabaseServer, uniqueTable } from '../support/postgres-server.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
 
 describe.each(DATABASES.map((database) => [database.name, database] as const))(

@@ -5,7 +5,7 @@ import type { AcquireRequest, AcquireResult, LeaseRef, LockStore, ReleaseOutcome
 import { ManualClock } from '../../lib/testing/index.js';
 import { DurableReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES, type TestPool } from '../support/database.js';
-import { type DatabaseServer, uniqueTable } from '../support/postgres-server.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { parameters } from './support/parameters.js';
 
 /*

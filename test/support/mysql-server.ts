@@ -3,13 +3,12 @@ import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
+import { type DatabaseServer, provideDatabase } from './database-server.js';
 import { unpackedProgram } from './distribution-packages.js';
 import { type DatabaseProgram, LocalDatabase, startDatabase } from './local-database.js';
-import type { DatabaseServer } from './postgres-server.js';
 import { LOOPBACK } from './ports.js';
 import { canRun, findOnPath } from './programs.js';
 import { projectRoot } from './project.js';
-import { dockerAnswers } from './redis-docker.js';
 import { serverUser } from './server-user.js';
 
 const run = promisify(execFile);
@@ -31,28 +30,16 @@ interface MariadbProgram {
  *
  * @throws if none of the ways works; the message lists them
  */
-export async function provideMysql(): Promise<DatabaseServer> {
-  const url = process.env['MYSQL_URL'];
-  if (url) {
-    await ask(url).catch((error: Error) => {
-      // Without the URL, which may hold a password.
-      throw new Error(`The server that MYSQL_URL names does not answer: ${error.message}`, { cause: error });
-    });
-    return { url, source: 'url', stop: async () => undefined };
-  }
-  let docker = 'no engine answered';
-  if (await dockerAnswers()) {
-    try {
-      return await startContainer();
-    } catch (error) {
-      docker = (error as Error).message;
-    }
-  }
-  const { source } = await findMariadb().catch((error: unknown) => {
-    throw new Error(howToGetOne(docker, (error as Error).message), { cause: error });
+export function provideMysql(): Promise<DatabaseServer> {
+  return provideDatabase({
+    name: 'MySQL or MariaDB',
+    variable: 'MYSQL_URL',
+    help: { url: 'a database', local: 'MariaDB, with mariadbd on the PATH or in /usr/sbin' },
+    ask,
+    startContainer,
+    find: findMariadb,
+    start: startMariadb,
   });
-  const server = await startMariadb();
-  return { url: server.url, source, stop: () => server.stop() };
 }
 
 /** A MariaDB process of one's own, with connections without a password. */
@@ -165,15 +152,4 @@ async function startContainer(): Promise<DatabaseServer> {
     .start();
   const url = `mysql://root@${container.getHost()}:${container.getMappedPort(3306)}/${DATABASE}`;
   return { url, source: 'docker', stop: async () => void (await container.stop()) };
-}
-
-function howToGetOne(docker: string, local: string): string {
-  return [
-    'A MySQL or MariaDB is needed. Any one of these will do:',
-    '  - set MYSQL_URL to a database where tables may be made (those of the tests are removed)',
-    `  - start a Docker engine (${docker})`,
-    '  - install MariaDB, with mariadbd on the PATH or in /usr/sbin',
-    '  - on Debian, Ubuntu and the like: let apt-get reach its sources, and nothing need be installed',
-    local,
-  ].join('\n');
 }

@@ -1,28 +1,19 @@
 import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { type DatabaseServer, provideDatabase } from './database-server.js';
 import { unpackedProgram } from './distribution-packages.js';
 import { type DatabaseProgram, LocalDatabase, startDatabase } from './local-database.js';
 import { LOOPBACK } from './ports.js';
 import { canRun, findOnPath } from './programs.js';
 import { projectRoot } from './project.js';
-import { dockerAnswers } from './redis-docker.js';
 import { serverUser } from './server-user.js';
 
 const run = promisify(execFile);
 const IMAGE = 'postgres:16-alpine';
 const SYSTEM_FOLDER = '/usr/lib/postgresql';
-
-/** Some PostgreSQL to test against. Others may use it too: keep to tables of your own, see {@link uniqueTable}. */
-export interface DatabaseServer {
-  url: string;
-  source: 'url' | 'docker' | 'local' | 'packages';
-  /** Ends what was started; a server named by a variable is left alone. */
-  stop(): Promise<void>;
-}
 
 interface PostgresPrograms {
   postgres: string;
@@ -37,30 +28,19 @@ interface PostgresPrograms {
  *
  * @throws if none of the ways works; the message lists them
  */
-export async function providePostgres(): Promise<DatabaseServer> {
-  const url = process.env['DATABASE_URL'];
-  if (url) {
-    await ask(url).catch((error: Error) => {
-      // Without the URL, which may hold a password.
-      throw new Error(`The PostgreSQL that DATABASE_URL names does not answer: ${error.message}`, {
-        cause: error,
-      });
-    });
-    return { url, source: 'url', stop: async () => undefined };
-  }
-  let docker = 'no engine answered';
-  if (await dockerAnswers()) {
-    try {
-      return await startContainer();
-    } catch (error) {
-      docker = (error as Error).message;
-    }
-  }
-  const { source } = await findPostgres().catch((error: unknown) => {
-    throw new Error(howToGetOne(docker, (error as Error).message), { cause: error });
+export function providePostgres(): Promise<DatabaseServer> {
+  return provideDatabase({
+    name: 'PostgreSQL',
+    variable: 'DATABASE_URL',
+    help: {
+      url: 'a server',
+      local: `PostgreSQL, with initdb and postgres on the PATH or in ${SYSTEM_FOLDER}`,
+    },
+    ask,
+    startContainer,
+    find: findPostgres,
+    start: startPostgres,
   });
-  const server = await startPostgres();
-  return { url: server.url, source, stop: () => server.stop() };
 }
 
 /** A PostgreSQL process of one's own, with connections without a password. */
@@ -101,11 +81,6 @@ export async function startPostgres(options: readonly string[] = []): Promise<Lo
     ask,
   };
   return startDatabase(program);
-}
-
-/** A table name that no other test has, for servers that are shared. */
-export function uniqueTable(label = 'test'): string {
-  return `${label}_${process.pid}_${randomBytes(6).toString('hex')}`;
 }
 
 /** A pool of several connections, as a user makes it, listening for errors of idle ones: else they end the process. */
@@ -181,15 +156,4 @@ async function startContainer(): Promise<DatabaseServer> {
     .start();
   const url = `postgres://postgres@${container.getHost()}:${container.getMappedPort(5432)}/postgres`;
   return { url, source: 'docker', stop: async () => void (await container.stop()) };
-}
-
-function howToGetOne(docker: string, local: string): string {
-  return [
-    'A PostgreSQL is needed. Any one of these will do:',
-    '  - set DATABASE_URL to a server where tables may be made (those of the tests are removed)',
-    `  - start a Docker engine (${docker})`,
-    '  - install PostgreSQL, with initdb and postgres on the PATH or in /usr/lib/postgresql',
-    '  - on Debian, Ubuntu and the like: let apt-get reach its sources, and nothing need be installed',
-    local,
-  ].join('\n');
 }

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { stateKey } from './keys.js';
-import { type RedisClient, RedisReplyError, runScript } from './redis-client.js';
+import { type RedisClient, RedisReplyError, runScript, translate } from './redis-client.js';
+import { script } from './script.js';
 
 interface Connection {
   readonly keyPrefix: string;
@@ -29,9 +29,8 @@ interface ScanningClient extends RedisClient {
  *
  * Returns the token or false, ms until it expires, and the fields of the state, name and value in turn.
  */
-const LUA = /* lua */ `
-return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('HGETALL', KEYS[2]) }`;
-const LOOK = { lua: LUA, sha: createHash('sha1').update(LUA).digest('hex') };
+const LOOK = script(/* lua */ `
+return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('HGETALL', KEYS[2]) }`);
 
 /** How many keys the server looks at in one step of a SCAN. */
 const STEP = 1_000;
@@ -93,7 +92,8 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
   const names: string[] = [];
   let cursor = '0';
   do {
-    const [next, keys] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+    const step = node.scan(cursor, 'MATCH', pattern, 'COUNT', STEP);
+    const [next, keys] = await step.catch((error: unknown) => Promise.reject(translate(error)));
     cursor = next;
     for (const found of keys)
       if (found.length > head.length + tail.length)

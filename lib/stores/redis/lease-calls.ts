@@ -1,5 +1,5 @@
 import type { LeaseCall, LeaseScripts } from './lease-scripts.js';
-import type { LeaseScript } from './scripts.js';
+import type { LeaseScript } from './script.js';
 
 const SETTLED = Promise.resolve();
 

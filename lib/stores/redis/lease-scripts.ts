@@ -2,7 +2,7 @@ import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '
 import { hashTag, stateKey } from './keys.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { Script } from './scripts.js';
+import type { Script } from './script.js';
 
 /** The most leases that one script is run for: over 1,000 keys it blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;

@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from '../../errors.js';
 import { describeError } from './redact.js';
-import type { Script } from './scripts.js';
+import type { Script } from './script.js';
 
 /**
  * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. Nothing else is called on it,
@@ -65,7 +65,7 @@ const isReply = (error: unknown, code: string): boolean =>
   error instanceof Error && error.message.startsWith(code);
 
 /** ioredis' own errors carry the command with all its arguments (passwords included): they are never passed on. */
-function translate(error: unknown): Error {
+export function translate(error: unknown): Error {
   if (error instanceof StoreUnavailableError) return error;
   const description = describeError(error);
   if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);

@@ -15,10 +15,11 @@ import type {
 import { inspectRedis } from './inspect.js';
 import { LeaseCalls } from './lease-calls.js';
 import { failure, type LeaseCall, LeaseScripts } from './lease-scripts.js';
+import { PROBE } from './probe.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
-import { ACQUIRE, EXTEND, PROBE, RELEASE } from './scripts.js';
+import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
 
 /** The part of a call's limit that one node of a Cluster may take: the answers of the others are still in time. */
 const NODE_SHARE = 0.8;

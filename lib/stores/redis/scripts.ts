@@ -1,47 +1,12 @@
-import { createHash } from 'node:crypto';
-
-/** A Lua script and the digest under which Redis caches it. */
-export interface Script {
-  readonly lua: string;
-  readonly sha: string;
-}
-
-/** What is done for a lease, as a script for one and as a script for many. */
-export interface LeaseScript {
-  readonly one: Script;
-  readonly many: Script;
-}
-
-const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
-
-/**
- * @param width how many arguments a lease has
- * @param body Lua that returns what it answers; `lock` and `state` are the keys, and `ARGV[i]` is the first argument
- *
- * Of many, each lease is judged alone: what fails answers { 'error', message }. A replica refuses all. The script for
- * one makes no function, which would cost more than any of its commands.
- */
-const leaseScript = (width: number, body: string): LeaseScript => ({
-  one: script(/* lua */ `local lock, state, i = KEYS[1], KEYS[2], 1${body}`),
-  many: script(/* lua */ `
-local function judge(lock, state, i)${body}
-end
-local replies = {}
-for lease = 1, #KEYS / 2 do
-  local ok, reply = pcall(judge, KEYS[lease * 2 - 1], KEYS[lease * 2], (lease - 1) * ${width} + 1)
-  local message = not ok and (type(reply) == 'table' and reply.err or tostring(reply))
-  if message and string.find(message, 'READONLY', 1, true) then return redis.error_reply(message) end
-  replies[lease] = ok and reply or { 'error', message }
-end
-return replies`),
-});
+import { leaseScript, type Script } from './script.js';
 
 /*
  * What the scripts have in common
  *
  * Each lock has two keys. The lock key is a plain string that holds the token, so that every client which follows
  * the recipe of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us
- * and is excluded; or, where it is to stay taken after its lease, 'kept:' and the token. The state key is a hash with what a plain string cannot hold; it always names the newest lease:
+ * and is excluded; or, where it is to stay taken after its lease, 'kept:' and the token. The state key is a hash with
+ * what a plain string cannot hold; it always names the newest lease:
  *
  *   token    of the newest lease          fence   its fencing token        holder  its instance id
  *   since    when it was granted, s       end     how it ended, '' before  kept    until when the hash is kept, ms
@@ -257,31 +222,3 @@ elseif not s[5] then
 end
 return current == token and 1 or current and -1 or 0`,
 );
-
-/**
- * Tries the commands of the other scripts where nothing else is kept, and leaves nothing there: a permission that is
- * missed only in the middle of a script would leave half a grant.
- *
- * KEYS  1 lock  2 state, of a lock that does not exist
- *
- * Returns the commands that the user may not run. Any other failure is not for this script to judge.
- */
-export const PROBE = script(/* lua */ `
-local denied = {}
-local function try(command, ...)
-  local reply = redis.pcall(command, ...)
-  local message = type(reply) == 'table' and reply.err or ''
-  local refused = string.find(message, 'NOPERM') or string.find(message, 'user executing the script')
-  if refused then denied[#denied + 1] = command end
-  return not refused
-end
-try('TIME')
-try('GET', KEYS[1])
-try('PTTL', KEYS[1])
-try('HMGET', KEYS[2], 'token')
-try('PEXPIRE', KEYS[2], 1000)
-if not try('DEL', KEYS[1], KEYS[2]) then return denied end
-try('SET', KEYS[1], 'probe', 'PX', 1000)
-try('HSET', KEYS[2], 'token', 'probe')
-redis.pcall('DEL', KEYS[1], KEYS[2])
-return denied`);

@@ -18,6 +18,7 @@ import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answ
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { OutageGate } from './outage-gate.js';
+import { SqlTable, TableError } from './sql-table.js';
 
 /**
  * How often a statement is tried that was rolled back because of others, or whose answer explains nothing because the row
@@ -25,22 +26,18 @@ import { OutageGate } from './outage-gate.js';
  */
 const TRIES = 10;
 
-/** Several instances that start at once may make each other's migration fail, each at most once per statement. */
-const MIGRATION_TRIES = 20;
-
 /**
  * Leases in a table of a database. An operation is one statement, in a transaction of its own, on the database's clock;
  * what the row says is read and decided there.
  */
 export class SqlLockStore<S> implements LockStore {
   readonly #dialect: SqlDialect<S>;
-  readonly #migrate: boolean;
+  readonly #table: SqlTable<S>;
   readonly #gate = new OutageGate();
-  #statements: Promise<S> | undefined;
 
   constructor(dialect: SqlDialect<S>, options: { migrate: boolean }) {
     this.#dialect = dialect;
-    this.#migrate = options.migrate;
+    this.#table = new SqlTable(dialect, options);
   }
 
   /**
@@ -51,9 +48,8 @@ export class SqlLockStore<S> implements LockStore {
    */
   async init(): Promise<void> {
     try {
-      await this.#prepare();
+      await this.#table.statements();
     } catch (error) {
-      this.#statements = undefined;
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
         throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}`]);
@@ -71,10 +67,8 @@ export class SqlLockStore<S> implements LockStore {
    */
   async migrate(): Promise<void> {
     try {
-      this.#statements = this.#create();
-      await this.#statements;
+      await this.#table.migrate();
     } catch (error) {
-      this.#statements = undefined;
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       throw this.#failed(error);
     }
@@ -146,7 +140,7 @@ export class SqlLockStore<S> implements LockStore {
     let conflict: unknown;
     for (let tries = 0; tries < TRIES; tries++) {
       try {
-        const result = await this.#gate.pass(async () => operation(await this.#prepare()));
+        const result = await this.#gate.pass(async () => operation(await this.#table.statements()));
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -158,53 +152,6 @@ export class SqlLockStore<S> implements LockStore {
     }
     if (conflict !== undefined) throw this.#failed(conflict, lock);
     return otherwise();
-  }
-
-  /** The statements for the table, which has been looked at once: at the start, or when the database is first reached. */
-  #prepare(): Promise<S> {
-    this.#statements ??= (this.#migrate ? this.#create() : this.#look()).catch((error: unknown) => {
-      this.#statements = undefined;
-      throw error;
-    });
-    return this.#statements;
-  }
-
-  async #look(): Promise<S> {
-    const look = await this.#dialect.look();
-    if ('statements' in look) return look.statements;
-    if ('problem' in look) throw new TableError(look.problem);
-    throw new TableError(
-      `${look.missing} Run this, or leave it to the store (migrate: true):\n${this.#sql()}`,
-    );
-  }
-
-  async #create(): Promise<S> {
-    let failed: unknown;
-    for (let tries = 0; tries < MIGRATION_TRIES; tries++) {
-      // A migration that is not needed would wait for, and hold up, everybody who uses the table.
-      const look = await this.#dialect.look();
-      if (!('missing' in look)) return this.#look();
-      try {
-        for (const statement of this.#dialect.migration()) await this.#dialect.run(statement);
-      } catch (error) {
-        failed = error;
-        // Another instance is doing the same at this moment: the next look may find it done.
-        if (this.#dialect.failure(error) === 'conflict') continue;
-        if (this.#dialect.failure(error) !== 'denied') throw error;
-        throw new TableError(
-          `${look.missing} It could not be created: ${describeFailure(error)}. Run this as a user who may:\n${this.#sql()}`,
-        );
-      }
-    }
-    throw failed ?? new TableError(`The table ${this.#dialect.table} could not be created:\n${this.#sql()}`);
-  }
-
-  /** The migration, to be run by hand. */
-  #sql(): string {
-    return this.#dialect
-      .migration()
-      .map((statement) => `${statement};`)
-      .join('\n');
   }
 
   /** What a caller is told of a call that failed. */
@@ -228,17 +175,13 @@ export class SqlLockStore<S> implements LockStore {
         `the database refused the call: ${reason}. Look at its row in ${this.#dialect.table}.`,
       );
     }
-    // The next call looks at the table again, and says what is missing.
-    if (failure === 'table') this.#statements = undefined;
+    if (failure === 'table') this.#table.forget();
     if (failure === 'unknown') {
       return new StoreUnavailableError(`The database did not answer: ${reason}`, { outcome: 'unknown' });
     }
     return new StoreUnavailableError(`The database refused the call: ${reason}`, { outcome: 'not-applied' });
   }
 }
-
-/** The table cannot be used, with what to do about it. */
-class TableError extends Error {}
 
 function giveUp(): never {
   throw unsettled();

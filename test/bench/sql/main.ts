@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DATABASES, type TestDatabase, type TestPool } from '../../support/database.js';
-import { uniqueTable } from '../../support/postgres-server.js';
+import { uniqueTable } from '../../support/database-server.js';
 import { format, median } from '../statistics.js';
 import { rawContender, serviceContender, type SqlContender, storeContender } from './contenders.js';
 

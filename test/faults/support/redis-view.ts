@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
-import { ACQUIRE, EXTEND, RELEASE, type Script } from '../../../lib/stores/redis/scripts.js';
+import type { Script } from '../../../lib/stores/redis/script.js';
+import { ACQUIRE, EXTEND, RELEASE } from '../../../lib/stores/redis/scripts.js';
 import type { LocalRedis } from '../../support/redis-server.js';
 
 /** The key of a lock under the default prefix, and the one of its state: documented, so not asked of the library. */

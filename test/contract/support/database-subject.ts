@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LockStore } from '../../../lib/index.js';
+import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { uniqueTable } from '../../support/database-server.js';
+
+/** A pool of several connections, as far as it is needed here. */
+interface Pool {
+  query(text: string, values?: unknown[]): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+export interface DatabaseContract {
+  readonly options: LockStoreContractOptions;
+  close(): Promise<void>;
+}
+
+/** What is to be tested: some kind of database, and its store. */
+export interface DatabaseSubject<P extends Pool> {
+  /** Makes a pool; called when the first case runs. */
+  connect(): P;
+  store(pool: P, table: string): LockStore & { init(): Promise<void> };
+  /** How its statements name their first parameter. */
+  readonly parameter: '$1' | '?';
+  /** Statements that make a table before, of which `%t` is the name; without any the store makes its own. */
+  readonly create?: readonly string[] | undefined;
+}
+
+/** The contract on a database, as users have it: two instances, each with a pool of several connections. */
+export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): DatabaseContract {
+  const pools: P[] = [];
+  const stores: LockStore[] = [];
+  const table = uniqueTable('contract');
+  const now = Date.now.bind(Date);
+  const query = async (text: string, values?: unknown[]): Promise<void> => {
+    await pools[0]?.query(text, values);
+  };
+  const free = `UPDATE ${table} SET lock_until = '2000-01-01' WHERE name = ${subject.parameter}`;
+  const options: LockStoreContractOptions = {
+    durable: true,
+    inspects: true,
+    async create() {
+      if (stores.length === 0) {
+        pools.push(subject.connect(), subject.connect());
+        for (const statement of subject.create ?? []) await query(statement.replaceAll('%t', table));
+        const made = pools.map((pool) => subject.store(pool, table));
+        stores.push(...made);
+        await Promise.all(made.map((each) => each.init()));
+      }
+      const [store, ...others] = stores;
+      if (store === undefined) throw new Error('No pool was made');
+      // Some names are the same in every case.
+      return { store, others, close: () => query(`DELETE FROM ${table}`) };
+    },
+    wait: (ms) => sleep(ms),
+    // The row stays when a lease is over: a lock is gone, and what is kept beside it is not, when its time is.
+    forget: (name) => query(free, [name]),
+    forgetAll: () => query(`DELETE FROM ${table}`),
+    skewInstanceClock: (ms) => {
+      Date.now = ms === 0 ? now : () => now() + ms;
+    },
+  };
+  const close = async (): Promise<void> => {
+    await query(`DROP TABLE IF EXISTS ${table}`);
+    await Promise.all(pools.map((pool) => pool.end()));
+  };
+  return { options, close };
+}
