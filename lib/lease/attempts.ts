@@ -13,7 +13,7 @@ import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { Outages } from './outages.js';
 import { type Releases, wasNotApplied } from './releases.js';
-import { called, type TimeLimits, type Waiting } from './time-limits.js';
+import { called, Pending, type TimeLimits } from './time-limits.js';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -67,7 +67,7 @@ export class Attempts {
 }
 
 /** One attempt under way. An object instead of async functions: each promise more is a part of each run's cost. */
-class Attempt implements Waiting<AcquireResult> {
+class Attempt extends Pending<AcquireResult> {
   readonly #request: AcquireRequest;
   readonly #sent: number;
   #pending!: Promise<AcquireResult>;
@@ -77,6 +77,7 @@ class Attempt implements Waiting<AcquireResult> {
     private readonly call: LockCall,
     private readonly taker: Taker,
   ) {
+    super();
     this.#request = requestOf(call, all.instance);
     this.#sent = all.clock.monotonic();
   }

@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Lease } from './lease.js';
+import { List } from './list.js';
 
 /**
  * A renewal may come earlier than planned by this part of its heartbeat, to go along with another one: a fleet of
@@ -26,7 +27,8 @@ export type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
  * A lease has one renewal under way at most, so a slow store skips beats instead of piling them up.
  */
 export class Heartbeat {
-  readonly #leases = new Set<Lease>();
+  /** All that are kept, those that are never renewed too. */
+  readonly #leases = new List<Lease>();
   #timer: Timer | undefined;
   #wakeAt = Infinity;
 
@@ -45,15 +47,20 @@ export class Heartbeat {
     this.#leases.delete(lease);
   }
 
+  /** What it keeps now. */
+  leases(): Lease[] {
+    return this.#leases.toArray();
+  }
+
   /** Renews at once what is due or has failed, for the moment a connection is back. */
   renewFailed(): void {
     const now = this.clock.monotonic();
-    for (const lease of this.#leases) if (lease.failing) lease.renewNow(now);
+    for (const lease of this.leases()) if (lease.failing) lease.renewNow(now);
     this.#wake();
   }
 
   stop(): void {
-    this.#leases.clear();
+    for (const lease of this.leases()) this.delete(lease);
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#wakeAt = Infinity;
@@ -61,8 +68,8 @@ export class Heartbeat {
 
   #wake(): void {
     const now = this.clock.monotonic();
-    for (const lease of this.#leases) lease.check(now);
-    const leases = [...this.#leases];
+    for (const lease of this.leases()) lease.check(now);
+    const leases = this.leases();
     if (leases.some((lease) => lease.isDue(now)))
       this.#beat(leases.filter((lease) => lease.isDue(now, EARLY)));
     this.#rearm();
@@ -89,7 +96,8 @@ export class Heartbeat {
     this.#timer = undefined;
     this.#wakeAt = Infinity;
     let next = Infinity;
-    for (const lease of this.#leases) next = Math.min(next, lease.wakeAt);
+    for (let lease = this.#leases.first; lease !== undefined; lease = lease.next)
+      next = Math.min(next, lease.wakeAt);
     this.#wakeBy(next);
   }
 

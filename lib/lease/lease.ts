@@ -2,6 +2,7 @@ import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Emit } from './events.js';
+import type { Listed } from './list.js';
 
 /** How a lease is to be kept, whole milliseconds. */
 export interface LeaseTiming {
@@ -20,7 +21,10 @@ const MAX_RETRY_DELAY = 1_000;
  * A lease that was not confirmed (its job runs although the store failed, by `onStoreError: 'run'`) is never
  * renewed and cannot be lost; it only knows its timeout.
  */
-export class Lease {
+export class Lease implements Listed<Lease> {
+  /** Its neighbours in the heartbeat's list. */
+  previous: Lease | undefined;
+  next: Lease | undefined;
   /** Whether the store granted it. */
   readonly confirmed: boolean;
   /** When its job began, monotonic. */

@@ -22,6 +22,12 @@ import { called, TimeLimits } from './time-limits.js';
 /** How long jobs get to end after their signal was aborted by a shutdown, ms. */
 const ABORT_GRACE = 1_000;
 
+/**
+ * The most locks that are remembered when their runs are over: to note it costs a fraction of what it costs to forget
+ * and add them each time. Names can be made up per call.
+ */
+const MAX_REMEMBERED = 10_000;
+
 /** Takes, keeps and gives back the leases of one application. Knows nothing of Nest or of any scheduler. */
 export class LockRunner implements Runs {
   readonly #limits: TimeLimits;
@@ -29,12 +35,11 @@ export class LockRunner implements Runs {
   readonly releases: Releases;
   readonly attempts: Attempts;
   readonly #heartbeat: Heartbeat;
-  /** Names of the locks that this process is attempting or running. */
-  readonly #busy = new Set<string>();
+  /** Whether this process is attempting or running a lock, by its name. */
+  readonly #busy = new Map<string, boolean>();
   /** How many calls are under way: a shutdown waits for them. */
   #running = 0;
   readonly #onIdle = new Set<() => void>();
-  readonly #leases = new Set<Lease>();
   readonly #stopListening: (() => void) | undefined;
   #closing = false;
   #closed = false;
@@ -103,14 +108,15 @@ export class LockRunner implements Runs {
     this.#closing = true;
     this.attempts.close();
     await this.#settled(limit);
-    for (const lease of this.#leases) {
+    for (const lease of this.#heartbeat.leases()) {
       lease.stopRenewing();
       lease.abort(new LockShutdownError(lease.ref.name));
     }
     await this.#settled(ABORT_GRACE);
+    const renewals = this.#heartbeat.leases().map(({ renewal }) => renewal);
     this.#heartbeat.stop();
     this.#stopListening?.();
-    await Promise.all([...this.#leases].map(({ renewal }) => renewal));
+    await Promise.all(renewals);
     // What is under way is answered or given up first, within its limit: what comes of it may have to be released.
     await this.#limits.settled();
     await this.releases.close();
@@ -153,7 +159,7 @@ export class LockRunner implements Runs {
       return { ran: false, reason: 'invalid-name', error };
     }
     // Asking the store would only say the same; and a run whose lease was lost may still be going on here.
-    if (this.#busy.has(name)) return { ran: false, reason: 'held', holder: this.instance };
+    if (this.#busy.get(name) === true) return { ran: false, reason: 'held', holder: this.instance };
     return undefined;
   }
 
@@ -163,25 +169,24 @@ export class LockRunner implements Runs {
       this.skipped(call, refusal);
       return Promise.resolve(refusal);
     }
-    this.#busy.add(call.name);
+    this.#busy.set(call.name, true);
     this.#running += 1;
     return new Promise((resolve, reject) => new Run(this, call, job, resolve, reject).start());
   }
 
   end({ name }: LockCall): void {
-    this.#busy.delete(name);
+    if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
+    else this.#busy.set(name, false);
     this.#running -= 1;
     if (this.#running === 0) for (const wake of this.#onIdle) wake();
   }
 
   keep(lease: Lease): void {
-    this.#leases.add(lease);
     this.#heartbeat.add(lease);
   }
 
   drop(lease: Lease): boolean {
     this.#heartbeat.delete(lease);
-    this.#leases.delete(lease);
     return lease.confirmed && !this.#closed;
   }
 

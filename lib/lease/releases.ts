@@ -8,7 +8,7 @@ import type {
   ReleaseResult,
 } from '../stores/lock-store.js';
 import type { Outages } from './outages.js';
-import { called, type TimeLimits, type Waiting } from './time-limits.js';
+import { called, Pending, type TimeLimits } from './time-limits.js';
 
 /** Who waits for the answer to a release: told once, of `undefined` if there was none in time. */
 export interface Releaser {
@@ -29,7 +29,7 @@ interface ReleaseFacts {
 }
 
 /** A release until it is confirmed, or has become needless. */
-class Release implements Waiting<ReleaseResult> {
+class Release extends Pending<ReleaseResult> {
   nextAt = 0;
   /** Whether a try is under way. */
   busy = false;
@@ -41,7 +41,9 @@ class Release implements Waiting<ReleaseResult> {
   constructor(
     readonly facts: ReleaseFacts,
     private readonly tried: (release: Release, answer: ReleaseResult | Error) => void,
-  ) {}
+  ) {
+    super();
+  }
 
   answered(result: ReleaseResult): void {
     this.tried(this, result);

@@ -1,20 +1,31 @@
 import type { Clock, Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
+import { List, type Listed } from './list.js';
 
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
 const LATE = 5;
 
-/** Who is told what becomes of a call: once, of the one or the other. */
-export interface Waiting<T> {
-  answered(value: T): void;
-  failed(error: Error): void;
+/** A call that is waited for. What becomes of it is told once, by the one or the other. */
+export abstract class Pending<T> implements Listed<Pending<never>> {
+  previous: Pending<never> | undefined;
+  next: Pending<never> | undefined;
+  /** What is waited for. An answer that was given up may still come while the next try is under way. */
+  answer: Promise<unknown> | undefined;
+  /** Monotonic time at which it is given up. */
+  due = 0;
+
+  abstract answered(value: T): void;
+  abstract failed(error: Error): void;
 }
 
-/** A call that has not settled yet. */
-interface Pending {
-  /** Monotonic time at which it is given up. */
-  readonly due: number;
-  readonly waiting: Waiting<never>;
+/** A call that somebody awaits. */
+class Awaited<T> extends Pending<T> {
+  constructor(
+    readonly answered: (value: T) => void,
+    readonly failed: (error: Error) => void,
+  ) {
+    super();
+  }
 }
 
 /**
@@ -22,7 +33,7 @@ interface Pending {
  * for the oldest, and again, when it fires, for the one that is the oldest then.
  */
 class Queue {
-  readonly pending = new Set<Pending>();
+  readonly pending = new List<Pending<never>>();
   timer: Timer | undefined;
   /** Whether the answers that came while the event loop was blocked have been given a chance. */
   late = false;
@@ -36,23 +47,24 @@ export class TimeLimits {
   constructor(private readonly clock: Clock) {}
 
   /**
-   * Tells `waiting` what becomes of a call: what it gives or throws, or a {@link StoreUnavailableError} (outcome
+   * Tells `entry` what becomes of a call: what it gives or throws, or a {@link StoreUnavailableError} (outcome
    * unknown) if it has not settled within `limit` milliseconds.
    *
    * An event loop that was blocked past the limit reads the answers that have come meanwhile before it gives up: a
    * busy process is no outage of the store.
    */
-  watch<T>(call: Promise<T>, limit: number, waiting: Waiting<T>): void {
+  watch<T>(call: Promise<T>, limit: number, entry: Pending<T>): void {
     const { pending } = this.#queue(limit);
-    const entry: Pending = { due: this.clock.monotonic() + limit, waiting };
+    entry.answer = call;
+    entry.due = this.clock.monotonic() + limit;
     pending.add(entry);
     call.then(
       (value) => {
-        if (pending.delete(entry)) waiting.answered(value);
+        if (entry.answer === call && pending.delete(entry)) entry.answered(value);
         this.#onSettled?.();
       },
       (error: Error) => {
-        if (pending.delete(entry)) waiting.failed(error);
+        if (entry.answer === call && pending.delete(entry)) entry.failed(error);
         this.#onSettled?.();
       },
     );
@@ -60,12 +72,13 @@ export class TimeLimits {
 
   /** The same as a promise. */
   within<T>(call: Promise<T>, limit: number): Promise<T> {
-    return new Promise((answered, failed) => this.watch(call, limit, { answered, failed }));
+    return new Promise((answered, failed) => this.watch(call, limit, new Awaited(answered, failed)));
   }
 
   /** Resolves when no call is under way: each has been answered or given up, and so have those that came of it. */
   async settled(): Promise<void> {
-    const isIdle = (): boolean => [...this.#queues.values()].every(({ pending }) => pending.size === 0);
+    const isIdle = (): boolean =>
+      [...this.#queues.values()].every(({ pending }) => pending.first === undefined);
     while (!isIdle()) await new Promise<void>((resolve) => (this.#onSettled = resolve));
     this.#onSettled = undefined;
   }
@@ -92,7 +105,7 @@ export class TimeLimits {
 
   #check(queue: Queue, limit: number): void {
     const now = this.clock.monotonic();
-    const [oldest] = queue.pending;
+    const { first: oldest } = queue.pending;
     if (oldest === undefined) {
       this.#queues.delete(limit);
       return;
@@ -103,16 +116,15 @@ export class TimeLimits {
       return;
     }
     queue.late = false;
-    const late: Pending[] = [];
-    for (const entry of queue.pending) {
-      if (entry.due > now) break;
-      queue.pending.delete(entry);
-      late.push(entry);
+    const late: Pending<never>[] = [];
+    let { first } = queue.pending;
+    for (; first !== undefined && first.due <= now; { first } = queue.pending) {
+      queue.pending.delete(first);
+      late.push(first);
     }
-    const [next] = queue.pending;
-    if (next === undefined) this.#queues.delete(limit);
-    else this.#arm(queue, limit, next.due - now);
-    for (const { waiting } of late) waiting.failed(timedOut(limit));
+    if (first === undefined) this.#queues.delete(limit);
+    else this.#arm(queue, limit, first.due - now);
+    for (const entry of late) entry.failed(timedOut(limit));
     this.#onSettled?.();
   }
 }

@@ -1,0 +1,42 @@
+/** What can be in a {@link List}, of which it is in one at most. */
+export interface Listed<T> {
+  previous: T | undefined;
+  next: T | undefined;
+}
+
+/**
+ * Items in the order in which they came. What a `Set` could do as well; but a set that shrinks and grows with each run
+ * leaves tables behind that outlive many collections of garbage.
+ */
+export class List<T extends Listed<T>> {
+  first: T | undefined;
+  #last: T | undefined;
+
+  add(item: T): void {
+    item.previous = this.#last;
+    if (this.#last === undefined) this.first = item;
+    else this.#last.next = item;
+    this.#last = item;
+  }
+
+  /** Tells whether it was there. */
+  delete(item: T): boolean {
+    const { previous, next } = item;
+    if (previous === undefined && this.first !== item) return false;
+    if (previous === undefined) this.first = next;
+    else previous.next = next;
+    if (next === undefined) this.#last = previous;
+    else next.previous = previous;
+    // Garbage that points to what lives, or to more garbage, keeps it from being collected.
+    item.previous = undefined;
+    item.next = undefined;
+    return true;
+  }
+
+  /** All of them, as they are now. */
+  toArray(): T[] {
+    const items: T[] = [];
+    for (let item = this.first; item !== undefined; item = item.next) items.push(item);
+    return items;
+  }
+}
