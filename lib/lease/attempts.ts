@@ -1,21 +1,15 @@
 import { v4 as uuid } from 'uuid';
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type {
-  AcquireRefusal,
-  AcquireRequest,
-  AcquireResult,
-  LeaseRef,
-  LockStore,
-} from '../stores/lock-store.js';
+import type { AcquireRefusal, AcquireRequest, AcquireResult, LeaseRef } from '../stores/lock-store.js';
+import type { Writable } from '../writable.js';
+import type { AnsweringStore } from './answering-store.js';
 import type { Emit } from './events.js';
 import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { Outages } from './outages.js';
 import { type Releases, wasNotApplied } from './releases.js';
-import { called, Pending, type TimeLimits } from './time-limits.js';
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+import { Pending, type TimeLimits } from './time-limits.js';
 
 /** What the store has granted, or, without it, nothing (fencing token 0). */
 interface Grant {
@@ -37,7 +31,7 @@ export class Attempts {
   closed = false;
 
   constructor(
-    readonly store: LockStore,
+    readonly store: AnsweringStore,
     readonly instance: string,
     readonly clock: Clock,
     readonly emit: Emit,
@@ -85,8 +79,8 @@ class Attempt extends Pending<AcquireResult> {
   send(): void {
     const { all, call } = this;
     const { storeTimeout, onStoreError } = call.settings;
-    this.#pending = called(() => all.store.acquire(this.#request));
-    if (onStoreError !== 'run') return all.limits.watch(this.#pending, storeTimeout, this);
+    this.#pending = all.store.acquire(this.#request);
+    if (onStoreError !== 'run') return all.limits.watch(this.#pending, storeTimeout, this, this.#sent);
     // A job that runs because of a timeout must not run in the async context of the call that has armed the timer.
     void all.limits.within(this.#pending, storeTimeout).then(
       (result) => this.answered(result),
@@ -105,7 +99,8 @@ class Attempt extends Pending<AcquireResult> {
     }
     all.outages.succeeded(call.name);
     if (!result.acquired) return this.taker.taken(refusal(this.#request, result));
-    const late = all.clock.monotonic() >= leaseDeadline(this.#sent, call.settings.ttl);
+    const now = all.clock.monotonic();
+    const late = now >= leaseDeadline(this.#sent, call.settings.ttl);
     if (all.closed || late) {
       this.#abandon(result.fencingToken);
       // What an instance that closes does not take is no failure of the store.
@@ -113,7 +108,7 @@ class Attempt extends Pending<AcquireResult> {
       else this.#withoutStore(tooLate());
       return;
     }
-    const lease = this.#lease(result, this.#sent);
+    const lease = this.#lease(result, now, this.#sent);
     if (result.previousSchedule !== undefined)
       all.compare(lease, this.#request.schedule, result.previousSchedule);
     this.taker.taken(lease);
@@ -138,19 +133,19 @@ class Attempt extends Pending<AcquireResult> {
     if (all.closed) return this.taker.taken({ ran: false, reason: 'shutting-down' });
     if (onStoreError === 'throw') return this.taker.failed(error);
     if (onStoreError === 'skip') return this.taker.taken({ ran: false, reason: 'store-unavailable', error });
-    const lease = this.#lease({ fencingToken: 0 }, undefined);
+    const lease = this.#lease({ fencingToken: 0 }, all.clock.monotonic(), undefined);
     all.emit({ type: 'unlocked', ...lease.facts(), error });
     this.taker.taken(lease);
   }
 
-  #lease({ fencingToken, attempt }: Grant, sent: number | undefined): Lease {
+  #lease({ fencingToken, attempt }: Grant, now: number, sent: number | undefined): Lease {
     // Not `{ ...request, fencingToken }`: on the path of every run, and several times as slow.
     const { name, token, ttl, holder, job, tick } = this.#request;
     const ref: Writable<LeaseRef> = { name, token, fencingToken, ttl, holder };
     if (job !== undefined) ref.job = job;
     if (tick !== undefined) ref.tick = tick;
     if (attempt !== undefined || tick !== undefined) ref.attempt = attempt ?? 1;
-    return new Lease(ref, this.call.settings, sent, this.all.clock, this.all.emit);
+    return new Lease(ref, this.call.settings, now, sent, this.all.clock, this.all.emit);
   }
 }
 

@@ -13,7 +13,7 @@ interface LockFacts {
 }
 
 /** What every event about a lease says beyond that. */
-interface LeaseFacts extends LockFacts {
+export interface LeaseFacts extends LockFacts {
   /** 0 if the job runs without its lock, by `onStoreError: 'run'`. */
   readonly fencingToken: number;
   /** Scheduled fire time that the run belongs to, epoch milliseconds. */

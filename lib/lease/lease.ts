@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
-import type { Emit } from './events.js';
+import type { Writable } from '../writable.js';
+import type { Emit, LeaseFacts } from './events.js';
 import type { Listed } from './list.js';
 
 /** How a lease is to be kept, whole milliseconds. */
@@ -27,8 +28,6 @@ export class Lease implements Listed<Lease> {
   next: Lease | undefined;
   /** Whether the store granted it. */
   readonly confirmed: boolean;
-  /** When its job began, monotonic. */
-  readonly startedAt: number;
   /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
   renewal: Promise<unknown> | undefined;
   /** What the signal was aborted with. */
@@ -46,21 +45,22 @@ export class Lease implements Listed<Lease> {
   #controller: AbortController | undefined;
 
   /**
+   * @param startedAt when its job begins, monotonic
    * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
    *   a lease that was not confirmed
    */
   constructor(
     readonly ref: LeaseRef,
     private readonly timing: LeaseTiming,
+    readonly startedAt: number,
     sent: number | undefined,
     private readonly clock: Clock,
     private readonly emit: Emit,
   ) {
     this.confirmed = sent !== undefined;
-    this.startedAt = clock.monotonic();
     this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
     this.#renewAt = sent === undefined || timing.heartbeat === false ? Infinity : sent + timing.heartbeat;
-    this.#timeoutAt = this.startedAt + (timing.timeout ?? Infinity);
+    this.#timeoutAt = startedAt + (timing.timeout ?? Infinity);
     this.#stopAt = this.#timeoutAt + ref.ttl;
   }
 
@@ -118,7 +118,7 @@ export class Lease implements Listed<Lease> {
     this.#deadline = leaseDeadline(sent, this.ref.ttl);
     if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
     const restored = result.restored === true;
-    this.emit({ type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn });
+    this.emit({ type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn(now) });
   }
 
   renewalFailed(error: Error): void {
@@ -127,7 +127,7 @@ export class Lease implements Listed<Lease> {
     if (this.#state !== 'live') return;
     this.failing = true;
     if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
-    this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn });
+    this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
   }
 
   /** Tries a failed renewal again now, not after its delay. */
@@ -136,8 +136,8 @@ export class Lease implements Listed<Lease> {
   }
 
   /** The job has ended. */
-  end(): void {
-    this.check();
+  end(now: number): void {
+    this.check(now);
     if (this.#state === 'live') this.#state = 'ended';
   }
 
@@ -154,14 +154,9 @@ export class Lease implements Listed<Lease> {
     this.#controller?.abort(reason);
   }
 
-  /** Milliseconds since the job began. */
-  get age(): number {
-    return this.clock.monotonic() - this.startedAt;
-  }
-
   /** Whole milliseconds until its deadline. */
-  get expiresIn(): number {
-    return Math.round(this.#deadline - this.clock.monotonic());
+  expiresIn(now: number): number {
+    return Math.round(this.#deadline - now);
   }
 
   #lose(reason: LostReason, holder?: string): void {
@@ -172,23 +167,21 @@ export class Lease implements Listed<Lease> {
     this.emit(holder === undefined ? event : { ...event, holder });
   }
 
-  /** What events say of this lease. Built without spreads of what may be absent: it is part of every run. */
-  facts() {
-    const { name, holder, fencingToken, job, tick, attempt } = this.ref;
-    const facts: {
-      lock: string;
-      instance: string;
-      at: number;
-      fencingToken: number;
-      job?: string;
-      tick?: number;
-      attempt?: number;
-    } = { lock: name, instance: holder, at: this.clock.now(), fencingToken };
-    if (job !== undefined) facts.job = job;
-    if (tick !== undefined) facts.tick = tick;
-    if (attempt !== undefined) facts.attempt = attempt;
-    return facts;
+  /** What events say of this lease. */
+  facts(): LeaseFacts {
+    const { ref } = this;
+    const { name: lock, holder: instance, fencingToken } = ref;
+    return ofRun({ lock, instance, at: this.clock.now(), fencingToken }, ref);
   }
+}
+
+/** Adds what is known of a run to its event. Without spreads of what may be absent: it is a part of every run. */
+export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: LeaseRef): E {
+  const facts: Writable<LeaseFacts> = event;
+  if (job !== undefined) facts.job = job;
+  if (tick !== undefined) facts.tick = tick;
+  if (attempt !== undefined) facts.attempt = attempt;
+  return event;
 }
 
 /**

@@ -7,7 +7,9 @@ import {
 } from '../errors.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
+import type { Writable } from '../writable.js';
 import { LockHandle } from './acquired-lock.js';
+import { AnsweringStore } from './answering-store.js';
 import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
 import type { Emit, SkippedEvent } from './events.js';
@@ -17,7 +19,7 @@ import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Outages } from './outages.js';
 import { Releases } from './releases.js';
 import { Run, type Runs } from './run.js';
-import { called, TimeLimits } from './time-limits.js';
+import { TimeLimits } from './time-limits.js';
 
 /** How long jobs get to end after their signal was aborted by a shutdown, ms. */
 const ABORT_GRACE = 1_000;
@@ -30,6 +32,7 @@ const MAX_REMEMBERED = 10_000;
 
 /** Takes, keeps and gives back the leases of one application. Knows nothing of Nest or of any scheduler. */
 export class LockRunner implements Runs {
+  readonly #store: AnsweringStore;
   readonly #limits: TimeLimits;
   readonly #outages: Outages;
   readonly releases: Releases;
@@ -45,16 +48,25 @@ export class LockRunner implements Runs {
   #closed = false;
 
   constructor(
-    private readonly store: LockStore,
+    store: LockStore,
     private readonly instance: string,
     readonly clock: Clock,
     readonly emit: Emit,
     storeTimeout: number,
   ) {
+    this.#store = new AnsweringStore(store);
     this.#limits = new TimeLimits(clock);
     this.#outages = new Outages(instance, clock, emit);
-    this.releases = new Releases(store, clock, this.#outages, this.#limits);
-    this.attempts = new Attempts(store, instance, clock, emit, this.#outages, this.releases, this.#limits);
+    this.releases = new Releases(this.#store, clock, this.#outages, this.#limits);
+    this.attempts = new Attempts(
+      this.#store,
+      instance,
+      clock,
+      emit,
+      this.#outages,
+      this.releases,
+      this.#limits,
+    );
     this.#heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs, storeTimeout));
     this.#stopListening = store.onAvailable?.(() => {
       this.#heartbeat.renewFailed();
@@ -128,10 +140,7 @@ export class LockRunner implements Runs {
     // A lease with a short ttl cannot wait for as long as one with a long ttl.
     const limit = refs.reduce((least, { ttl }) => Math.min(least, ttl / 3), storeTimeout);
     try {
-      const results = await this.#limits.within(
-        called(() => this.store.extend(refs, { limit })),
-        limit,
-      );
+      const results = await this.#limits.within(this.#store.extend(refs, { limit }), limit);
       // While one node of a cluster is away, the answers of the others do not end the outage.
       const away = results.some(
         (result) => result.held === null && !(result.error instanceof LockStateError),
@@ -195,7 +204,7 @@ export class LockRunner implements Runs {
     const { reason, holder, expiresIn, tick, finished, storeTime, error } = skipped;
     const lock = reason === 'invalid-name' ? displayName(name) : name;
     // Field by field: on the path of every refusal, and spreads cost several times as much.
-    const event: { -readonly [K in keyof SkippedEvent]: SkippedEvent[K] } = {
+    const event: Writable<SkippedEvent> = {
       type: 'skipped',
       lock,
       instance: this.instance,

@@ -1,21 +1,17 @@
 import type { Clock, Timer } from '../clock.js';
 import { LockStateError, StoreUnavailableError } from '../errors.js';
-import type {
-  AcquireResult,
-  LeaseRef,
-  LockStore,
-  ReleaseOutcome,
-  ReleaseResult,
-} from '../stores/lock-store.js';
+import type { AcquireResult, LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
+import type { AnsweringStore } from './answering-store.js';
 import type { Outages } from './outages.js';
-import { called, Pending, type TimeLimits } from './time-limits.js';
+import { Pending, type TimeLimits } from './time-limits.js';
 
 /** Who waits for the answer to a release: told once, of `undefined` if there was none in time. */
 export interface Releaser {
   released(result: ReleaseResult | undefined): void;
 }
 
-interface ReleaseFacts {
+/** What is to be released, and how. */
+export interface ReleaseFacts {
   readonly ref: LeaseRef;
   readonly outcome: ReleaseOutcome;
   /** Monotonic time until which the lock is to stay taken. */
@@ -79,7 +75,7 @@ export class Releases {
   #closed = false;
 
   constructor(
-    private readonly store: LockStore,
+    private readonly store: AnsweringStore,
     private readonly clock: Clock,
     private readonly outages: Outages,
     private readonly limits: TimeLimits,
@@ -88,18 +84,13 @@ export class Releases {
   /**
    * Releases the lease of a job that has ended.
    *
-   * @param expiresAt when the store has forgotten the lease at the latest, monotonic
+   * @param now monotonic
    * @param releaser is told the store's answer to the first try
    */
-  release(
-    ref: LeaseRef,
-    options: { outcome: ReleaseOutcome; keepUntil: number; limit: number; expiresAt: number },
-    releaser: Releaser,
-  ): void {
-    const { outcome, keepUntil, limit, expiresAt: until } = options;
-    const release = new Release({ ref, outcome, keepUntil, ambiguous: false, limit, until }, this.#tried);
+  release(facts: ReleaseFacts, now: number, releaser: Releaser): void {
+    const release = new Release(facts, this.#tried);
     release.releaser = releaser;
-    this.#try(release);
+    this.#try(release, now);
   }
 
   /**
@@ -162,15 +153,13 @@ export class Releases {
   }
 
   /** One try at a time: who asks for another one has the one under way. */
-  #try(release: Release): void {
+  #try(release: Release, now = this.clock.monotonic()): void {
     if (release.busy) return;
     release.busy = true;
-    const now = this.clock.monotonic();
     const { ref, outcome, keepUntil, limit } = release.facts;
     release.nextAt = now + ref.ttl * BEAT;
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
-    const call = called(() => this.store.release(ref, { outcome, keepFor }));
-    this.limits.watch(call, limit, release);
+    this.limits.watch(this.store.release(ref, { outcome, keepFor }), limit, release, now);
   }
 
   readonly #tried = (release: Release, answer: ReleaseResult | Error): void => {

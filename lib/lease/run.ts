@@ -1,9 +1,10 @@
 import type { Clock } from '../clock.js';
 import { LockTimeoutError } from '../errors.js';
 import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
+import type { Writable } from '../writable.js';
 import type { Attempts, Taker } from './attempts.js';
-import type { Emit } from './events.js';
-import { Lease } from './lease.js';
+import type { AcquiredEvent, Emit, ReleasedEvent } from './events.js';
+import { Lease, ofRun } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import type { Releases } from './releases.js';
 
@@ -58,8 +59,7 @@ export class Run<T> implements Taker {
     }
     this.#lease = taken;
     runs.keep(taken);
-    if (taken.confirmed)
-      runs.emit(Object.assign(taken.facts(), { type: 'acquired' as const, expiresIn: taken.expiresIn }));
+    if (taken.confirmed) runs.emit(this.#acquired(taken));
     let value: T | PromiseLike<T>;
     let pending: boolean;
     try {
@@ -83,43 +83,61 @@ export class Run<T> implements Taker {
 
   /** The job has ended: gives its lease back. */
   #end(lease: Lease, ended: Ended<T>): void {
+    const now = this.runs.clock.monotonic();
     this.#ended = ended;
-    lease.end();
-    this.#duration = Math.round(lease.age);
+    lease.end(now);
+    this.#duration = Math.round(now - lease.startedAt);
     this.#outcome = outcomeOf(lease, 'error' in ended);
     if (!this.runs.drop(lease)) return this.#settle();
     // Calls for one lease must not overtake each other.
-    if (lease.renewal === undefined) this.#release(lease);
-    else void lease.renewal.then(() => this.#release(lease));
+    if (lease.renewal === undefined) this.#release(lease, now);
+    else void lease.renewal.then(() => this.#release(lease, this.runs.clock.monotonic()));
   }
 
-  #release(lease: Lease): void {
-    const { releases, clock } = this.runs;
-    const { atLeast, storeTimeout, ttl } = this.call.settings;
-    releases.release(
-      lease.ref,
-      {
-        outcome: this.#outcome,
-        keepUntil: lease.startedAt + atLeast,
-        limit: storeTimeout,
-        expiresAt: clock.monotonic() + ttl,
-      },
-      this,
-    );
+  #release(lease: Lease, now: number): void {
+    const { atLeast, storeTimeout: limit, ttl } = this.call.settings;
+    const keepUntil = lease.startedAt + atLeast;
+    const facts = {
+      ref: lease.ref,
+      outcome: this.#outcome,
+      keepUntil,
+      ambiguous: false,
+      limit,
+      until: now + ttl,
+    };
+    this.runs.releases.release(facts, now, this);
   }
 
   /** The store has answered, or not in time. */
   released(result: ReleaseResult | undefined): void {
     const lease = this.#lease as Lease;
-    const event = Object.assign(lease.facts(), {
-      type: 'released' as const,
+    const ended = this.#ended as Ended<T>;
+    const event: Writable<ReleasedEvent> = {
+      type: 'released',
+      lock: lease.ref.name,
+      instance: lease.ref.holder,
+      at: this.runs.clock.now(),
+      fencingToken: lease.ref.fencingToken,
       outcome: this.#outcome,
       duration: this.#duration,
       confirmed: result?.released === true,
-    });
-    const ended = this.#ended as Ended<T>;
-    this.runs.emit('error' in ended ? { ...event, error: ended.error } : event);
+    };
+    if ('error' in ended) event.error = ended.error;
+    this.runs.emit(ofRun(event, lease.ref));
     this.#settle();
+  }
+
+  #acquired(lease: Lease): AcquiredEvent {
+    const { ref } = lease;
+    const event: AcquiredEvent = {
+      type: 'acquired',
+      lock: ref.name,
+      instance: ref.holder,
+      at: this.runs.clock.now(),
+      fencingToken: ref.fencingToken,
+      expiresIn: lease.expiresIn(lease.startedAt),
+    };
+    return ofRun(event, ref);
   }
 
   #settle(): void {

@@ -53,10 +53,10 @@ export class TimeLimits {
    * An event loop that was blocked past the limit reads the answers that have come meanwhile before it gives up: a
    * busy process is no outage of the store.
    */
-  watch<T>(call: Promise<T>, limit: number, entry: Pending<T>): void {
+  watch<T>(call: Promise<T>, limit: number, entry: Pending<T>, now = this.clock.monotonic()): void {
     const { pending } = this.#queue(limit);
     entry.answer = call;
-    entry.due = this.clock.monotonic() + limit;
+    entry.due = now + limit;
     pending.add(entry);
     call.then(
       (value) => {
@@ -133,13 +133,3 @@ const timedOut = (limit: number): Error =>
   new StoreUnavailableError(`The store did not answer within ${Math.round(limit)} ms.`, {
     outcome: 'unknown',
   });
-
-/** The promise of a call, also if it throws instead, or answers at once. */
-export function called<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    const answer = call();
-    return answer instanceof Promise ? answer : Promise.resolve(answer);
-  } catch (error) {
-    return Promise.reject(error as Error);
-  }
-}

@@ -49,7 +49,7 @@ test('a release waits for the renewal under way, so a lease restored by it is gi
   const { end } = await hold(app, 'job');
   const letGo = proxy.holdRequests();
   const calls = jest.spyOn(client, 'evalsha').mock.calls;
-  await until(() => calls.some(([sha]) => sha === EXTEND.sha), { message: 'a renewal under way' });
+  await until(() => calls.some(([sha]) => sha === EXTEND.many.sha), { message: 'a renewal under way' });
   // Now the server forgets everything, and the job ends.
   await server.command('FLUSHDB');
   const ended = end();

@@ -19,11 +19,11 @@ export class LeaseCalls<Result> {
     private readonly read: (reply: unknown) => Result,
   ) {}
 
-  /** @param args of the script for this lease; those at the end may be '' */
+  /** @param args of the script for this lease; those at the end may be left out */
   call(name: string, args: readonly string[]): Promise<Result> {
     if (this.#underWay === 0) {
       this.#underWay += 1;
-      return this.scripts.one(this.script.one, name, args, this.#answered, this.#ended);
+      return this.scripts.one(this.script, name, args, this.#answered, this.#ended);
     }
     const { read } = this;
     return new Promise((resolve, reject) => {
@@ -46,6 +46,6 @@ export class LeaseCalls<Result> {
   readonly #send = (): void => {
     const calls = this.#waiting;
     this.#waiting = [];
-    this.#underWay += this.scripts.many(this.script.many, calls, this.#ended);
+    this.#underWay += this.scripts.many(this.script, calls, this.#ended);
   };
 }

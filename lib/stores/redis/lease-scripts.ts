@@ -2,7 +2,7 @@ import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '
 import { hashTag, stateKey } from './keys.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { Script } from './script.js';
+import type { LeaseScript } from './script.js';
 
 /** The most leases that one script is run for: over 1,000 keys it blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
@@ -14,6 +14,7 @@ const MAX_KNOWN_KEYS = 10_000;
 export interface LeaseCall<Result = unknown> {
   /** Name of the lock. */
   readonly name: string;
+  /** The script's arguments; those that are left out at the end are ''. */
   readonly args: readonly string[];
   readonly read: (reply: unknown) => Result;
   readonly resolve: (result: Result) => void;
@@ -38,7 +39,7 @@ export class LeaseScripts {
    * @param failed is called before the promise rejects
    */
   one<T>(
-    script: Script,
+    { one }: LeaseScript,
     name: string,
     args: readonly string[],
     read: (reply: unknown) => T,
@@ -50,11 +51,7 @@ export class LeaseScripts {
     };
     try {
       const [lock, state] = this.keys(name);
-      const parameters = [lock, state];
-      let { length } = args;
-      while (args[length - 1] === '') length -= 1;
-      for (let i = 0; i < length; i++) parameters.push(args[i] as string);
-      return runScript(this.connection, script, 2, parameters, read, giveUp);
+      return runScript(this.connection, one, 2, [lock, state, ...args], read, giveUp);
     } catch (error) {
       failed();
       return Promise.reject(error as Error);
@@ -67,7 +64,7 @@ export class LeaseScripts {
    * @param ended is called after each command
    * @returns how many commands were sent
    */
-  many<T>(script: Script, calls: readonly LeaseCall<T>[], ended: () => void): number {
+  many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[], ended: () => void): number {
     const batches = this.#batches(calls);
     for (const batch of batches) this.#send(script, batch).then(ended, ended);
     return batches.length;
@@ -85,14 +82,15 @@ export class LeaseScripts {
     return keys;
   }
 
-  async #send<T>(script: Script, calls: readonly LeaseCall<T>[]): Promise<void> {
+  async #send<T>({ many, width }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
     const sent: LeaseCall<T>[] = [];
     const keys: string[] = [];
     const args: string[] = [];
     for (const call of calls) {
       try {
-        keys.push(...this.keys(call.name));
-        args.push(...call.args);
+        const [lock, state] = this.keys(call.name);
+        keys.push(lock, state);
+        for (let i = 0; i < width; i++) args.push(call.args[i] ?? '');
         sent.push(call);
       } catch (error) {
         call.reject(error as SchedulerLockError);
@@ -104,7 +102,7 @@ export class LeaseScripts {
     };
     // The script has judged each alone: what fails as a whole is of no single lock.
     const failed = (error: Error): void => sent.forEach((call) => call.reject(failure(error)));
-    await runScript(this.connection, script, keys.length, [...keys, ...args], answered, failed);
+    await runScript(this.connection, many, keys.length, [...keys, ...args], answered, failed);
   }
 
   #answer<T>(call: LeaseCall<T>, reply: unknown): void {

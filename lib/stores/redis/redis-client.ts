@@ -42,17 +42,17 @@ export function runScript<T>(
   answered: (reply: unknown) => T,
   failed: (error: Error) => T,
 ): Promise<T> {
-  const giveUp = (error: unknown): T => failed(translate(error));
   try {
     const client = connection.client();
     if (client.status !== 'ready') throw notReady(client);
     return client.evalsha(script.sha, numberOfKeys, ...keysAndArguments).then(answered, (error: unknown) => {
+      const giveUp = (reason: unknown): T => failed(translate(reason));
       if (!isReply(error, 'NOSCRIPT')) return giveUp(error);
       return client.eval(script.lua, numberOfKeys, ...keysAndArguments).then(answered, giveUp);
     });
   } catch (error) {
     // Not at once: who calls is told in another turn, as of any failure.
-    return Promise.reject(error as Error).catch(giveUp);
+    return Promise.reject(error as Error).catch((reason: unknown) => failed(translate(reason)));
   }
 }
 

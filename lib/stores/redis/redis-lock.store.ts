@@ -72,17 +72,21 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
-    const { name, token, ttl, holder, job = '' } = request;
-    return this.#acquires.call(name, [token, String(ttl), holder, job, startOf(request)]);
+    const { name, token, ttl, holder, job } = request;
+    const start = startOf(request);
+    const args = [token, String(ttl), holder];
+    if (job !== undefined || start !== '') args.push(job ?? '');
+    if (start !== '') args.push(start);
+    return this.#acquires.call(name, args);
   }
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
-    const plain = outcome === 'completed' && tick === undefined && keepFor <= 0;
-    const stay = keepFor > 0 ? String(keepFor) : '';
     const args = [token, `${fencingToken}:${ttl}:${holder}`];
-    return this.#releases.call(name, plain ? [...args, '', '', ''] : [...args, outcome, stay, job]);
+    const plain = outcome === 'completed' && tick === undefined && keepFor <= 0;
+    if (!plain) args.push(outcome, keepFor > 0 ? String(keepFor) : '', job);
+    return this.#releases.call(name, args);
   }
 
   extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {

@@ -1,6 +1,5 @@
+import type { Writable } from '../../writable.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Reads what the script answered to an attempt. */
 export function readAcquire(reply: unknown): AcquireResult {

@@ -10,6 +10,8 @@ export interface Script {
 export interface LeaseScript {
   readonly one: Script;
   readonly many: Script;
+  /** How many arguments a lease has. */
+  readonly width: number;
 }
 
 /** A script of its own. */
@@ -25,6 +27,7 @@ export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').u
  * one makes no function, which would cost more than any of its commands.
  */
 export const leaseScript = (width: number, body: string): LeaseScript => ({
+  width,
   one: script(/* lua */ `local lock, state, i = KEYS[1], KEYS[2], 1${body}`),
   many: script(/* lua */ `
 local function judge(lock, state, i)${body}

@@ -1,4 +1,4 @@
-import { leaseScript, type Script } from './script.js';
+import { leaseScript } from './script.js';
 
 /*
  * What the scripts have in common
@@ -88,7 +88,7 @@ end`;
  * Takes a lock that is free, if its job may start now.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (for one only, empty ones at the end are left out): token, ttl in ms, holder, job or '', '' or what
+ * ARGV  per lease (for one alone, those that are '' at the end may be left out): token, ttl in ms, holder, job or '', '' or what
  *       the start is judged by:
  *       '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or interrupted> <schedule>', each
  *       '-' if not given
@@ -139,7 +139,7 @@ return fence`,
  *
  * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else.
  */
-export const EXTEND: Script = leaseScript(
+export const EXTEND = leaseScript(
   5,
   /* lua */ `
 local token, ttl, ticks = ARGV[i], ARGV[i + 1], ARGV[i + 4] ~= ''
@@ -163,13 +163,13 @@ if not s[1] then
 end
 ${KEEP}
 return current and 1 or 2`,
-).many;
+);
 
 /**
  * Gives a lease back and records it as ended, so that no late renewal restores it.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (for one only, empty ones at the end are left out): token, '<fencing token>:<ttl in ms>:<holder>',
+ * ARGV  per lease (for one alone, those that are '' at the end may be left out): token, '<fencing token>:<ttl in ms>:<holder>',
  *       outcome or '' for a run without a tick that completed, ms to keep the lock taken or '', its job or ''
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.

@@ -33,12 +33,12 @@ export const requestsFor =
     scripts.some(({ sha, lua }) => request.includes(sha) || request.includes(lua));
 
 export const acquires = requestsFor(ACQUIRE.one, ACQUIRE.many);
-export const extensions = requestsFor(EXTEND);
+export const extensions = requestsFor(EXTEND.many);
 export const releases = requestsFor(RELEASE.one, RELEASE.many);
 
 /** Makes the server know the scripts, so that each call is one request. */
 export async function loadScripts(server: LocalRedis): Promise<void> {
-  for (const { lua } of [ACQUIRE.one, ACQUIRE.many, EXTEND, RELEASE.one, RELEASE.many]) {
+  for (const { lua } of [ACQUIRE.one, ACQUIRE.many, EXTEND.many, RELEASE.one, RELEASE.many]) {
     await server.command('SCRIPT', 'LOAD', lua);
   }
 }
