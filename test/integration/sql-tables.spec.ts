@@ -127,6 +127,17 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await works(store);
   });
 
+  test('names that are unique only together with another column are not unique; by an index of their own they are', async () => {
+    const table = newTable();
+    const timestamp = postgres ? 'TIMESTAMP' : 'DATETIME(3)';
+    await run(`CREATE TABLE ${table} (name VARCHAR(64) NOT NULL, lock_until ${timestamp} NOT NULL,
+      locked_at ${timestamp} NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name, locked_by))`);
+    const store = pool.store({ table });
+    expect(await problemOf(store)).toMatch(/not unique/);
+    await run(`CREATE UNIQUE INDEX ${table}_name ON ${table} (name)`);
+    await works(store);
+  });
+
   test('names may hold quotes and anything else, and a schema of their own', async () => {
     const schema = `s${quote}c; ${uniqueTable('schema').slice(-20)}`;
     const table = `DROP TABLE x${quote}; -- 'ÄÖ`;

@@ -21,7 +21,7 @@ import {
   seenStatement,
   takeStatement,
 } from './statements.js';
-import { judgeTable, lookStatement, type MysqlLook } from './table-look.js';
+import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './table-look.js';
 
 /**
  * What sends statements to MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers
@@ -54,7 +54,8 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async look(): Promise<TableLook<MysqlLook>> {
-    const look = judgeTable(this.table, await this.#rows(lookStatement(this.#where)));
+    const columns = await this.#rows(lookStatement(this.#where));
+    const look = judgeTable(this.table, columns, await this.#rows(indexStatement(this.#where)));
     if ('missing' in look) this.#migration = look.migration;
     // Whether this user may write is seen by writing nothing.
     if ('statements' in look) {
