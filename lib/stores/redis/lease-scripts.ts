@@ -14,7 +14,7 @@ const MAX_KNOWN_KEYS = 10_000;
 export interface LeaseCall<Result = unknown> {
   /** Name of the lock. */
   readonly name: string;
-  /** The script's arguments; those that are left out at the end are ''. */
+  /** The script's arguments. Those at the end may be left out. */
   readonly args: readonly string[];
   readonly read: (reply: unknown) => Result;
   readonly resolve: (result: Result) => void;
@@ -82,10 +82,11 @@ export class LeaseScripts {
     return keys;
   }
 
-  async #send<T>({ many, width }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
+  async #send<T>({ many }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
     const sent: LeaseCall<T>[] = [];
     const keys: string[] = [];
     const args: string[] = [];
+    const width = calls.reduce((most, call) => Math.max(most, call.args.length), 0);
     for (const call of calls) {
       try {
         const [lock, state] = this.keys(call.name);

@@ -107,10 +107,11 @@ export class RedisLockStore implements LockStore {
       const calls = leases.map(
         ({ name, token, ttl, fencingToken, holder, ...run }, index): LeaseCall<ExtendResult> => {
           const { job = '', tick, attempt = 1 } = run;
-          const start = tick === undefined ? '' : `${tick}:${attempt}:${job}`;
+          const args = [token, String(ttl), String(fencingToken), holder];
+          if (tick !== undefined) args.push(`${tick}:${attempt}:${job}`);
           return {
             name,
-            args: [token, String(ttl), String(fencingToken), holder, start],
+            args,
             read: readExtend,
             resolve: (result) => settle(index, result),
             reject: (error) => settle(index, { held: null, error }),

@@ -88,8 +88,8 @@ end`;
  * Takes a lock that is free, if its job may start now.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (for one alone, those that are '' at the end may be left out): token, ttl in ms, holder, job or '', '' or what
- *       the start is judged by:
+ * ARGV  per lease (those at the end that are '' for all of them may be left out): token, ttl in ms, holder, job or '', '' or
+ *       what the start is judged by:
  *       '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or interrupted> <schedule>', each
  *       '-' if not given
  *
@@ -102,10 +102,9 @@ end`;
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
  */
-export const ACQUIRE = leaseScript(
-  5,
-  /* lua */ `
-local token, ttl, holder, job, spec = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3] or '', ARGV[i + 4] or ''
+export const ACQUIRE = leaseScript(/* lua */ `
+local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
 local current = redis.call('GET', lock)
 if current then ${TAKEN}
@@ -128,8 +127,7 @@ else
 end
 ${KEEP}
 if other or attempt > 1 then return { '', text, attempt, other or '' } end
-return fence`,
-);
+return fence`);
 
 /**
  * Renews a lease, and restores one that the server forgot.
@@ -139,10 +137,9 @@ return fence`,
  *
  * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else.
  */
-export const EXTEND = leaseScript(
-  5,
-  /* lua */ `
-local token, ttl, ticks = ARGV[i], ARGV[i + 1], ARGV[i + 4] ~= ''
+export const EXTEND = leaseScript(/* lua */ `
+local token, ttl, start = ARGV[i], ARGV[i + 1], width > 4 and ARGV[i + 4] or ''
+local ticks = start ~= ''
 local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'token', 'holder', 'end', 'kept')
 if current == 'kept:' .. token or (s[1] == token and s[3] and s[3] ~= '') then return 0 end
@@ -155,21 +152,20 @@ local now, kept = t[1] * 1000, s[4]
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
 if not s[1] then
   redis.call('HSET', state, 'token', token, 'fence', ARGV[i + 2], 'holder', ARGV[i + 3], 'since', t[1], 'end', '')
-  local tick, attempt, job = string.match(ARGV[i + 4], '^(%d+):(%d+):(.*)$')
+  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
   if tick then
     local record = 'job:' .. job
     redis.call('HSET', state, record, tick .. ' ' .. attempt .. ' - ', 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', '')
   end
 end
 ${KEEP}
-return current and 1 or 2`,
-);
+return current and 1 or 2`);
 
 /**
  * Gives a lease back and records it as ended, so that no late renewal restores it.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (for one alone, those that are '' at the end may be left out): token, '<fencing token>:<ttl in ms>:<holder>',
+ * ARGV  per lease (those at the end that are '' for all of them may be left out): token, '<fencing token>:<ttl in ms>:<holder>',
  *       outcome or '' for a run without a tick that completed, ms to keep the lock taken or '', its job or ''
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
@@ -179,10 +175,8 @@ return current and 1 or 2`,
  * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script: those come first
  * then, so that the lock is free all the same.
  */
-export const RELEASE = leaseScript(
-  5,
-  /* lua */ `
-local token, outcome, stay = ARGV[i], ARGV[i + 2] or '', ARGV[i + 3] or ''
+export const RELEASE = leaseScript(/* lua */ `
+local token, outcome, stay = ARGV[i], width > 2 and ARGV[i + 2] or '', width > 3 and ARGV[i + 3] or ''
 local current = redis.call('GET', lock)
 if outcome == '' then
   outcome = 'completed'
@@ -193,7 +187,7 @@ if outcome == '' then
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
 end
-local job = 'job:' .. (ARGV[i + 4] or '')
+local job = 'job:' .. (width > 4 and ARGV[i + 4] or '')
 local s = redis.call('HMGET', state, 'token', 'end', 'start', 'undo', 'fence', job)
 local newest = s[1] == token and s[5]
 if newest and s[2] and s[2] ~= '' then return 2 end
@@ -220,5 +214,4 @@ elseif not s[5] then
     ${KEEP}
   end
 end
-return current == token and 1 or current and -1 or 0`,
-);
+return current == token and 1 or current and -1 or 0`);
