@@ -1,5 +1,5 @@
 import { SchedulerLockError } from '../../errors.js';
-import type { ExtendResult, LeaseRef } from '../../stores/lock-store.js';
+import type { AcquireRequest, AcquireResult, ExtendResult, LeaseRef } from '../../stores/lock-store.js';
 import { answers, check, rejection, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit } from './kit.js';
@@ -111,6 +111,61 @@ export const batchCases: readonly CaseDefinition[] = [
       }
       for (const [i, lease] of batch.entries())
         if (i !== 2) await kit.stillHeld(lease, 'beside a broken lock');
+    },
+  },
+  {
+    rule: 8,
+    sentence: 'attempts and releases that are made at once are each judged by what they ask for',
+    async run(kit) {
+      const [job, tick, schedule, interval] = ['Contract.job', 1_760_000_000_000, '0 4 * * *', HOUR];
+      const [plain, started, taken] = [kit.name('plain'), kit.name('started'), kit.name('taken')];
+      await kit.store.release(await kit.take(started, { job, tick }));
+      const held = await kit.take(taken);
+      const asked: [name: string, fields: Partial<AcquireRequest>, answer: Partial<AcquireResult>][] = [
+        [plain, {}, { acquired: true }],
+        [kit.name('of-a-job'), { job }, { acquired: true }],
+        [started, { job, tick, schedule }, { acquired: false, reason: 'already-ran', tick, finished: true }],
+        [taken, {}, { acquired: false, reason: 'held', holder: held.holder }],
+        [kit.name('tick'), { job, tick, schedule }, { acquired: true }],
+        [kit.name('interval'), { job, interval }, { acquired: true }],
+        [kit.name('kept'), {}, { acquired: true }],
+      ];
+      const requests = asked.map(([name, fields]) => kit.request(name, fields));
+      // All by one instance: a store may send together what comes together.
+      const results = await Promise.all(requests.map((request) => kit.store.acquire(request)));
+      for (const [i, [name, , answer]] of asked.entries())
+        answers(results[i] ?? {}, answer, `one attempt of many at once, for ${name}`);
+      const leases = requests.flatMap((request, i) => {
+        const result = results[i];
+        return result?.acquired ? [{ ...request, fencingToken: result.fencingToken }] : [];
+      });
+      await Promise.all(
+        leases.map((lease) => {
+          const { name } = lease;
+          if (name === kit.name('tick')) return kit.store.release(lease, { outcome: 'failed' });
+          return kit.store.release(lease, name === kit.name('kept') ? { keepFor: HOUR } : {});
+        }),
+      );
+      await kit.free(plain, 'after a release among others');
+      answers(
+        await kit.refusal(kit.name('tick'), 'a tick that was started among others', { job, tick }),
+        { reason: 'already-ran', tick, finished: true },
+        'a second attempt for a tick that was started among others',
+      );
+      answers(
+        await kit.refusal(kit.name('interval'), 'an interval that was started among others', {
+          job,
+          interval,
+        }),
+        { reason: 'already-ran' },
+        'a second attempt for an interval that was started among others',
+      );
+      answers(
+        await kit.refusal(kit.name('kept'), 'a lock that is kept after its lease'),
+        { reason: 'cooling-down' },
+        'an attempt at a lock that was given back among others, to be kept',
+      );
+      await kit.stillHeld(held, 'the lock that one attempt of many was refused');
     },
   },
   {

@@ -11,11 +11,11 @@ const NAMES = 100;
 export async function measureCycles(task: Task): Promise<Figures> {
   return withContender(task, async (contender, observer) => {
     // Long enough for compiled code: a process that runs jobs for days is not measured by its first second.
-    const cycles = task.quick ? 200 : 20_000;
+    const cycles = task.quick ? 200 : 40_000;
     const work = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i++) await taken(contender, `job-${i % NAMES}`);
     };
-    await work(cycles / 2);
+    await work(cycles);
     return measure(observer, cycles, () => work(cycles));
   });
 }

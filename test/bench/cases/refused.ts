@@ -12,13 +12,13 @@ export async function measureRefused({ contender: name, url, prefix, quick }: Ta
   const observer = new Redis(url);
   const contender = await createContender(name, { url, prefix, ttl: TTL });
   // As many as in `cycles`: what compiled code costs, not what compiling costs.
-  const attempts = quick ? 200 : 20_000;
+  const attempts = quick ? 200 : 40_000;
   // By somebody who knows nothing of us and just follows the recipe.
   await observer.set(contender.key('taken'), 'somebody else', 'PX', 600_000);
   const work = async (lock: string, count: number): Promise<void> => {
     for (let i = 0; i < count; i++) await refused(contender, lock);
   };
-  await work('taken', attempts / 2);
+  await work('taken', attempts);
   const cost = await measure(observer, attempts, () => work('taken', attempts));
   const commands = (await countCommands(url, () => work('taken', COUNTED))) / COUNTED;
   // The attempts come from outside of the job: inside of it they would be nested calls.

@@ -32,6 +32,18 @@ class StopsAtABrokenLock extends ReferenceStore {
   }
 }
 
+class JudgesAllAttemptsByTheFirst extends ReferenceStore {
+  #first: AcquireRequest | undefined;
+
+  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const { job, tick, interval } = (this.#first ??= request);
+    await Promise.resolve().then(() => (this.#first = undefined));
+    const { name, token, ttl, holder } = request;
+    const start = { ...(job && { job }), ...(tick && { tick }), ...(interval && { interval }) };
+    return super.acquire({ name, token, ttl, holder, ...start });
+  }
+}
+
 class TakesBrokenForFree extends ReferenceStore {
   protected override lock(name: string): LockEntry | undefined {
     return this.locks.get(name) === 'broken' ? undefined : super.lock(name);
@@ -65,6 +77,11 @@ export const brokenBatches: readonly BrokenStore[] = [
     'rule 8: a broken lock in a batch does not stop the others',
     "lease 4 of the batch should answer {'held':true}, but answered {'held':null,'error':'LockStateError: Lock \\'batch-2\\': broken on purpose'}",
     StopsAtABrokenLock,
+  ),
+  broken(
+    'rule 8: attempts and releases that are made at once are each judged by what they ask for',
+    "one attempt of many at once, for started should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001}",
+    JudgesAllAttemptsByTheFirst,
   ),
   broken(
     'rule 8: acquire and release of a broken lock fail with an error that names it',
