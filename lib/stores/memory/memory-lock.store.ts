@@ -11,6 +11,14 @@ import type {
 } from '../lock-store.js';
 import { Starts } from './starts.js';
 
+const DAY = 86_400_000;
+/** How long a lock is remembered after its lease, ms: as long as Redis keeps its state. */
+const RETENTION = DAY;
+/** The same once a job was started under it. */
+const JOB_RETENTION = 400 * DAY;
+/** How many locks there are at least before any is forgotten. */
+const MANY = 1_000;
+
 /** What is kept per lock: the newest lease and how far it got. */
 interface Entry {
   lease: LeaseRef;
@@ -29,6 +37,8 @@ interface Entry {
 export class MemoryLockStore implements LockStore {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
+  /** How many locks there are when they are next looked through. */
+  #full = MANY;
 
   constructor(options: { clock?: Clock } = {}) {
     this.#clock = options.clock ?? systemClock;
@@ -65,6 +75,7 @@ export class MemoryLockStore implements LockStore {
         fencingToken,
         ...(attempt === undefined ? undefined : { attempt }),
       };
+      if (entry === undefined) this.#forget(now);
       this.#entries.set(request.name, {
         lease,
         freeAt: now + request.ttl,
@@ -132,6 +143,16 @@ export class MemoryLockStore implements LockStore {
         };
       });
     });
+  }
+
+  /** Forgets what is long over, whenever there are twice as many locks as the last time: names can be made up per call. */
+  #forget(now: number): void {
+    if (this.#entries.size < this.#full) return;
+    for (const [name, { freeAt, starts }] of this.#entries) {
+      const retention = starts.all().length === 0 ? RETENTION : JOB_RETENTION;
+      if (freeAt + retention <= now) this.#entries.delete(name);
+    }
+    this.#full = Math.max(MANY, this.#entries.size * 2);
   }
 
   #extend(lease: LeaseRef): ExtendResult {
