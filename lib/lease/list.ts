@@ -9,21 +9,29 @@ export interface Listed<T> {
  * leaves tables behind that outlive many collections of garbage.
  */
 export class List<T extends Listed<T>> {
-  first: T | undefined;
+  #first: T | undefined;
   #last: T | undefined;
 
+  get first(): T | undefined {
+    return this.#first;
+  }
+
+  /** @param item is in no list */
   add(item: T): void {
     item.previous = this.#last;
-    if (this.#last === undefined) this.first = item;
+    if (this.#last === undefined) this.#first = item;
     else this.#last.next = item;
     this.#last = item;
   }
 
-  /** Tells whether it was there. */
+  /**
+   * @param item is in this list or in none
+   * @returns whether it was there
+   */
   delete(item: T): boolean {
     const { previous, next } = item;
-    if (previous === undefined && this.first !== item) return false;
-    if (previous === undefined) this.first = next;
+    if (previous === undefined && this.#first !== item) return false;
+    if (previous === undefined) this.#first = next;
     else previous.next = next;
     if (next === undefined) this.#last = previous;
     else next.previous = previous;
@@ -36,7 +44,7 @@ export class List<T extends Listed<T>> {
   /** All of them, as they are now. */
   toArray(): T[] {
     const items: T[] = [];
-    for (let item = this.first; item !== undefined; item = item.next) items.push(item);
+    for (let item = this.#first; item !== undefined; item = item.next) items.push(item);
     return items;
   }
 }

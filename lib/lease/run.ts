@@ -90,11 +90,12 @@ export class Run<T> implements Taker {
     this.#outcome = outcomeOf(lease, 'error' in ended);
     if (!this.runs.drop(lease)) return this.#settle();
     // Calls for one lease must not overtake each other.
-    if (lease.renewal === undefined) this.#release(lease, now);
-    else void lease.renewal.then(() => this.#release(lease, this.runs.clock.monotonic()));
+    if (lease.renewal === undefined) this.#release(lease);
+    else void lease.renewal.then(() => this.#release(lease));
   }
 
-  #release(lease: Lease, now: number): void {
+  #release(lease: Lease): void {
+    const now = this.runs.clock.monotonic();
     const { atLeast, storeTimeout: limit, ttl } = this.call.settings;
     const keepUntil = lease.startedAt + atLeast;
     const facts = {
@@ -107,6 +108,8 @@ export class Run<T> implements Taker {
     };
     this.runs.releases.release(facts, now, this);
   }
+
+  // Events of each run are written out in one piece: to add to a common part costs several times as much.
 
   /** The store has answered, or not in time. */
   released(result: ReleaseResult | undefined): void {

@@ -9,8 +9,8 @@ const LATE = 5;
 export abstract class Pending<T> implements Listed<Pending<never>> {
   previous: Pending<never> | undefined;
   next: Pending<never> | undefined;
-  /** What is waited for. An answer that was given up may still come while the next try is under way. */
-  answer: Promise<unknown> | undefined;
+  /** How often it was tried. An answer that was given up may still come while the next try is under way. */
+  tries = 0;
   /** Monotonic time at which it is given up. */
   due = 0;
 
@@ -52,19 +52,21 @@ export class TimeLimits {
    *
    * An event loop that was blocked past the limit reads the answers that have come meanwhile before it gives up: a
    * busy process is no outage of the store.
+   *
+   * @param now when the call was sent, monotonic
    */
   watch<T>(call: Promise<T>, limit: number, entry: Pending<T>, now = this.clock.monotonic()): void {
     const { pending } = this.#queue(limit);
-    entry.answer = call;
+    const tries = (entry.tries += 1);
     entry.due = now + limit;
     pending.add(entry);
     call.then(
       (value) => {
-        if (entry.answer === call && pending.delete(entry)) entry.answered(value);
+        if (entry.tries === tries && pending.delete(entry)) entry.answered(value);
         this.#onSettled?.();
       },
       (error: Error) => {
-        if (entry.answer === call && pending.delete(entry)) entry.failed(error);
+        if (entry.tries === tries && pending.delete(entry)) entry.failed(error);
         this.#onSettled?.();
       },
     );

@@ -22,8 +22,8 @@ import type { SchedulerLockError } from '../errors.js';
  * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry,
  *    release, eviction of side data, and a restart of the store that lost all data.
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
- * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. A refused attempt changes
- *    nothing. Each call is one round trip (per node, on a cluster).
+ * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. Calls that are made at once are
+ *    each judged by what they ask for. A refused attempt changes nothing. Each call is one round trip (per node, on a cluster).
  * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not

@@ -88,8 +88,8 @@ end`;
  * Takes a lock that is free, if its job may start now.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (those at the end that are '' for all of them may be left out): token, ttl in ms, holder, job or '', '' or
- *       what the start is judged by:
+ * ARGV  per lease (those at the end that are '' for all may be left out): token, ttl in ms, holder, job or '', '' or what
+ *       the start is judged by:
  *       '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or interrupted> <schedule>', each
  *       '-' if not given
  *
@@ -133,7 +133,8 @@ return fence`);
  * Renews a lease, and restores one that the server forgot.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease: token, ttl in ms, fencing token, holder, '' or its start: '<tick>:<attempt>:<job>'
+ * ARGV  per lease (the last is left out if it is '' for all): token, ttl in ms, fencing token, holder, '' or its start:
+ *       '<tick>:<attempt>:<job>'
  *
  * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else.
  */
@@ -165,7 +166,7 @@ return current and 1 or 2`);
  * Gives a lease back and records it as ended, so that no late renewal restores it.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (those at the end that are '' for all of them may be left out): token, '<fencing token>:<ttl in ms>:<holder>',
+ * ARGV  per lease (those at the end that are '' for all may be left out): token, '<fencing token>:<ttl in ms>:<holder>',
  *       outcome or '' for a run without a tick that completed, ms to keep the lock taken or '', its job or ''
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.

@@ -40,6 +40,23 @@ describe('a store that answers', () => {
       expect(events.at(-1)).toMatchObject({ type: 'released', confirmed: false });
     }
   });
+
+  it('by throwing instead fails the call, and neither the job nor the next beat knows of it', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    app.store.extend = () => {
+      throw new Error('no renewal');
+    };
+    app.store.release = () => {
+      throw new Error('no release');
+    };
+    await app.clock.advance(3_000);
+    expect(app.of('renewal-failed')).toMatchObject([{ error: { message: 'no renewal' } }]);
+    job.end();
+    await app.clock.advance(0);
+    expect(job.result).toEqual({ ran: true, value: 'done' });
+    expect(app.of('released')).toMatchObject([{ confirmed: false }]);
+  });
 });
 
 it('a job whose value throws when it is asked whether it is a promise has failed, and its lock is free', async () => {

@@ -54,6 +54,40 @@ describe('the release of a lease', () => {
     expect(app.of('released')).toMatchObject([{ confirmed: true }]);
   });
 
+  it('keeps the lock for what is left of atLeast when a renewal under way has been answered', async () => {
+    const app = new Harness();
+    const extend = hold('request');
+    app.store.next('extend', extend.behaviour);
+    const job = await app.start('report', { atLeast: 8_000 });
+    await app.clock.advance(3_000);
+    job.end();
+    await app.clock.advance(1_000);
+    extend.answer();
+    await app.clock.advance(0);
+    expect(app.store.of('release')).toMatchObject([{ options: { keepFor: 4_000 } }]);
+  });
+
+  it('is timed from when it is sent, however long those take who are told of the end', async () => {
+    const app = new Harness();
+    const listened = app.events.push.bind(app.events);
+    app.events.push = (...events) => {
+      if (events.some(({ type }) => type === 'timeout')) app.clock.block(2_500);
+      return listened(...events);
+    };
+    const release = hold('reply');
+    app.store.next('release', release.behaviour);
+    const job = await app.start('report', { timeout: 1_000, atLeast: 8_000 });
+    // The job itself blocks the event loop past its timeout, and ends.
+    app.clock.block(1_500);
+    job.end();
+    await app.clock.advance(10);
+    release.answer();
+    await app.clock.advance(0);
+    expect(app.store.of('release')).toMatchObject([{ options: { keepFor: 4_000 } }]);
+    expect(app.of('released')).toMatchObject([{ outcome: 'timed-out', confirmed: true }]);
+    expect(app.of('outage-started')).toEqual([]);
+  });
+
   it('waits for a renewal no longer than the store has time to answer it', async () => {
     const app = new Harness();
     app.store.next('extend', silence);

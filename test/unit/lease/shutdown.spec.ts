@@ -252,4 +252,27 @@ describe('acquire()', () => {
     expect(shutdown.done).toBe(true);
     expect(app.clock.pending).toBe(0);
   });
+
+  it('with a renewal under way leaves nothing behind, and tells nothing of it afterwards', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    const extend = hold('reply');
+    app.store.next('extend', extend.behaviour);
+    await app.clock.advance(3_000);
+    const shutdown = shutDown(app, 10);
+    await app.clock.advance(1_010);
+    expect(shutdown.done).toBe(false);
+    extend.answer();
+    await app.clock.advance(0);
+    expect(shutdown.done).toBe(true);
+    expect(app.clock.pending).toBe(0);
+    const { length } = app.store.calls;
+    const events = app.events.length;
+    await app.clock.advance(30_000);
+    expect(app.store.calls).toHaveLength(length);
+    expect(app.events).toHaveLength(events);
+    job.end();
+    await app.clock.advance(0);
+    expect(job.result).toEqual({ ran: true, value: 'done' });
+  });
 });
