@@ -10,7 +10,7 @@ import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
 import type { JobStart } from './job-start.js';
 import { displayName, nameProblem } from './lock-name.js';
-import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/paused-jobs.js';
+import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/scheduler-parts.js';
 import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
 import {
   fireAgain,
@@ -94,11 +94,16 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const { instance, method } of this.#found) {
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
-    const catchUp = (maxAge?: number): void => {
-      for (const { bound } of this.#found) this.interceptor.catchUp(bound, maxAge);
-    };
-    if (!this.leader.pausesJobs) catchUp();
-    this.leader.start(catchUp);
+    const jobs = this.#found.map(({ bound }) => bound);
+    if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
+    this.leader.start((handOver) => {
+      for (const job of jobs) {
+        // What the application has stopped on this instance is not run by it in passing either.
+        const registered = job.schedule?.registered ?? [];
+        const isStopped = registered.length > 0 && registered.every((each) => this.leader.isStopped(each));
+        if (!isStopped) this.interceptor.catchUp(job, handOver);
+      }
+    });
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */

@@ -4,8 +4,10 @@ import { SchedulerLockConfigError } from './errors.js';
 import { Election, type ElectionHooks } from './leader/election.js';
 import { JobGate } from './leader/job-gate.js';
 import type { LockSettings } from './lease/lock-call.js';
-import { type JobOrchestrator, type JobRegistry, PausedJobs } from './leader/paused-jobs.js';
+import { PausedJobs } from './leader/paused-jobs.js';
+import type { JobOrchestrator, JobRegistry } from './leader/scheduler-parts.js';
 import { displayName, nameProblem } from './lock-name.js';
+import type { HandOver } from './schedule/follow-ups.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import {
   type DeclaredElection,
@@ -33,7 +35,9 @@ export class SchedulerLeader {
   readonly #problems: string[] = [];
   #mainTtl = 0;
   #jobs: PausedJobs | undefined;
-  #handOver: (maxAge: number) => void = () => undefined;
+  #handOver: (handOver: HandOver) => void = () => undefined;
+  /** When this instance began to stand by, monotonic. */
+  #since = Infinity;
 
   constructor(
     @Inject(MODULE_SETTINGS) { settings }: Checked<ModuleSettings>,
@@ -54,7 +58,7 @@ export class SchedulerLeader {
       elected: (lease) => {
         gate.open(lease);
         this.#jobs?.resume();
-        this.#handOver(2 * this.#mainTtl);
+        this.#handOver({ maxAge: 2 * this.#mainTtl, since: this.#since });
       },
       revoked: async (reason) => {
         this.#jobs?.pause();
@@ -156,6 +160,15 @@ export class SchedulerLeader {
   }
 
   /**
+   * Whether the application has stopped a cron job on this instance.
+   *
+   * @internal
+   */
+  isStopped(job: object): boolean {
+    return this.#jobs?.isStopped(job) === true;
+  }
+
+  /**
    * Fires a job as the scheduler does: if jobs are paused, not at all.
    *
    * @internal
@@ -169,10 +182,11 @@ export class SchedulerLeader {
    * Begins to campaign.
    *
    * @internal
-   * @param handOver runs ticks that nobody started, if they are not older than this, milliseconds
+   * @param handOver runs ticks that nobody started: called when this instance is elected to run the jobs
    */
-  start(handOver: (maxAge: number) => void): void {
+  start(handOver: (handOver: HandOver) => void): void {
     this.#handOver = handOver;
+    this.#since = systemClock.monotonic();
     const elections = [...this.#elections.values()];
     if (elections.length === 0 || this.#module.lock.enabled === false) return;
     this.locks.beforeShutdown(async () => {

@@ -58,6 +58,21 @@ export class JobSchedule {
     return Math.max(0, this.cron?.initialDelay ?? 0);
   }
 
+  /**
+   * The jobs of the scheduler that may be this one: that of its name, or all of its expression and zone, which cannot be
+   * told apart. None as long as the scheduler has not made it.
+   */
+  get registered(): readonly object[] {
+    const { cron } = this;
+    if (cron === undefined) return [];
+    const jobs = [...this.jobs()];
+    return jobs
+      .filter(([name, { cronTime }]) =>
+        cron.name === undefined ? isSame(cron, cronTime) : name === cron.name,
+      )
+      .map(([, job]) => job);
+  }
+
   /** Looks up ahead of time what the next call will need. */
   prepare(now: number): void {
     this.#current()?.newest(now);
