@@ -39,10 +39,13 @@ export function isNotConnected({ code, message, syscall }: Readonly<Record<strin
   );
 }
 
-/** What an error says, on one line and without the credentials that a URL may hold. */
+/** What an error says, as a part of a sentence: on one line, without a full stop and the credentials that a URL may hold. */
 export function describeFailure(error: unknown): string {
   const wrapped = [...errorsIn(error)].map(({ message }) => message).filter(Boolean);
   // The innermost one is what the database said; mappers put the whole statement before it.
   const message = String(wrapped.at(-1) ?? error);
-  return message.replaceAll(/\s+/g, ' ').replace(/\/\/[^\s/]*@/g, '//***@');
+  return message
+    .replaceAll(/\s+/g, ' ')
+    .replace(/\/\/[^\s/]*@/g, '//***@')
+    .replace(/[ .]+$/, '');
 }

@@ -52,7 +52,7 @@ export class SqlLockStore<S> implements LockStore {
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
-        throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}`]);
+        throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}.`]);
       }
       throw this.#failed(error);
     }
@@ -177,9 +177,9 @@ export class SqlLockStore<S> implements LockStore {
     }
     if (failure === 'table') this.#table.forget();
     if (failure === 'unknown') {
-      return new StoreUnavailableError(`The database did not answer: ${reason}`, { outcome: 'unknown' });
+      return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
     }
-    return new StoreUnavailableError(`The database refused the call: ${reason}`, { outcome: 'not-applied' });
+    return new StoreUnavailableError(`The database refused the call: ${reason}.`, { outcome: 'not-applied' });
   }
 }
 

@@ -75,7 +75,7 @@ describe('what an error means, on MySQL', () => {
 });
 
 test('an error is told by what the database said, on one line, without credentials', () => {
-  const said = new Error('no way to\n  postgres://user:secret@host/db');
+  const said = new Error('no way to\n  postgres://user:secret@host/db.');
   const wrapped = Object.assign(new Error('Failed query: a long statement'), { cause: said });
   expect(describeFailure(wrapped)).toBe('no way to postgres://***@host/db');
 });
