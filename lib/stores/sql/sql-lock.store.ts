@@ -16,7 +16,7 @@ import type {
 } from '../lock-store.js';
 import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answers.js';
 import type { SqlDialect } from './dialect.js';
-import { describeFailure } from './failure.js';
+import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
 import { SqlTable, TableError } from './sql-table.js';
 
@@ -179,7 +179,8 @@ export class SqlLockStore<S> implements LockStore {
     if (failure === 'unknown') {
       return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
     }
-    return new StoreUnavailableError(`The database refused the call: ${reason}.`, { outcome: 'not-applied' });
+    const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
+    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied' });
   }
 }
 
