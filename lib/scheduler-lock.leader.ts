@@ -119,12 +119,12 @@ export class SchedulerLeader {
   }
 
   /**
-   * Whether a lock is the one of an election.
+   * The names of all elections, which are those of their locks.
    *
    * @internal
    */
-  has(lock: unknown): boolean {
-    return this.#places.has(lock as string);
+  get names(): ReadonlySet<unknown> {
+    return new Set(this.#places.keys());
   }
 
   /**
