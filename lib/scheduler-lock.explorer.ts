@@ -208,7 +208,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
     const fire = (start: JobStart): unknown =>
       isScheduled(outermost)
-        ? this.leader.fire(job, () => fireAgain(outermost, instance, key, start))
+        ? this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start))
         : undefined;
     this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule, fire } });
   }

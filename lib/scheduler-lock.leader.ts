@@ -51,7 +51,7 @@ export class SchedulerLeader {
       this.#problems = ofModule([`leader: ${String(leader)} is no object. Give { name, ttl }.`]);
       return;
     }
-    const gate = new JobGate((job) => this.#refused(job));
+    const gate = new JobGate((job, tick) => this.#refused(job, tick));
     this.#main = leader.name;
     this.#gate = gate;
     const hooks: ElectionHooks = {
@@ -169,13 +169,12 @@ export class SchedulerLeader {
   }
 
   /**
-   * Fires a job as the scheduler does: if jobs are paused, not at all.
+   * Fires a job as the scheduler does: if jobs are paused, it is skipped.
    *
    * @internal
    */
-  fire(job: string, fire: () => unknown): unknown {
-    if (this.#gate === undefined) return fire();
-    return this.#gate.isOpen ? this.#gate.pass(job, fire) : undefined;
+  fire(job: string, tick: number | undefined, fire: () => unknown): unknown {
+    return this.#gate === undefined ? fire() : this.#gate.pass(job, fire, tick);
   }
 
   /**
@@ -237,7 +236,7 @@ export class SchedulerLeader {
     return problems;
   }
 
-  #refused(job: string): void {
+  #refused(job: string, callTick: number | undefined): void {
     this.events.emit({
       type: 'skipped',
       lock: this.#main ?? '',
@@ -245,6 +244,7 @@ export class SchedulerLeader {
       instance: this.locks.instanceId,
       at: systemClock.now(),
       reason: 'not-leader',
+      ...(callTick === undefined ? undefined : { callTick }),
     });
   }
 }

@@ -82,11 +82,14 @@ describe('a new leader', () => {
     await until(() => skipped(app).length === 1);
     expect(skipped(app)).toMatchObject([{ reason: 'held', job: 'nightly' }]);
     await app.get(SchedulerLeader).resign();
-    // Until well after the lease that was in the way has ended.
-    let turns = 0;
-    const probe = setInterval(() => (turns += 1), 100);
-    await until(() => turns > 14);
-    clearInterval(probe);
+    // When the lease has ended that was in the way.
+    await until(() => skipped(app).length === 2);
+    expect(skipped(app)[1]).toMatchObject({
+      reason: 'not-leader',
+      lock: 'main',
+      job: 'nightly',
+      callTick: tick,
+    });
     expect(runs).toEqual([]);
   });
 
