@@ -1,5 +1,5 @@
 import type { JobStart } from '../job-start.js';
-import type { CronTimeLike } from './cron-dates.js';
+import { type CronTimeLike, localZone } from './cron-dates.js';
 import { CronTicks } from './cron-ticks.js';
 
 /** What is needed of a job in the registry of `@nestjs/schedule`. */
@@ -101,7 +101,10 @@ function findCronTime(cron: CronOptions, jobs: ReadonlyMap<string, RegisteredJob
 function isSame({ cronTime, timeZone, utcOffset }: CronOptions, other: CronTimeLike): boolean {
   if (typeof cronTime !== 'string') return other.realDate && Number(cronTime) === Number(other.source);
   if (other.source !== cronTime) return false;
-  // Without a zone of its own, `cron` takes the machine's.
-  if (utcOffset !== undefined && utcOffset !== null) return other.utcOffset === utcOffset;
-  return other.timeZone === (timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const offset = utcOffset ?? undefined;
+  if (offset !== (other.utcOffset ?? undefined)) return false;
+  if (offset !== undefined) return true;
+  const zone = other.timeZone ?? undefined;
+  if (zone !== undefined && timeZone !== undefined) return zone === timeZone;
+  return (zone ?? localZone()) === (timeZone ?? localZone());
 }
