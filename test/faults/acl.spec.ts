@@ -112,6 +112,19 @@ test('a user with what the README lists for inspect() sees every lock, and one w
   expect(app.heard('outage-started')).toEqual([]);
 });
 
+test('a user needs +select besides for another database than 0', async () => {
+  const inDatabase1 = (): Promise<TestApp> =>
+    startApp({
+      connection: { host: server.host, port: server.port, username: 'jobs', password: PASSWORD, db: 1 },
+    });
+  await user([...ACL_COMMANDS, '+select']);
+  const app = await inDatabase1();
+  await expect(app.locks.run('job', () => 'ran')).resolves.toMatchObject({ ran: true });
+  await user(ACL_COMMANDS);
+  const { message } = await refused(inDatabase1());
+  expect(message).toContain('select');
+});
+
 test('the README lists what these tests give', async () => {
   const readme = await readFile(join(projectRoot, 'README.md'), 'utf8');
   expect(readme).toContain(`\`${ACL_COMMANDS.join(' ')}\``);

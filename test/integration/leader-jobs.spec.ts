@@ -12,6 +12,7 @@ import {
   SchedulerLock,
   SchedulerLockEvents,
   SchedulerLockModule,
+  SchedulerLockService,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp, startModule, type TestApp } from './app.js';
@@ -146,6 +147,19 @@ describe('an instance that does not lead', () => {
     await until(() => runs.includes('early') && runs.includes('late'));
   });
 
+  test('leaves alone timers that are added by hand', async () => {
+    const { store } = await occupied();
+    let runs = 0;
+    const app = await startApp([], options(store));
+    const registry = app.get(SchedulerRegistry);
+    registry.addInterval(
+      'own',
+      setInterval(() => (runs += 1), 10),
+    );
+    await until(() => runs > 2);
+    expect(leads(app)).toBe(false);
+  });
+
   test('skips what is fired by hand in the scheduler, and runs what is called by hand', async () => {
     const { store } = await occupied();
     const runs: string[] = [];
@@ -242,6 +256,19 @@ describe('the elected instance', () => {
       ['guarded', 'aborted'],
       ['main', 'completed'],
     ]);
+  });
+
+  test('holds an ordinary lock of the name of the election', async () => {
+    const store = new MemoryLockStore();
+    const [leading, other] = [
+      await startApp([], options(store)),
+      await startApp([], { store, instanceId: 'other' }),
+    ];
+    await elected(leading);
+    for (const app of [leading, other]) {
+      const result = await app.get(SchedulerLockService).run('main', () => 'ran');
+      expect(result).toMatchObject({ reason: 'held', holder: expect.stringMatching(/.:\d+:./) });
+    }
   });
 
   test('whose event loop was blocked past its lease runs no job before it is revoked', async () => {

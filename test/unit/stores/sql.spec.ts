@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import { MysqlLockStore } from '../../../lib/stores/mysql/index.js';
 import { MysqlDialect } from '../../../lib/stores/mysql/mysql-dialect.js';
 import { jobKey, jobOfKey } from '../../../lib/stores/mysql/starts.js';
+import { PostgresLockStore } from '../../../lib/stores/postgres/index.js';
 import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
 import { describeFailure } from '../../../lib/stores/sql/failure.js';
 import { holdingOf, lockedBy } from '../../../lib/stores/sql/holding.js';
@@ -133,4 +135,9 @@ test('a database that says nothing gets no more calls than it takes to find out 
   expect(answers).toHaveLength(31);
   for (const answer of answers) answer();
   await Promise.all(waiting);
+});
+
+test('a pool is never closed: the stores have nothing to close', () => {
+  expect('close' in new PostgresLockStore(client)).toBe(false);
+  expect('close' in new MysqlLockStore(client)).toBe(false);
 });
