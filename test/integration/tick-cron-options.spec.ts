@@ -36,7 +36,9 @@ test('ticks of a job with a threshold, and of one that fires late because the ev
   // Beyond the next date, and the one after it may be missed.
   block(1_500);
   await until(() => late.length >= 3);
-  const ticks = ticksOf('tolerant', ...apps);
+  // In the order in which they ran, on either instance.
+  const ticks = late.map(({ tick }) => tick);
+  expect(ticks.toSorted()).toEqual(ticksOf('tolerant', ...apps).toSorted());
   expect(ticks.every((tick) => tick % 1_000 === 0)).toBe(true);
   expect(ticks).toEqual([...new Set(ticks)].toSorted((a, b) => a - b));
   expect(late.every(({ tick, at }) => tick <= at)).toBe(true);
