@@ -10,7 +10,7 @@ import { SchedulerLockConfigError } from './errors.js';
 import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
 import type { JobStart } from './job-start.js';
 import { displayName, nameProblem } from './lock-name.js';
-import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/paused-jobs.js';
+import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/scheduler-parts.js';
 import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
 import {
   fireAgain,
@@ -19,7 +19,8 @@ import {
   markScheduled,
   takeScheduledMark,
 } from './schedule/scheduled-call.js';
-import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { type Found, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
 import {
@@ -32,13 +33,6 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
 import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
-
-/** A guarded method of an instance that Nest manages. */
-interface Found {
-  readonly instance: object;
-  readonly method: GuardedMethod;
-  readonly bound: BoundJob;
-}
 
 /** `SchedulerRegistry` of `@nestjs/schedule`, as far as it is needed. */
 type Registry = { getCronJobs: CronJobs } & JobRegistry;
@@ -74,6 +68,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
     problems.push(...sharedNames(this.#found), ...this.#namesOfElections());
+    const { connection, key } = this.module.settings;
+    const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.names];
+    if (connection !== undefined) problems.push(...ofModule(sharedKeys(locks, key)));
     const scheduler = this.leader.pausesJobs ? this.#scheduler() : undefined;
     if (scheduler !== undefined && scheduler.orchestrator === undefined) {
       problems.push(
@@ -94,11 +91,16 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const { instance, method } of this.#found) {
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
-    const catchUp = (maxAge?: number): void => {
-      for (const { bound } of this.#found) this.interceptor.catchUp(bound, maxAge);
-    };
-    if (!this.leader.pausesJobs) catchUp();
-    this.leader.start(catchUp);
+    const jobs = this.#found.map(({ bound }) => bound);
+    if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
+    this.leader.start((handOver) => {
+      for (const job of jobs) {
+        // What the application has stopped on this instance is not run by it in passing either.
+        const registered = job.schedule?.registered ?? [];
+        const isStopped = registered.length > 0 && registered.every((each) => this.leader.isStopped(each));
+        if (!isStopped) this.interceptor.catchUp(job, handOver);
+      }
+    });
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
@@ -168,7 +170,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** A job under the lock of an election would never run while this instance leads, nor while another one does. */
   #namesOfElections(): string[] {
-    const jobs = this.#found.filter(({ bound }) => this.leader.has(bound.name));
+    const { names } = this.leader;
+    const jobs = this.#found.filter(({ bound }) => names.has(bound.name));
     return jobs.map(
       ({ bound }) =>
         `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
@@ -205,7 +208,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
     const fire = (start: JobStart): unknown =>
       isScheduled(outermost)
-        ? this.leader.fire(job, () => fireAgain(outermost, instance, key, start))
+        ? this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start))
         : undefined;
     this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule, fire } });
   }
@@ -223,23 +226,4 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 function isRegistry(instance: unknown): instance is Registry {
   const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
   return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
-}
-
-/** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */
-function sharedNames(found: readonly Found[]): string[] {
-  const owners = new Map<string, Function>();
-  const problems: string[] = [];
-  for (const { instance, method, bound } of found) {
-    if (method.options.job !== undefined) continue;
-    const lock = typeof bound.name === 'string' ? bound.name : '';
-    const identity = JSON.stringify([bound.job, lock]);
-    const owner = owners.get(identity) ?? instance.constructor;
-    owners.set(identity, owner);
-    if (owner !== instance.constructor && !problems.some((problem) => problem.startsWith(`${bound.job}:`))) {
-      problems.push(
-        `${bound.job}: two different classes of this name have this method, and both jobs would be "${bound.job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`,
-      );
-    }
-  }
-  return problems;
 }

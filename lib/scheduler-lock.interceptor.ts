@@ -4,7 +4,7 @@ import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from './e
 import type { JobStart } from './job-start.js';
 import type { RunResult } from './lease/lock-call.js';
 import { displayName } from './lock-name.js';
-import { FollowUps } from './schedule/follow-ups.js';
+import { FollowUps, type HandOver } from './schedule/follow-ups.js';
 import type { JobSchedule } from './schedule/job-schedule.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
@@ -81,10 +81,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * Runs the newest tick of a job if nobody has (`catchUp`), or if its run was interrupted (`rerun`): for the start of
    * an instance, or of a leader.
    *
-   * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
+   * @param handOver given for a new leader, who runs a tick that nobody started though its job has no `catchUp`
    */
-  catchUp(bound: BoundJob, maxAge?: number): void {
-    this.#followUps.catchUp(bound, maxAge);
+  catchUp(bound: BoundJob, handOver?: HandOver): void {
+    this.#followUps.catchUp(bound, handOver);
   }
 
   onModuleDestroy(): void {

@@ -4,8 +4,10 @@ import { SchedulerLockConfigError } from './errors.js';
 import { Election, type ElectionHooks } from './leader/election.js';
 import { JobGate } from './leader/job-gate.js';
 import type { LockSettings } from './lease/lock-call.js';
-import { type JobOrchestrator, type JobRegistry, PausedJobs } from './leader/paused-jobs.js';
+import { PausedJobs } from './leader/paused-jobs.js';
+import type { JobOrchestrator, JobRegistry } from './leader/scheduler-parts.js';
 import { displayName, nameProblem } from './lock-name.js';
+import type { HandOver } from './schedule/follow-ups.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import {
   type DeclaredElection,
@@ -33,7 +35,9 @@ export class SchedulerLeader {
   readonly #problems: string[] = [];
   #mainTtl = 0;
   #jobs: PausedJobs | undefined;
-  #handOver: (maxAge: number) => void = () => undefined;
+  #handOver: (handOver: HandOver) => void = () => undefined;
+  /** When this instance began to stand by, monotonic. */
+  #since = Infinity;
 
   constructor(
     @Inject(MODULE_SETTINGS) { settings }: Checked<ModuleSettings>,
@@ -47,14 +51,14 @@ export class SchedulerLeader {
       this.#problems = ofModule([`leader: ${String(leader)} is no object. Give { name, ttl }.`]);
       return;
     }
-    const gate = new JobGate((job) => this.#refused(job));
+    const gate = new JobGate((job, tick) => this.#refused(job, tick));
     this.#main = leader.name;
     this.#gate = gate;
     const hooks: ElectionHooks = {
       elected: (lease) => {
         gate.open(lease);
         this.#jobs?.resume();
-        this.#handOver(2 * this.#mainTtl);
+        this.#handOver({ maxAge: 2 * this.#mainTtl, since: this.#since });
       },
       revoked: async (reason) => {
         this.#jobs?.pause();
@@ -115,12 +119,12 @@ export class SchedulerLeader {
   }
 
   /**
-   * Whether a lock is the one of an election.
+   * The names of all elections, which are those of their locks.
    *
    * @internal
    */
-  has(lock: unknown): boolean {
-    return this.#places.has(lock as string);
+  get names(): ReadonlySet<unknown> {
+    return new Set(this.#places.keys());
   }
 
   /**
@@ -156,23 +160,32 @@ export class SchedulerLeader {
   }
 
   /**
-   * Fires a job as the scheduler does: if jobs are paused, not at all.
+   * Whether the application has stopped a cron job on this instance.
    *
    * @internal
    */
-  fire(job: string, fire: () => unknown): unknown {
-    if (this.#gate === undefined) return fire();
-    return this.#gate.isOpen ? this.#gate.pass(job, fire) : undefined;
+  isStopped(job: object): boolean {
+    return this.#jobs?.isStopped(job) === true;
+  }
+
+  /**
+   * Fires a job as the scheduler does: if jobs are paused, it is skipped.
+   *
+   * @internal
+   */
+  fire(job: string, tick: number | undefined, fire: () => unknown): unknown {
+    return this.#gate === undefined ? fire() : this.#gate.pass(job, fire, tick);
   }
 
   /**
    * Begins to campaign.
    *
    * @internal
-   * @param handOver runs ticks that nobody started, if they are not older than this, milliseconds
+   * @param handOver runs ticks that nobody started: called when this instance is elected to run the jobs
    */
-  start(handOver: (maxAge: number) => void): void {
+  start(handOver: (handOver: HandOver) => void): void {
     this.#handOver = handOver;
+    this.#since = systemClock.monotonic();
     const elections = [...this.#elections.values()];
     if (elections.length === 0 || this.#module.lock.enabled === false) return;
     this.locks.beforeShutdown(async () => {
@@ -223,7 +236,7 @@ export class SchedulerLeader {
     return problems;
   }
 
-  #refused(job: string): void {
+  #refused(job: string, callTick: number | undefined): void {
     this.events.emit({
       type: 'skipped',
       lock: this.#main ?? '',
@@ -231,6 +244,7 @@ export class SchedulerLeader {
       instance: this.locks.instanceId,
       at: systemClock.now(),
       reason: 'not-leader',
+      ...(callTick === undefined ? undefined : { callTick }),
     });
   }
 }

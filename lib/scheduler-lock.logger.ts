@@ -90,11 +90,11 @@ export class SchedulerLockLogger {
             'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
         );
       case 'outage-started': {
-        const what =
+        // What becomes of their jobs is up to the onStoreError of each.
+        const line =
           event.lock === undefined
-            ? 'The lock store is not available: jobs are skipped until it is.'
-            : `Lock "${event.lock}" cannot be used: its jobs are skipped until it can.`;
-        const line = `${what} ${event.error.message}`;
+            ? `The lock store is not available: no lock can be taken or renewed until it is. ${event.error.message}`
+            : `Lock "${event.lock}" cannot be taken or renewed: ${withoutLock(event.error.message, event.lock)}`;
         return event.atStart ? this.#logger.warn(line) : this.#logger.error(line);
       }
       case 'outage-ended': {
@@ -115,6 +115,12 @@ export class SchedulerLockLogger {
     else if (event.reason === 'clock-skew') this.#logger.error(`${line}: ${skew(event)}`);
     else this.#logger.debug(line);
   }
+}
+
+/** Errors of one lock begin with its name. */
+function withoutLock(message: string, lock: string): string {
+  const beginning = `Lock "${lock}": `;
+  return message.startsWith(beginning) ? message.slice(beginning.length) : message;
 }
 
 function skew({ tick = 0, storeTime = 0, at }: { tick?: number; storeTime?: number; at: number }): string {

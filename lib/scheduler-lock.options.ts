@@ -108,7 +108,10 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    * @default 'scheduler'
    */
   readonly keyPrefix?: string | undefined;
-  /** Redis: the key of a lock, instead of `keyPrefix`. Different names need different keys. */
+  /**
+   * Redis: the key of a lock, instead of `keyPrefix`. Different names need different keys, or they exclude each other: those
+   * of decorated methods and elections are compared when the application starts.
+   */
   readonly key?: ((name: string) => string) | undefined;
   /**
    * Names this process to people and in the store. Must differ between instances.

@@ -10,23 +10,22 @@ export class JobGate {
   #running = 0;
   readonly #onIdle = new Set<() => void>();
 
-  /** @param refused told of each job that was not let through, by its name in the scheduler */
-  constructor(private readonly refused: (job: string) => void) {}
+  /**
+   * @param refused told of each job that was not let through, by its name in the scheduler; of one that this library fires
+   *   again, by its own name, and its tick
+   */
+  constructor(private readonly refused: (job: string, tick: number | undefined) => void) {}
 
   /** Lets jobs through as long as this lease lives. */
   open(lease: LeaderLease): void {
     this.#lease = lease;
   }
 
-  get isOpen(): boolean {
-    return this.#lease?.live === true;
-  }
-
   /** Fires a job, or does nothing. */
-  pass(job: string, fire: () => unknown): unknown {
+  pass(job: string, fire: () => unknown, tick?: number): unknown {
     const lease = this.#lease;
     if (lease?.live !== true) {
-      this.refused(job);
+      this.refused(job, tick);
       return undefined;
     }
     const follow = lease.follow.bind(lease);

@@ -1,51 +1,5 @@
 import type { JobGate } from './job-gate.js';
-
-/** What is needed of a `CronJob` of the package `cron`. */
-interface CronJobLike {
-  readonly cronTime: { readonly realDate: boolean };
-  /** Whether it is started: `isActive` from cron 4 on, `running` before. */
-  readonly isActive?: boolean;
-  readonly running?: boolean;
-  start(): void;
-  stop(): unknown;
-  setTime(time: never): void;
-  fireOnTick(this: unknown, ...args: unknown[]): unknown;
-}
-
-/** What is needed of `SchedulerRegistry` of `@nestjs/schedule`. */
-export interface JobRegistry {
-  getCronJobs(): ReadonlyMap<string, CronJobLike>;
-  addCronJob(name: string, job: CronJobLike): void;
-  getIntervals(): string[];
-  getInterval(name: string): unknown;
-  addInterval(name: string, handle: unknown): void;
-  deleteInterval(name: string): void;
-  getTimeouts(): string[];
-  getTimeout(name: string): unknown;
-  addTimeout(name: string, handle: unknown): void;
-  deleteTimeout(name: string): void;
-}
-
-/** One decorated method, as the scheduler keeps it. */
-interface JobRecord {
-  target: (...args: unknown[]) => unknown;
-  /** The handle of its timer. */
-  readonly ref?: unknown;
-}
-type JobRecords = Record<string, JobRecord>;
-
-/**
- * What is needed of `SchedulerOrchestrator` of `@nestjs/schedule`, which makes the jobs of decorated methods. It is not
- * public, and has been so from version 4 to 12: tests pin it. Without it no start, rather than jobs that are not paused.
- */
-export interface JobOrchestrator {
-  readonly cronJobs: JobRecords;
-  readonly intervals: JobRecords;
-  readonly timeouts: JobRecords;
-  mountIntervals(): void;
-  mountTimeouts(): void;
-  onApplicationBootstrap(): void;
-}
+import type { CronJobLike, JobOrchestrator, JobRecords, JobRegistry } from './scheduler-parts.js';
 
 /** How the registry and the orchestrator call one kind of timers. */
 interface TimerKind {
@@ -78,6 +32,8 @@ const TIMEOUTS: TimerKind = {
 /** Whether a cron job is to run once jobs are resumed, and how it is really started. */
 interface Control {
   wanted: boolean;
+  /** Whether the application has stopped it: unlike one that is still to be started. */
+  stopped: boolean;
   readonly start: () => void;
   readonly pause: () => void;
 }
@@ -90,7 +46,7 @@ interface Control {
 export class PausedJobs {
   #paused = true;
   #mounted = false;
-  readonly #controls = new WeakMap<CronJobLike, Control>();
+  readonly #controls = new WeakMap<object, Control>();
   /** Cleared handles by kind and name. */
   readonly #parked = new Map<TimerKind, Map<string, unknown>>();
   /** Names of `@Timeout()` methods that have run. */
@@ -145,6 +101,11 @@ export class PausedJobs {
     if (this.#mounted) this.#park();
   }
 
+  /** Whether the application has stopped this cron job, and not started it since. */
+  isStopped(job: object): boolean {
+    return this.#controls.get(job)?.stopped === true;
+  }
+
   #guard(records: JobRecords): void {
     const isTimeout = records === this.orchestrator.timeouts;
     for (const [name, record] of Object.entries(records)) {
@@ -161,21 +122,28 @@ export class PausedJobs {
   #control(name: string, job: CronJobLike): void {
     if (this.#controls.has(job)) return;
     const [start, stop, setTime] = [job.start.bind(job), job.stop.bind(job), job.setTime.bind(job)];
-    const control: Control = { wanted: job.isActive ?? job.running ?? false, start, pause: stop };
+    const control: Control = {
+      wanted: job.isActive ?? job.running ?? false,
+      stopped: false,
+      start,
+      pause: stop,
+    };
     this.#controls.set(job, control);
     job.start = () => {
       control.wanted = true;
+      control.stopped = false;
       if (!this.#paused) start();
     };
     job.stop = () => {
       control.wanted = false;
+      control.stopped = true;
       return stop();
     };
     job.setTime = (time) => {
       // It stops the job, and starts it again only if it was running.
-      const { wanted } = control;
+      const { wanted, stopped } = control;
       setTime(time);
-      control.wanted = wanted;
+      Object.assign(control, { wanted, stopped });
     };
     // Jobs of decorated methods are guarded nearer to the method, where their end can be waited for.
     if (!Object.hasOwn(this.orchestrator.cronJobs, name)) {
@@ -222,17 +190,4 @@ export class PausedJobs {
 /** The orchestrator itself, but with these records in place of all. */
 function overlay(orchestrator: JobOrchestrator, records: Partial<JobOrchestrator>): JobOrchestrator {
   return Object.assign(Object.create(orchestrator) as JobOrchestrator, records);
-}
-
-/** `SchedulerOrchestrator` is told by what it has, as it has no public name. */
-export function isOrchestrator(instance: unknown): instance is JobOrchestrator {
-  if (typeof instance !== 'object' || instance === null) return false;
-  const { cronJobs, intervals, timeouts, mountIntervals, mountTimeouts, onApplicationBootstrap } =
-    instance as Partial<Record<keyof JobOrchestrator, unknown>>;
-  const records = [cronJobs, intervals, timeouts];
-  const methods = [mountIntervals, mountTimeouts, onApplicationBootstrap];
-  return (
-    records.every((record) => typeof record === 'object' && record !== null) &&
-    methods.every((method) => typeof method === 'function')
-  );
 }

@@ -27,6 +27,9 @@ interface SetBack {
   readonly ahead: number;
 }
 
+/** The zone of this machine, which `cron` takes where none is given. Up to version 3 it does not say so. */
+export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 const MINUTE = 60_000;
 /** By how much to go on where `cron` answers a date that is not later, ms. */
 const STEP = 15 * MINUTE;
@@ -46,7 +49,7 @@ export class CronDates {
 
   constructor(
     private readonly cronTime: CronTimeLike,
-    private readonly zoneName: string | undefined,
+    private readonly zoneName: string,
   ) {}
 
   /** The first date after `time`, epoch milliseconds, or Infinity. One to three questions to `cron`. */

@@ -1,4 +1,4 @@
-import { CronDates, type CronTimeLike } from './cron-dates.js';
+import { CronDates, type CronTimeLike, localZone } from './cron-dates.js';
 
 /** Dates are whole seconds, so that two are this far apart at least, ms. */
 const RESOLUTION = 1_000;
@@ -27,9 +27,9 @@ export class CronTicks {
 
   constructor(private readonly cronTime: CronTimeLike) {
     const { timeZone, utcOffset } = cronTime;
-    const zone = timeZone ?? (utcOffset === undefined ? undefined : offsetZone(utcOffset));
+    const zone = timeZone ?? (utcOffset === undefined ? localZone() : offsetZone(utcOffset));
     this.#dates = new CronDates(cronTime, zone);
-    this.schedule = `${String(cronTime.source)} (${zone ?? 'local time'})`;
+    this.schedule = `${String(cronTime.source)} (${zone})`;
   }
 
   /** The newest date not after `now`, epoch milliseconds; `undefined` if there is none within nine years. */

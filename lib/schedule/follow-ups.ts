@@ -20,6 +20,17 @@ export interface TickedJob {
   readonly fire: (start: JobStart) => unknown;
 }
 
+/** What a new leader takes over. */
+export interface HandOver {
+  /** How old a tick may be that it runs though its job has no `catchUp`, milliseconds. */
+  readonly maxAge: number;
+  /**
+   * Since when this instance stands by, monotonic. A tick that came later fell into a fleet that was up: it is run also
+   * if its job never ran before. An older one may come from before the first deployment of its job.
+   */
+  readonly since: number;
+}
+
 /** What became of a call, as far as it says whether to try again. */
 export type TickResult =
   | { readonly ran: true }
@@ -99,14 +110,15 @@ export class FollowUps {
       return;
     }
     const notOld = catchUp !== false && this.clock.now() - tick <= catchUp;
-    const missed = notOld || (handOver && start.only === 'known');
+    const missed = notOld || (handOver && start.only !== 'interrupted');
     // Whether it may be waiting for somebody to run it again: seen here, or not yet known by an instance that starts.
     const interrupted = watching || (rerun > 0 && start.only !== undefined);
     // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
     const inTheWay = (watching || (handOver && notStarted)) && result.reason === 'held';
     if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || interrupted))) return;
-    const only = missed && !watching ? ('known' as const) : ('interrupted' as const);
-    const again = { ...start, only, failures: failures + 1 };
+    const ever = handOver && start.only === undefined;
+    const only = watching || !missed ? 'interrupted' : ever ? undefined : 'known';
+    const again = { ...asking(start, only), failures: failures + 1 };
     this.#chances.afterOutage(job, tick, failures, () => this.#fire(job, again));
   }
 
@@ -114,16 +126,16 @@ export class FollowUps {
    * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
    * start of an instance, not before its `initialDelay` has passed; or for that of a leader.
    *
-   * @param maxAge how old a tick may be that a new leader runs though its job has no `catchUp`, milliseconds
+   * @param handOver given for a new leader, who runs a tick that nobody started though its job has no `catchUp`
    */
-  catchUp(job: TickedJob, maxAge?: number): void {
+  catchUp(job: TickedJob, handOver?: HandOver): void {
     const { oncePerTick, rerun, catchUp } = job.settings;
-    const asked = rerun > 0 || catchUp !== false || maxAge !== undefined;
+    const asked = rerun > 0 || catchUp !== false || handOver !== undefined;
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
     const { initialDelay } = job.schedule;
     // A leader is elected long after its start: what it is to catch up with is not delayed again.
-    if (initialDelay === 0 || maxAge !== undefined) this.#catchUp(job, maxAge, 0);
-    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, maxAge, 0));
+    if (initialDelay === 0 || handOver !== undefined) this.#catchUp(job, handOver, 0);
+    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, handOver, 0));
   }
 
   /** Fires nothing any more. */
@@ -131,18 +143,27 @@ export class FollowUps {
     this.#chances.stop();
   }
 
-  #catchUp(job: TickedJob, maxAge: number | undefined, tries: number): void {
+  #catchUp(job: TickedJob, handOver: HandOver | undefined, tries: number): void {
     const { rerun, catchUp } = job.settings;
     const start = this.#newStart(job);
     if (start?.tick === undefined) {
       if (tries < MAX_WAITS)
-        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, maxAge, tries + 1));
+        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, handOver, tries + 1));
       return;
     }
-    const limit = Math.max(maxAge ?? 0, catchUp === false ? 0 : catchUp);
-    const only = limit > 0 && this.clock.now() - start.tick <= limit ? 'known' : 'interrupted';
-    const again = maxAge === undefined ? { ...start, only } : { ...start, only, handOver: true };
-    if (only === 'known' || rerun > 0) this.#fire(job, again as FollowedStart);
+    const age = this.clock.now() - start.tick;
+    if (handOver !== undefined && age <= handOver.maxAge) {
+      const only = this.#sawItCome(job, age, handOver) ? undefined : 'known';
+      return this.#fire(job, { ...asking(start, only), handOver: true });
+    }
+    const only = catchUp !== false && age <= catchUp ? 'known' : 'interrupted';
+    if (only === 'interrupted' && rerun === 0) return;
+    this.#fire(job, { ...start, only, handOver: handOver !== undefined });
+  }
+
+  /** Whether this instance stood by, and would have fired the tick had it led. Judged by age: clocks are set. */
+  #sawItCome({ schedule }: TickedJob, age: number, { since }: HandOver): boolean {
+    return age < this.clock.monotonic() - since - (schedule?.initialDelay ?? 0);
   }
 
   #fire(job: TickedJob, start: FollowedStart): void {
@@ -156,4 +177,10 @@ export class FollowUps {
     if (start?.tick === undefined) return start;
     return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
   }
+}
+
+/** A start that is refused, or not, by what is known of its job. */
+function asking(start: FollowedStart, only: 'known' | 'interrupted' | undefined): FollowedStart {
+  const { only: _, ...rest } = start;
+  return only === undefined ? rest : { ...rest, only };
 }

@@ -1,5 +1,5 @@
 import type { JobStart } from '../job-start.js';
-import type { CronTimeLike } from './cron-dates.js';
+import { type CronTimeLike, localZone } from './cron-dates.js';
 import { CronTicks } from './cron-ticks.js';
 
 /** What is needed of a job in the registry of `@nestjs/schedule`. */
@@ -58,6 +58,21 @@ export class JobSchedule {
     return Math.max(0, this.cron?.initialDelay ?? 0);
   }
 
+  /**
+   * The jobs of the scheduler that may be this one: that of its name, or all of its expression and zone, which cannot be
+   * told apart. None as long as the scheduler has not made it.
+   */
+  get registered(): readonly object[] {
+    const { cron } = this;
+    if (cron === undefined) return [];
+    const jobs = [...this.jobs()];
+    return jobs
+      .filter(([name, { cronTime }]) =>
+        cron.name === undefined ? isSame(cron, cronTime) : name === cron.name,
+      )
+      .map(([, job]) => job);
+  }
+
   /** Looks up ahead of time what the next call will need. */
   prepare(now: number): void {
     this.#current()?.newest(now);
@@ -86,7 +101,10 @@ function findCronTime(cron: CronOptions, jobs: ReadonlyMap<string, RegisteredJob
 function isSame({ cronTime, timeZone, utcOffset }: CronOptions, other: CronTimeLike): boolean {
   if (typeof cronTime !== 'string') return other.realDate && Number(cronTime) === Number(other.source);
   if (other.source !== cronTime) return false;
-  // Without a zone of its own, `cron` takes the machine's.
-  if (utcOffset !== undefined && utcOffset !== null) return other.utcOffset === utcOffset;
-  return other.timeZone === (timeZone ?? Intl.DateTimeFormat().resolvedOptions().timeZone);
+  const offset = utcOffset ?? undefined;
+  if (offset !== (other.utcOffset ?? undefined)) return false;
+  if (offset !== undefined) return true;
+  const zone = other.timeZone ?? undefined;
+  if (zone !== undefined && timeZone !== undefined) return zone === timeZone;
+  return (zone ?? localZone()) === (timeZone ?? localZone());
 }

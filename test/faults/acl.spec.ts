@@ -1,9 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { SchedulerLockConfigError } from '../../lib/index.js';
+import { projectRoot } from '../support/project.js';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
-import { ACL_COMMANDS, ACL_KEYS } from './support/acl.js';
+import { ACL_COMMANDS, ACL_INSPECT, ACL_KEYS } from './support/acl.js';
 import { look } from './support/redis-view.js';
 import { faultSuite } from './support/suite.js';
 
@@ -90,6 +93,43 @@ test('a user without +info is told by ioredis that it cannot see whether the ser
   await user(ACL_COMMANDS.filter((command) => command !== '+info'));
   await start();
   expect(warnings.mock.calls).toEqual([[expect.stringContaining('Skipping the ready check')]]);
+});
+
+test('a user with what the README lists for inspect() sees every lock, and one without is told what is missing', async () => {
+  await user([...ACL_COMMANDS, ...ACL_INSPECT]);
+  const app = await start();
+  const { end } = await hold(app, 'job');
+  expect(await app.locks.inspect()).toMatchObject([{ name: 'job', state: 'held' }]);
+  for (const missing of ACL_INSPECT) {
+    await server.command('ACL', 'SETUSER', 'jobs', missing.replace('+', '-'));
+    await expect(app.locks.inspect()).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining(`inspect() needs ${ACL_INSPECT.join(' ')} besides`),
+    });
+    await server.command('ACL', 'SETUSER', 'jobs', missing);
+  }
+  await end();
+  expect(app.heard('outage-started')).toEqual([]);
+});
+
+test('a user needs +select besides for another database than 0', async () => {
+  const inDatabase1 = (): Promise<TestApp> =>
+    startApp({
+      connection: { host: server.host, port: server.port, username: 'jobs', password: PASSWORD, db: 1 },
+    });
+  await user([...ACL_COMMANDS, '+select']);
+  const app = await inDatabase1();
+  await expect(app.locks.run('job', () => 'ran')).resolves.toMatchObject({ ran: true });
+  await user(ACL_COMMANDS);
+  const { message } = await refused(inDatabase1());
+  expect(message).toContain('select');
+});
+
+test('the README lists what these tests give', async () => {
+  const readme = await readFile(join(projectRoot, 'README.md'), 'utf8');
+  expect(readme).toContain(`\`${ACL_COMMANDS.join(' ')}\``);
+  expect(readme).toContain(`\`${ACL_KEYS.join(' ')}\``);
+  expect(readme).toContain(`\`inspect()\` needs \`${ACL_INSPECT.join(' ')}\` besides`);
 });
 
 test.each(ACL_KEYS)(

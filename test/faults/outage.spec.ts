@@ -52,7 +52,9 @@ async function twoLines(): Promise<void> {
   await expect(app.locks.run('afterwards', () => 'ran')).resolves.toEqual({ ran: true, value: 'ran' });
   await app.event('outage-ended');
   expect(logged()).toEqual([
-    expect.stringMatching(/^error: The lock store is not available: jobs are skipped until it is\./),
+    expect.stringMatching(
+      /^error: The lock store is not available: no lock can be taken or renewed until it is\./,
+    ),
     expect.stringMatching(/^log: The lock store is available again after .*; 50 runs were skipped$/),
   ]);
   expect(app.heard('outage-ended')).toMatchObject([{ skipped: TICKS }]);

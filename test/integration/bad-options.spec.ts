@@ -156,6 +156,43 @@ describe('options that cannot work', () => {
     );
   });
 
+  it('of the module include a key of Redis that is not one for each lock, elections included', async () => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock('billing:send')
+      async send() {}
+      @SchedulerLock('billing:remind')
+      async remind() {}
+      @SchedulerLock('mail')
+      async mail() {}
+      // The same lock, which is meant to be shared.
+      @SchedulerLock('mail')
+      async news() {}
+      @SchedulerLock('none')
+      async none() {}
+      @SchedulerLock('fails')
+      async fails() {}
+      @SchedulerLock({ name: (id: string) => `of:${id}` })
+      async dynamic(_id: string) {}
+    }
+    const key = (name: string): string => {
+      if (name === 'fails') throw new Error('no such tenant');
+      return name === 'none' ? '' : `app:${name.split(':')[0]}`;
+    };
+    const connection = 'redis://127.0.0.1:1';
+    const leader = { name: 'mail:leader', ttl: '1m' };
+    const message = await failure(startApp([Jobs], { connection, key, leader, ttl: '1m' }));
+    expect(message).toBe(
+      [
+        `${INTRO}, 4 problems:`,
+        '  - SchedulerLockModule: key: it gave "app:billing" for the lock "billing:send" and for the lock "billing:remind", so that they would exclude each other. Give each name a key of its own.',
+        '  - SchedulerLockModule: key: it gave \'\' for the lock "none". Give a text that is not empty.',
+        '  - SchedulerLockModule: key: it failed for the lock "fails": Error: no such tenant',
+        '  - SchedulerLockModule: key: it gave "app:mail" for the lock "mail" and for the lock "mail:leader", so that they would exclude each other. Give each name a key of its own.',
+      ].join('\n'),
+    );
+  });
+
   it('are refused when the factory returns nothing, or forRoot() is given nothing', async () => {
     const factory = () => undefined as unknown as SchedulerLockModuleOptions;
     expect(

@@ -74,7 +74,7 @@ describe('SchedulerLockService.run()', () => {
     expect(await locks.run('import', () => 1)).toEqual({ ran: false, reason: 'store-unavailable', error });
     await expect(locks.run('import', { onStoreError: 'throw' }, () => 1)).rejects.toBe(error);
     await expect(locks.acquire('import')).rejects.toMatchObject({
-      message: 'Lock "import" was not acquired (store-unavailable): the store did not answer.',
+      message: 'Lock "import" was not acquired (store-unavailable): the store failed, or did not answer.',
       cause: error,
     });
   });

@@ -201,7 +201,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     url.port = String(await freePort());
     const gone = database.pool(url.href);
     const store = gone.store();
-    const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
+    const message = expect.stringMatching(/^The database cannot be reached: .*ECONNREFUSED.*[^.]\.$/);
+    const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied', message };
     await expect(store.init()).rejects.toMatchObject(unavailable);
     await expect(store.acquire(attempt())).rejects.toMatchObject(unavailable);
     await gone.end();

@@ -6,7 +6,7 @@ import { currentLock, SchedulerLock, type SchedulerLockModuleOptions } from '../
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
-import { acquired, daily, dieIn, fireAndWait, plainStore, request, skipped } from './tick-support.js';
+import { acquired, daily, dieIn, fireAndWait, plainStore, request, runIn, skipped } from './tick-support.js';
 
 /** Two versions of an application side by side, as during a rolling deploy. */
 
@@ -77,6 +77,26 @@ test('a changed schedule runs at the dates of both versions as long as both are 
   await fireAndWait(old, 'OldJobs.report');
   expect(skipped(old)).toMatchObject([{ reason: 'already-ran', tick: after.tick }]);
   expect([mismatches(old), mismatches(next)]).toEqual([0, 1]);
+});
+
+test('with catchUp the newest date of a changed schedule is run at the deploy, once', async () => {
+  const options = { ...shared(), catchUp: '1h' };
+  const store = await plainStore(options);
+  const after = dailyAgo(60);
+  await runIn(store, request('report', after.tick - 60_000, { schedule: 'the one before' }));
+  @Injectable()
+  class Jobs {
+    @Cron(after.expression, { timeZone: 'UTC' })
+    @SchedulerLock({ name: 'report', job: 'report' })
+    async report(): Promise<void> {}
+  }
+  const first = await startApp([Jobs], options);
+  await until(() => acquired(first).length === 1);
+  expect(ticksOf(first)).toEqual([after.tick]);
+  expect(mismatches(first)).toBe(1);
+  const second = await startApp([Jobs], options);
+  await until(() => skipped(second).length === 1);
+  expect(ticksOf(second)).toEqual([]);
 });
 
 test('the same dates written in another way are the same ticks, with one warning', async () => {

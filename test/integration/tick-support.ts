@@ -9,8 +9,12 @@ export const DAY = 86_400_000;
 /** A cron expression (UTC) whose newest tick was half a minute ago, and whose next one is a day later. */
 export function daily(): { expression: string; tick: number } {
   const tick = Math.trunc(Date.now() / 1_000) * 1_000 - 30_000;
-  const date = new Date(tick);
-  return { expression: `${date.getUTCSeconds()} ${date.getUTCMinutes()} ${date.getUTCHours()} * * *`, tick };
+  return { expression: cronAt(new Date(tick)), tick };
+}
+
+/** A cron expression (UTC) for the time of day of a date. */
+export function cronAt(date: Date): string {
+  return `${date.getUTCSeconds()} ${date.getUTCMinutes()} ${date.getUTCHours()} * * *`;
 }
 
 type Acquired = Extract<SchedulerLockEvent, { type: 'acquired' }>;

@@ -28,9 +28,14 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1053: 'unknown', // ER_SERVER_SHUTDOWN
   1180: 'unknown', // ER_ERROR_DURING_COMMIT
   1927: 'unknown', // ER_CONNECTION_KILLED
+  45028: 'refused', // ER_GET_CONNECTION_TIMEOUT of the driver `mariadb`, before anything was sent
 };
 
-/** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html; numbers below 2000 and above 3000 are a server's. */
+/** From here on numbers are those of the driver `mariadb`, which Prisma takes, for what became of its connection. */
+const OF_MARIADB_DRIVER = 45_000;
+
+/** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html; numbers below 2000 and from 3000 on are a server's. */
 export function failureOf(number: number): SqlFailure {
-  return FAILURES[number] ?? (number >= 2000 && number < 3000 ? 'unknown' : 'refused');
+  const ofClient = (number >= 2000 && number < 3000) || number >= OF_MARIADB_DRIVER;
+  return FAILURES[number] ?? (ofClient ? 'unknown' : 'refused');
 }

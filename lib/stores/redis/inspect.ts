@@ -39,6 +39,12 @@ const AT_ONCE = 200;
 /** Stands for any name. No lock has it, as control characters are not allowed. */
 const ANY = '\u0001';
 
+/** A user who may take locks need not be allowed to look at them: what Redis says of it does not always name the command. */
+export function explainDenied(error: unknown): unknown {
+  if (!(error instanceof RedisReplyError) || !/NOPERM|executing the script/.test(error.message)) return error;
+  return new RedisReplyError(`${error.message}. inspect() needs +scan +hgetall besides what locks need`);
+}
+
 /**
  * Every lock under the keys of a store, found by SCAN, on each master of a Cluster.
  *

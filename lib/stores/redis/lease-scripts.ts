@@ -1,6 +1,7 @@
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import { hashTag, stateKey } from './keys.js';
 import { RedisReplyError, runScript } from './redis-client.js';
+import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
 import type { LeaseScript } from './script.js';
 
@@ -108,7 +109,7 @@ export class LeaseScripts {
 
   #answer<T>(call: LeaseCall<T>, reply: unknown): void {
     if (Array.isArray(reply) && reply[0] === 'error') {
-      call.reject(this.#refusal(call.name, new RedisReplyError(String(reply[1]))));
+      call.reject(this.#refusal(call.name, new RedisReplyError(describeError(reply[1]))));
     } else call.resolve(call.read(reply));
   }
 
@@ -156,6 +157,6 @@ export class LeaseScripts {
 /** What a caller is told of a call that failed as a whole. */
 export function failure(error: unknown): SchedulerLockError {
   return error instanceof RedisReplyError
-    ? new StoreUnavailableError(`Redis refused the call: ${error.message}`, { outcome: 'not-applied' })
+    ? new StoreUnavailableError(`Redis refused the call: ${error.message}.`, { outcome: 'not-applied' })
     : (error as SchedulerLockError);
 }

@@ -69,5 +69,7 @@ export function translate(error: unknown): Error {
   if (error instanceof StoreUnavailableError) return error;
   const description = describeError(error);
   if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);
-  return new StoreUnavailableError(`Redis did not answer: ${description}`, { outcome: 'unknown' });
+  // What ioredis says of a connection that is just being lost is about its own options.
+  const reason = description.startsWith("Stream isn't writeable") ? 'the connection is broken' : description;
+  return new StoreUnavailableError(`Redis did not answer: ${reason}.`, { outcome: 'unknown' });
 }

@@ -196,9 +196,9 @@ function clientPrefix(client: RedisClient): string {
 function startError(error: unknown): Error {
   const message = describeError(error);
   if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password|ERR AUTH)/.test(message)) {
-    return new SchedulerLockConfigError([`connection: Redis rejected the credentials: ${message}`]);
+    return new SchedulerLockConfigError([`connection: Redis rejected the credentials: ${message}.`]);
   }
-  return new StoreUnavailableError(`Redis cannot be reached: ${message}`, { outcome: 'not-applied' });
+  return new StoreUnavailableError(`Redis cannot be reached: ${message}.`, { outcome: 'not-applied' });
 }
 
 async function createClient(target: string | RedisConnectionOptions): Promise<OwnRedisClient> {

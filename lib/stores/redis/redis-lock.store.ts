@@ -12,7 +12,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
-import { inspectRedis } from './inspect.js';
+import { explainDenied, inspectRedis } from './inspect.js';
 import { LeaseCalls } from './lease-calls.js';
 import { failure, type LeaseCall, LeaseScripts } from './lease-scripts.js';
 import { PROBE } from './probe.js';
@@ -139,7 +139,7 @@ export class RedisLockStore implements LockStore {
     try {
       return await inspectRedis(this.#connection, this.#scripts.key);
     } catch (error) {
-      throw failure(error);
+      throw failure(explainDenied(error));
     }
   }
 

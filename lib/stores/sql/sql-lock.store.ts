@@ -16,7 +16,7 @@ import type {
 } from '../lock-store.js';
 import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answers.js';
 import type { SqlDialect } from './dialect.js';
-import { describeFailure } from './failure.js';
+import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
 import { SqlTable, TableError } from './sql-table.js';
 
@@ -52,7 +52,7 @@ export class SqlLockStore<S> implements LockStore {
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
-        throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}`]);
+        throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}.`]);
       }
       throw this.#failed(error);
     }
@@ -177,9 +177,10 @@ export class SqlLockStore<S> implements LockStore {
     }
     if (failure === 'table') this.#table.forget();
     if (failure === 'unknown') {
-      return new StoreUnavailableError(`The database did not answer: ${reason}`, { outcome: 'unknown' });
+      return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
     }
-    return new StoreUnavailableError(`The database refused the call: ${reason}`, { outcome: 'not-applied' });
+    const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
+    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied' });
   }
 }
 

@@ -68,7 +68,7 @@ export class SqlTable<S> {
         if (this.#dialect.failure(error) === 'conflict') continue;
         if (this.#dialect.failure(error) !== 'denied') throw error;
         throw new TableError(
-          `${look.missing} It could not be created: ${describeFailure(error)}. Run this as a user who may:\n${this.#sql()}`,
+          `${look.missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${this.#sql()}`,
         );
       }
     }

@@ -24,7 +24,9 @@ import { openStore } from './open-store.js';
  * it begins and ceases to lead, until when each answer of the store lets it believe that it does, and what runs.
  */
 
-const { store, ttl, instanceId } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as CandidateOptions;
+const { store, ttl, instanceId, firsts } = JSON.parse(
+  process.env['FAULT_OPTIONS'] ?? '{}',
+) as CandidateOptions;
 
 let parent: Parent;
 const tell = (type: string, facts: object): void => void parent.send({ type, at: now(), ...facts });
@@ -101,6 +103,20 @@ class Jobs {
   }
 }
 
+@Injectable()
+class Firsts {}
+
+for (const tick of firsts) {
+  const date = new Date(tick);
+  const expression = `${date.getUTCSeconds()} ${date.getUTCMinutes()} ${date.getUTCHours()} * * *`;
+  const job = `first-${tick}`;
+  const run = async (): Promise<void> => tell('run', { job, tick: currentLock().tick });
+  const descriptor = { configurable: true, writable: true, value: run };
+  SchedulerLock<[]>({ job, ttl: '1s' })(Firsts.prototype, job, descriptor);
+  Object.defineProperty(Firsts.prototype, job, descriptor);
+  Cron(expression, { timeZone: 'UTC' })(Firsts.prototype, job, descriptor);
+}
+
 const silent = (): void => undefined;
 const logger: LoggerService = { log: silent, warn: silent, error: silent, debug: silent };
 
@@ -109,7 +125,7 @@ childMain(async (channel) => {
   const options = { ...(await openStore(store)), instanceId, leader: { name: 'main', ttl } };
   @Module({
     imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],
-    providers: [Witness, Feed, Jobs],
+    providers: [Witness, Feed, Jobs, Firsts],
   })
   class AppModule {}
   // What `cron` says of a machine that is too busy.

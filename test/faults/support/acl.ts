@@ -16,5 +16,8 @@ export const ACL_COMMANDS = [
   '+info',
 ] as const;
 
+/** What `inspect()` needs besides. The README lists the same. */
+export const ACL_INSPECT = ['+scan', '+hgetall'] as const;
+
 /** For the default `keyPrefix`: locks, and the state beside each. */
 export const ACL_KEYS = ['~scheduler:*', '~{scheduler:*'] as const;

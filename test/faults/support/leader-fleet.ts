@@ -10,7 +10,12 @@ export interface CandidateOptions {
   readonly store: StoreAddress;
   readonly ttl: number;
   readonly instanceId: string;
+  /** See the fleet. */
+  readonly firsts: readonly number[];
 }
+
+/** How many jobs have their first tick while a fleet is up, one a second. */
+const FIRSTS = 60;
 
 /** CLOCK_MONOTONIC, ms, as the children have it. */
 export const now = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
@@ -62,20 +67,27 @@ export class Candidate implements Account {
 /** Instances in processes of their own, all that ever were. */
 export class LeaderFleet {
   readonly all: Candidate[] = [];
+  #started = 0;
+  /** Ticks, epoch ms: each is the first one that the job `first-<tick>` ever has. */
+  readonly firsts: readonly number[];
 
   constructor(
     private readonly server: StoreServer,
     readonly ttl: number,
-  ) {}
+  ) {
+    const next = Math.ceil(Date.now() / 1_000) * 1_000;
+    this.firsts = Array.from({ length: FIRSTS }, (_, index) => next + index * 1_000);
+  }
 
   get alive(): Candidate[] {
     return this.all.filter(({ child }) => child.running);
   }
 
   async start(): Promise<Candidate> {
+    const instanceId = `instance-${this.#started++}`;
     const link = await this.server.link();
-    const instanceId = `instance-${this.all.length}`;
-    const options: CandidateOptions = { store: link.address, ttl: this.ttl, instanceId };
+    const { ttl, firsts } = this;
+    const options: CandidateOptions = { store: link.address, ttl, instanceId, firsts };
     const child = await spawnChild(builtScript('test/faults/children/leader.js'), {
       env: { FAULT_OPTIONS: JSON.stringify(options) },
     });

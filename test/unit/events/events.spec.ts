@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
-import { StoreUnavailableError } from '../../../lib/errors.js';
+import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import { SchedulerLockLogger } from '../../../lib/scheduler-lock.logger.js';
 import { collectUnhandledRejections } from '../../support/leaks.js';
 
@@ -165,15 +165,25 @@ describe('the log', () => {
     ],
     [
       { type: 'outage-started', ...outage, error, atStart: false },
-      'error: The lock store is not available: jobs are skipped until it is. Redis is not connected.',
+      'error: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
     ],
     [
       { type: 'outage-started', ...outage, error, atStart: true },
-      'warn: The lock store is not available: jobs are skipped until it is. Redis is not connected.',
+      'warn: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
     ],
     [
       { type: 'outage-started', ...outage, lock: 'auto-refresh', error, atStart: false },
-      'error: Lock "auto-refresh" cannot be used: its jobs are skipped until it can. Redis is not connected.',
+      'error: Lock "auto-refresh" cannot be taken or renewed: Redis is not connected.',
+    ],
+    [
+      {
+        type: 'outage-started',
+        ...outage,
+        lock: 'auto-refresh',
+        error: new LockStateError('auto-refresh', 'Redis refused the call: WRONGTYPE.'),
+        atStart: false,
+      },
+      'error: Lock "auto-refresh" cannot be taken or renewed: Redis refused the call: WRONGTYPE.',
     ],
     [
       { type: 'outage-ended', ...outage, duration: 50_000, skipped: 50 },

@@ -243,39 +243,6 @@ describe('at the start of an instance', () => {
   });
 });
 
-describe('a new leader', () => {
-  test('runs a tick that nobody started though its job has no catchUp, and waits for the lease left behind', async () => {
-    const nightly = job({});
-    followUps.catchUp(nightly, HOUR);
-    await clock.advance(0);
-    expect(fired).toMatchObject([{ tick, only: 'known', handOver: true }]);
-    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'held', expiresIn: 5_000 });
-    await clock.advance(4_999);
-    expect(fired).toHaveLength(1);
-    await clock.advance(1 + SPREAD);
-    expect(fired).toHaveLength(2);
-    followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
-    await clock.advance(1_000);
-    expect(fired.at(-1)).toMatchObject({ tick, only: 'known', handOver: true });
-  });
-
-  test('waits for a run of its own earlier term, of which nobody knows when it ends', async () => {
-    const nightly = job({});
-    followUps.catchUp(nightly, HOUR);
-    await clock.advance(0);
-    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'held' });
-    await clock.advance(1_000);
-    expect(fired).toHaveLength(2);
-    expect(fired.at(-1)).toMatchObject({ tick, only: 'known', handOver: true });
-  });
-
-  test('does not wait for a lease under which the tick was started', () => {
-    const nightly = job({});
-    followUps.ended(nightly, { tick, only: 'known', handOver: true } as JobStart, running(5_000));
-    expect(clock.pending).toBe(0);
-  });
-});
-
 test.each([
   () => Promise.reject(new Error('failed')),
   () => {

@@ -99,6 +99,22 @@ test("a job without a zone has the machine's", () => {
   expect(start?.tick).toBeLessThanOrEqual(NOW);
 });
 
+test("a job without a zone is found also where `cron` does not say that it has taken the machine's", () => {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  /** As version 3 of `cron` has it, that of version 5 of `@nestjs/schedule`. */
+  const silent = (utcOffset?: number): CronTimeLike => {
+    const cronTime = new CronTime(NIGHTLY, utcOffset === undefined ? timeZone : null, utcOffset);
+    const ask = (start: Date, zone?: string) => cronTime.getNextDateFrom(start, zone);
+    return { source: NIGHTLY, utcOffset, realDate: false, getNextDateFrom: ask };
+  };
+  const said = schedule('local', registry(new CronTime(NIGHTLY)))?.startAt(NOW);
+  expect(schedule('local', registry(silent(60), silent()))?.startAt(NOW)).toEqual(said);
+  expect(schedule('local', registry(silent(60)))?.startAt(NOW)).toEqual({});
+  expect(schedule('offset', registry(silent(), silent(-180)))?.startAt(NOW).tick).toBe(
+    Date.UTC(2026, 6, 10, 6),
+  );
+});
+
 test('a Date is its own tick, found by its time', () => {
   const jobs = registry(new CronTime(new Date(NOW - 6_000)), new CronTime(new Date(NOW - 5_000)));
   expect(schedule('once', jobs)?.startAt(NOW).tick).toBe(NOW - 5_000);
@@ -113,6 +129,19 @@ test('a job that the scheduler makes late, or gives other times, is looked up an
   expect(found?.startAt(NOW).tick).toBe(Date.UTC(2026, 6, 10, 3));
   jobs.set('named', { cronTime: new CronTime('0 * * * * *', 'UTC') });
   expect(found?.startAt(NOW).tick).toBe(NOW - 30_000);
+});
+
+test('the jobs that may be the one of a method are that of its name, or all that look the same', () => {
+  const [other, one, same] = [
+    new CronTime('0 0 4 * * *', 'Asia/Kolkata'),
+    new CronTime(NIGHTLY, 'Asia/Kolkata'),
+    new CronTime(NIGHTLY, 'Asia/Kolkata'),
+  ];
+  const jobs = registry(other, one, same, ['named', other]);
+  expect(schedule('zoned', jobs)?.registered).toEqual([{ cronTime: one }, { cronTime: same }]);
+  expect(schedule('named', jobs)?.registered).toEqual([{ cronTime: other }]);
+  expect(schedule('named')?.registered).toEqual([]);
+  expect(schedule('interval', jobs)?.registered).toEqual([]);
 });
 
 test('what was prepared is not asked for again', () => {

@@ -7,6 +7,11 @@ test.each([
   ['a redis://u:s@one and redis://u:t@two', 'a redis://***@one and redis://***@two'],
   ['redis://user:se@cret@host', 'redis://***@host'],
   ['getaddrinfo ENOTFOUND host', 'getaddrinfo ENOTFOUND host'],
+  ['Connection is closed.', 'Connection is closed'],
+  [
+    "READONLY You can't write against a read only replica. script: eb936a0edbe9eb1b3cabd814eaf49ff916944ac3, on @user_script:45.",
+    "READONLY You can't write against a read only replica",
+  ],
 ])('the message "%s" is told as "%s"', (message, told) => {
   expect(describeError(new Error(message))).toBe(told);
 });

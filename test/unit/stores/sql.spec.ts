@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import { MysqlLockStore } from '../../../lib/stores/mysql/index.js';
 import { MysqlDialect } from '../../../lib/stores/mysql/mysql-dialect.js';
 import { jobKey, jobOfKey } from '../../../lib/stores/mysql/starts.js';
+import { PostgresLockStore } from '../../../lib/stores/postgres/index.js';
 import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
 import { describeFailure } from '../../../lib/stores/sql/failure.js';
 import { holdingOf, lockedBy } from '../../../lib/stores/sql/holding.js';
@@ -32,6 +34,12 @@ describe('locked_by', () => {
   );
 });
 
+/** An error as Prisma 7 has it with an adapter. */
+const prisma7 = (cause: object): object => {
+  const driverAdapterError = Object.assign(new Error('SomeKindOfError'), { cause });
+  return { code: 'P2010', meta: { driverAdapterError } };
+};
+
 describe('what an error means, on PostgreSQL', () => {
   const dialect = new PostgresDialect(client, {});
   test.each<[string, object, string]>([
@@ -39,6 +47,13 @@ describe('what an error means, on PostgreSQL', () => {
     ['one wrapped by TypeORM', { driverError: { code: '40P01' } }, 'conflict'],
     ['one wrapped by Drizzle', { cause: { code: '40001' } }, 'conflict'],
     ['one wrapped by Prisma', { code: 'P2010', meta: { code: '42P01' } }, 'table'],
+    [
+      'one wrapped by Prisma 7',
+      prisma7({ originalCode: '23505', kind: 'UniqueConstraintViolation' }),
+      'conflict',
+    ],
+    ['a refused connection of Prisma 7', prisma7({ kind: 'DatabaseNotReachable' }), 'refused'],
+    ['a broken connection of Prisma 7', prisma7({ kind: 'ConnectionClosed' }), 'unknown'],
     ['a statement_timeout', { code: '57014' }, 'refused'],
     ['a server that shuts down', { code: '57P01' }, 'unknown'],
     ['a standby', { code: '25006' }, 'refused'],
@@ -69,15 +84,32 @@ describe('what an error means, on MySQL', () => {
     ['a broken connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'unknown'],
     ['a wrong password', { errno: 1045 }, 'denied'],
     ['a name that is too long', { errno: 1406 }, 'too-long'],
+    [
+      'one wrapped by Prisma 7',
+      prisma7({ originalCode: '1062', kind: 'UniqueConstraintViolation' }),
+      'conflict',
+    ],
+    ['a connection of Prisma 7 that broke', prisma7({ originalCode: '45009', kind: 'mysql' }), 'unknown'],
+    ['no connection for Prisma 7', prisma7({ originalCode: '45028', kind: 'mysql' }), 'refused'],
   ])('%s', (_what, error, failure) =>
     expect(dialect.failure(Object.assign(new Error(), error))).toBe(failure),
   );
 });
 
 test('an error is told by what the database said, on one line, without credentials', () => {
-  const said = new Error('no way to\n  postgres://user:secret@host/db');
+  const said = new Error('no way to\n  postgres://user:secret@host/db.');
   const wrapped = Object.assign(new Error('Failed query: a long statement'), { cause: said });
   expect(describeFailure(wrapped)).toBe('no way to postgres://***@host/db');
+  const ofPrisma = {
+    ...prisma7({ originalCode: '1062', originalMessage: 'Duplicate entry' }),
+    message: 'Raw query',
+  };
+  expect(describeFailure(ofPrisma)).toBe('Duplicate entry');
+  const unreachable = {
+    ...prisma7({ kind: 'DatabaseNotReachable' }),
+    message: "Can't reach database server",
+  };
+  expect(describeFailure(unreachable)).toBe("Can't reach database server");
 });
 
 test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
@@ -103,4 +135,9 @@ test('a database that says nothing gets no more calls than it takes to find out 
   expect(answers).toHaveLength(31);
   for (const answer of answers) answer();
   await Promise.all(waiting);
+});
+
+test('a pool is never closed: the stores have nothing to close', () => {
+  expect('close' in new PostgresLockStore(client)).toBe(false);
+  expect('close' in new MysqlLockStore(client)).toBe(false);
 });

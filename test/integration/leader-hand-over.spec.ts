@@ -1,0 +1,184 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Injectable, type Type } from '@nestjs/common';
+import { Cron, SchedulerRegistry } from '@nestjs/schedule';
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  currentLock,
+  MemoryLockStore,
+  SchedulerLeader,
+  SchedulerLock,
+  StoreUnavailableError,
+} from '../../lib/index.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp, type TestApp } from './app.js';
+import { elected, occupied } from './leader-support.js';
+import { acquired, cronAt, DAY, daily, dieIn, request, runIn, skipped } from './tick-support.js';
+
+afterEach(closeApps);
+
+const TTL = 900;
+const options = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: TTL } });
+
+describe('a new leader', () => {
+  /** A daily job whose newest tick was half a minute ago. */
+  function nightly() {
+    const { expression, tick } = daily();
+    const runs: (number | undefined)[] = [];
+    @Injectable()
+    class Nightly {
+      @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'nightly', job: 'nightly' })
+      async run(): Promise<void> {
+        runs.push(currentLock().tick);
+      }
+    }
+    return { Nightly, runs, tick };
+  }
+  const long = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '1m' } });
+
+  test('runs the newest tick that nobody started', async () => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    await runIn(store, request('nightly', tick - DAY));
+    const app = await startApp([Nightly], long(store));
+    await until(() => runs.length === 1);
+    expect(runs).toEqual([tick]);
+    expect(acquired(app)).toMatchObject([{ lock: 'main' }, { job: 'nightly', tick, attempt: 1 }]);
+  });
+
+  test('waits for the lease that its predecessor has left behind', async () => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    await dieIn(store, request('nightly', tick - DAY));
+    await startApp([Nightly], long(store));
+    await until(() => runs.length === 1);
+    expect(runs).toEqual([tick]);
+  });
+
+  test('tries again where the store does not answer for the job', async () => {
+    const { Nightly, runs, tick } = nightly();
+    class Unsteady extends MemoryLockStore {
+      failures = 0;
+      override acquire(lease: AcquireRequest): Promise<AcquireResult> {
+        if (lease.only === undefined || (this.failures += 1) > 1) return super.acquire(lease);
+        return Promise.reject(new StoreUnavailableError('gone', { outcome: 'not-applied' }));
+      }
+    }
+    const store = new Unsteady();
+    await runIn(store, request('nightly', tick - DAY));
+    const app = await startApp([Nightly], long(store));
+    await until(() => runs.length === 1);
+    expect(runs).toEqual([tick]);
+    expect(skipped(app)).toMatchObject([{ reason: 'store-unavailable' }]);
+  });
+
+  test('that resigns meanwhile leaves the tick to the next one', async () => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    await dieIn(store, request('nightly', tick - DAY));
+    const app = await startApp([Nightly], long(store));
+    await until(() => skipped(app).length === 1);
+    expect(skipped(app)).toMatchObject([{ reason: 'held', job: 'nightly' }]);
+    await app.get(SchedulerLeader).resign();
+    // When the lease has ended that was in the way.
+    await until(() => skipped(app).length === 2);
+    expect(skipped(app)[1]).toMatchObject({
+      reason: 'not-leader',
+      lock: 'main',
+      job: 'nightly',
+      callTick: tick,
+    });
+    expect(runs).toEqual([]);
+  });
+
+  test.each([
+    ['that was started before', 'started'],
+    ['of a job that never ran', 'unknown'],
+    ['that is older than two ttls', 'old'],
+  ])('does not run a tick %s', async (_, situation) => {
+    const { Nightly, runs, tick } = nightly();
+    const store = new MemoryLockStore();
+    if (situation !== 'unknown') {
+      await runIn(store, request('nightly', situation === 'started' ? tick : tick - DAY));
+    }
+    const app = await startApp([Nightly], situation === 'old' ? options(store) : long(store));
+    await elected(app);
+    if (situation !== 'old') {
+      await until(() => skipped(app).length === 1);
+      expect(skipped(app)).toMatchObject([{ reason: 'already-ran', job: 'nightly' }]);
+    }
+    expect(runs).toEqual([]);
+    if (situation === 'old') expect(skipped(app)).toEqual([]);
+  });
+
+  test('alone runs what is to be caught up; the others do not', async () => {
+    const { expression, tick } = daily();
+    const { store } = await occupied();
+    await runIn(store, request('nightly', tick - DAY));
+    @Injectable()
+    class Nightly {
+      @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'nightly', job: 'nightly', catchUp: '1h' })
+      async run(): Promise<void> {}
+    }
+    const app = await startApp([Nightly], options(store));
+    expect(acquired(app)).toEqual([]);
+    expect(skipped(app)).toEqual([]);
+  });
+
+  /** Starts an instance whose jobs have their first date soon, and not before it stands by, however slow the machine is. */
+  async function standBy(
+    jobsAt: (date: Date) => Type,
+    store: MemoryLockStore,
+  ): Promise<{ app: TestApp; tick: number }> {
+    for (let lead = 1_000; ; lead *= 2) {
+      const tick = Math.ceil((Date.now() + lead) / 1_000) * 1_000;
+      const starting = startApp([jobsAt(new Date(tick))], long(store));
+      // The scheduler does not start with a date that has passed.
+      const app = await starting.catch(() => undefined);
+      if (app !== undefined && Date.now() < tick) return { app, tick };
+      await closeApps();
+    }
+  }
+
+  test('runs the first tick that a job ever had, and the only one, if they came while it stood by', async () => {
+    const { store, free } = await occupied();
+    const runs: [job: string | undefined, tick: number | undefined][] = [];
+    const note = async (): Promise<void> => void runs.push([currentLock().job, currentLock().tick]);
+    const { app, tick } = await standBy((date) => {
+      @Injectable()
+      class Jobs {
+        @Cron(cronAt(date), { timeZone: 'UTC' })
+        @SchedulerLock({ job: 'daily' })
+        async daily(): Promise<void> {
+          await note();
+        }
+        @Cron(date)
+        @SchedulerLock({ job: 'once' })
+        async once(): Promise<void> {
+          await note();
+        }
+        @Cron(cronAt(date), { name: 'stopped', timeZone: 'UTC' })
+        @SchedulerLock({ job: 'stopped' })
+        async stopped(): Promise<void> {
+          await note();
+        }
+      }
+      return Jobs;
+    }, store);
+    app.get(SchedulerRegistry).getCronJob('stopped').stop();
+    await until(() => Date.now() > tick);
+    expect(runs).toEqual([]);
+    await free();
+    await elected(app);
+    await until(() => runs.length === 2);
+    expect(runs.sort()).toEqual([
+      ['daily', tick],
+      ['once', tick],
+    ]);
+    // But for what `cron` may have fired on the standby, had it made the jobs in the last millisecond before the date.
+    expect(skipped(app).filter(({ reason }) => reason !== 'not-leader')).toEqual([]);
+  });
+});

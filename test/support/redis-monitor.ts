@@ -1,0 +1,26 @@
+import type { Redis } from 'ioredis';
+
+/**
+ * The commands that a server is sent while `work` goes on, each with its arguments; what scripts call is left out.
+ *
+ * @param client of the server; it is asked for an ECHO at the end
+ */
+export async function commandsDuring(client: Redis, work: () => Promise<unknown>): Promise<string[][]> {
+  const monitor = await client.monitor();
+  const sent: string[][] = [];
+  const watched = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, args: string[], source: string) => {
+      const command = args[0]?.toLowerCase() ?? '';
+      if (command === 'echo') resolve();
+      else if (source !== 'lua') sent.push([command, ...args.slice(1)]);
+    });
+  });
+  try {
+    await work();
+    await client.echo('end');
+    await watched;
+  } finally {
+    monitor.disconnect();
+  }
+  return sent;
+}
