@@ -4,6 +4,7 @@ import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answ
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { lockedBy } from '../sql/holding.js';
+import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import { nameOf, storedName } from './columns.js';
@@ -15,7 +16,6 @@ import {
   extendStatement,
   firstStatement,
   inspectStatement,
-  plainReleaseStatement,
   refusalStatement,
   releaseStatement,
   seenStatement,
@@ -45,6 +45,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   readonly #client: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
   #migration: string;
+  readonly #lastGranted = new LastGranted();
 
   constructor(client: MysqlClient, options: SqlStoreOptions) {
     this.#client = client;
@@ -80,32 +81,12 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
-    const stored = storedName(request.name);
-    if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
-    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-    if (!table.unicode && /[^\u0000-\u007f]/.test(stored)) {
-      throw new LockStateError(
-        request.name,
-        `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
-      );
-    }
-    const start = startOf(request);
-    const usual = await this.#take(table, request, { attempt: 1, condition: start.usual });
-    if (usual !== undefined) return { ...NOTHING_SEEN, granted: usual, attempt: 1 };
-
-    const seen = one(await this.#rows(refusalStatement(table, request, start)));
-    if (seen['by'] !== null && !isTrue(seen['same'])) {
-      throw new LockStateError(
-        request.name,
-        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
-      );
-    }
-    const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
-    const startable = isTrue(row.startable) && !isTrue(row.ahead);
-    if (!startable || Number(row.remaining ?? 0) > 0) return row;
-    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
-    if (request.tick === undefined) return row;
-    return this.#takeAsSeen(table, request, row, start.startable, seen['schedule']);
+    const { name } = request;
+    const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
+    if (guessed !== undefined) return guessed;
+    const row = await this.#lookAndTake(table, request);
+    this.#lastGranted.note(name, row.granted !== null);
+    return row;
   }
 
   async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
@@ -126,15 +107,16 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
-    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
-    const usual = lease.job === undefined ? [plainReleaseStatement, releaseStatement] : [releaseStatement];
-    for (const statement of usual) {
-      const { affectedRows, insertId } = await this.#write(statement(table, lease, options));
-      if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    // Where there was no job, there is most likely no start of one to note the end of.
+    if (lease.job === undefined && options.keepFor === 0) {
+      const { affectedRows } = await this.#write(table.plain.release(lease, options.outcome));
+      if (Number(affectedRows) > 0) return { live: true };
+      const seen = await this.#seen(table, lease.name);
+      if (seen.by !== lockedBy(lease)) return seen;
     }
-    const [row] = await this.#rows(seenStatement(table, [lease.name]));
-    const ours = row !== undefined && nameOf(String(row['name'])) === lease.name;
-    return ours ? (row as unknown as SeenRow) : { by: null, remaining: null };
+    const { affectedRows, insertId } = await this.#write(releaseStatement(table, lease, options));
+    if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    return this.#seen(table, lease.name);
   }
 
   async all(table: MysqlLook): Promise<LockInfo[]> {
@@ -155,16 +137,65 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return 'unknown';
   }
 
+  async #seen(table: MysqlLook, name: string): Promise<SeenRow> {
+    const [row] = await this.#rows(seenStatement(table, [name]));
+    const isIt = row !== undefined && nameOf(String(row['name'])) === name;
+    return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
+  }
+
+  /** One statement, if the lock is free and nothing of its row is needed but that; `undefined` if it did not find it so. */
+  async #takeAsUsual(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow | undefined> {
+    const granted =
+      request.tick === undefined && request.interval === undefined
+        ? tokenOf(await this.#write(table.plain.take(request)))
+        : await this.#take(table, request, { attempt: 1, condition: startOf(request).usual });
+    return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
+  }
+
+  /** Reads the row first: what is refused is one plain read, what is not another statement. */
+  async #lookAndTake(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+    this.#checkName(table, request.name);
+    const start = startOf(request);
+    const seen = one(await this.#rows(refusalStatement(table, request, start)));
+    if (seen['by'] !== null && !isTrue(seen['same'])) {
+      throw new LockStateError(
+        request.name,
+        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
+      );
+    }
+    const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
+    const startable = isTrue(row.startable) && !isTrue(row.ahead);
+    if (!startable || Number(row.remaining ?? 0) > 0) return row;
+    if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) return row;
+    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
+    // Somebody was quicker where the write finds nothing: what was seen explains nothing, then.
+    if (request.tick !== undefined && row.tick !== null) {
+      return (await this.#takeAsSeen(table, request, row, start.startable, seen['schedule'])) ?? NOTHING_SEEN;
+    }
+    const granted = await this.#take(table, request, { attempt: 1, condition: start.startable });
+    return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
+  }
+
+  /** @throws what the database would say of a name that its column cannot hold: without a strict `sql_mode` it says nothing */
+  #checkName(table: MysqlLook, name: string): void {
+    const stored = storedName(name);
+    if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
+    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+    if (!table.unicode && /[^\u0000-\u007f]/.test(stored)) {
+      throw new LockStateError(
+        name,
+        `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
+      );
+    }
+  }
+
   /** Answers the fencing token, or `undefined` if the lock is not to be had in this way. */
   async #take(
     table: MysqlLook,
     request: AcquireRequest,
     how: { attempt: number; condition: Sql },
   ): Promise<number | undefined> {
-    const { affectedRows, insertId } = await this.#write(
-      takeStatement(table, request, startOf(request), how),
-    );
-    return Number(affectedRows) > 0 ? Number(insertId) : undefined;
+    return tokenOf(await this.#write(takeStatement(table, request, startOf(request), how)));
   }
 
   /** There was no row a moment ago. */
@@ -178,21 +209,20 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     }
   }
 
-  /** A tick that may start, but not as usual: it is repeated, or comes from another schedule than the last one. */
+  /** A tick that may start, as long as what was seen of the job's last start is still so. */
   async #takeAsSeen(
     table: MysqlLook,
     request: AcquireRequest,
     seen: AttemptRow,
     startable: Sql,
     schedule: unknown,
-  ): Promise<AttemptRow> {
-    if (seen.tick === null) return seen;
+  ): Promise<AttemptRow | undefined> {
     const attempt = Number(seen.tick) === request.tick ? Number(seen.attempts) + 1 : 1;
     const { tick, attempts } = seen;
     const unchanged = unchangedStart(request.job ?? '', { tick, attempts, schedule });
     const condition = sql`${startable} AND ${unchanged}`;
     const granted = await this.#take(table, request, { attempt, condition });
-    return granted === undefined ? seen : { ...seen, granted, attempt, previous: schedule };
+    return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
   }
 
   async #write({ text, values }: Sql): Promise<Written> {
@@ -211,6 +241,11 @@ function resultOf(answer: unknown): unknown {
   const isResult =
     Array.isArray(first) || (typeof first === 'object' && first !== null && 'affectedRows' in first);
   return isResult ? first : answer;
+}
+
+/** The fencing token that a write has granted. */
+function tokenOf({ affectedRows, insertId }: Written): number | undefined {
+  return Number(affectedRows) > 0 ? Number(insertId) : undefined;
 }
 
 function one(rows: readonly Row[]): Row {

@@ -20,16 +20,29 @@ export class OutageGate {
   /**
    * @throws StoreUnavailableError (`not-applied`) if too many calls wait already
    */
-  async pass<T>(call: () => Promise<T>): Promise<T> {
-    const now = this.clock.monotonic();
-    if (this.#waiting === 0) this.#silentSince = now;
-    const silence = now - this.#silentSince;
-    if (this.#waiting >= MAX_WAITING && silence >= SILENCE) {
-      throw new StoreUnavailableError(
-        `The database has not answered for ${Math.round(silence)} ms, and ${this.#waiting} calls wait for it.`,
-        { outcome: 'not-applied' },
-      );
-    }
+  pass<T>(call: () => Promise<T>): Promise<T> {
+    return this.#silence() >= SILENCE ? this.#passLate(call) : this.#wait(call);
+  }
+
+  /** For how long nothing was answered while many wait, ms; 0 if fewer do. */
+  #silence(): number {
+    return this.#waiting < MAX_WAITING ? 0 : this.clock.monotonic() - this.#silentSince;
+  }
+
+  async #passLate<T>(call: () => Promise<T>): Promise<T> {
+    // Perhaps it was this process that was silent: then answers have arrived that nobody has read yet.
+    await nextTurn();
+    await nextTurn();
+    const silence = this.#silence();
+    if (silence < SILENCE) return this.#wait(call);
+    throw new StoreUnavailableError(
+      `The database has not answered for ${Math.round(silence)} ms, and ${this.#waiting} calls wait for it.`,
+      { outcome: 'not-applied' },
+    );
+  }
+
+  async #wait<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#waiting === 0) this.#silentSince = this.clock.monotonic();
     this.#waiting += 1;
     try {
       return await call();
@@ -39,4 +52,9 @@ export class OutageGate {
       this.#silentSince = this.clock.monotonic();
     }
   }
+}
+
+/** After what has arrived was read: between two of these the event loop has looked at all of its sockets. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
