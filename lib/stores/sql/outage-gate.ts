@@ -18,10 +18,21 @@ export class OutageGate {
   constructor(private readonly clock: Clock = systemClock) {}
 
   /**
-   * @throws StoreUnavailableError (`not-applied`) if too many calls wait already
+   * Lets a call in: at once, or when the promise it answers is fulfilled. {@link leave} has to follow, when it has an answer.
+   *
+   * @throws StoreUnavailableError (`not-applied`), by the promise, if too many calls wait already
    */
-  pass<T>(call: () => Promise<T>): Promise<T> {
-    return this.#silence() >= SILENCE ? this.#passLate(call) : this.#wait(call);
+  enter(): Promise<void> | undefined {
+    if (this.#silence() >= SILENCE) return this.#enterLate();
+    if (this.#waiting === 0) this.#silentSince = this.clock.monotonic();
+    this.#waiting += 1;
+    return undefined;
+  }
+
+  leave(): void {
+    this.#waiting -= 1;
+    // An error is an answer, too: of the database, or of the way to it.
+    this.#silentSince = this.clock.monotonic();
   }
 
   /** For how long nothing was answered while many wait, ms; 0 if fewer do. */
@@ -29,28 +40,18 @@ export class OutageGate {
     return this.#waiting < MAX_WAITING ? 0 : this.clock.monotonic() - this.#silentSince;
   }
 
-  async #passLate<T>(call: () => Promise<T>): Promise<T> {
+  async #enterLate(): Promise<void> {
     // Perhaps it was this process that was silent: then answers have arrived that nobody has read yet.
     await nextTurn();
     await nextTurn();
     const silence = this.#silence();
-    if (silence < SILENCE) return this.#wait(call);
-    throw new StoreUnavailableError(
-      `The database has not answered for ${Math.round(silence)} ms, and ${this.#waiting} calls wait for it.`,
-      { outcome: 'not-applied' },
-    );
-  }
-
-  async #wait<T>(call: () => Promise<T>): Promise<T> {
-    if (this.#waiting === 0) this.#silentSince = this.clock.monotonic();
-    this.#waiting += 1;
-    try {
-      return await call();
-    } finally {
-      this.#waiting -= 1;
-      // An error is an answer, too: of the database, or of the way to it.
-      this.#silentSince = this.clock.monotonic();
+    if (silence >= SILENCE) {
+      throw new StoreUnavailableError(
+        `The database has not answered for ${Math.round(silence)} ms, and ${this.#waiting} calls wait for it.`,
+        { outcome: 'not-applied' },
+      );
     }
+    this.enter();
   }
 }
 

@@ -148,15 +148,11 @@ export class SqlLockStore<S> implements LockStore {
     otherwise: () => T,
     { lock, limit = TRYING }: { lock?: string; limit?: number | undefined } = {},
   ): Promise<T> {
-    const ask = (): Promise<T | typeof AGAIN> => {
-      const { ready } = this.#table;
-      return ready === undefined ? this.#table.statements().then(operation) : operation(ready);
-    };
     const start = this.#clock.monotonic();
     let conflict: unknown;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await this.#gate.pass(ask);
+        const result = await this.#ask(operation);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -171,6 +167,16 @@ export class SqlLockStore<S> implements LockStore {
     }
     if (conflict !== undefined) throw this.#failed(conflict, lock);
     return otherwise();
+  }
+
+  async #ask<T>(operation: (statements: S) => Promise<T>): Promise<T> {
+    const late = this.#gate.enter();
+    if (late !== undefined) await late;
+    try {
+      return await operation(this.#table.ready ?? (await this.#table.statements()));
+    } finally {
+      this.#gate.leave();
+    }
   }
 
   /** Those who collided would do so again if they came back at once, together. */

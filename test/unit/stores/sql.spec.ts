@@ -109,7 +109,12 @@ test('a database that says nothing gets no more calls than it takes to find out 
   const clock = new ManualClock();
   const gate = new OutageGate(clock);
   const answers: (() => void)[] = [];
-  const call = (): Promise<void> => gate.pass(() => new Promise((resolve) => answers.push(resolve)));
+  const call = async (): Promise<void> => {
+    const late = gate.enter();
+    if (late !== undefined) await late;
+    await new Promise<void>((resolve) => answers.push(resolve));
+    gate.leave();
+  };
   const waiting = Array.from({ length: 30 }, call);
   expect(answers).toHaveLength(30);
   await clock.advance(2_000);
@@ -126,7 +131,12 @@ test('calls that follow a blocked event loop are not turned away: what has arriv
   const clock = new ManualClock();
   const gate = new OutageGate(clock);
   const answers: (() => void)[] = [];
-  const call = (): Promise<void> => gate.pass(() => new Promise((resolve) => answers.push(resolve)));
+  const call = async (): Promise<void> => {
+    const late = gate.enter();
+    if (late !== undefined) await late;
+    await new Promise<void>((resolve) => answers.push(resolve));
+    gate.leave();
+  };
   const waiting = Array.from({ length: 25 }, call);
   await clock.advance(5_000);
   // The next turn of the loop reads the answers, and the call comes before that.
