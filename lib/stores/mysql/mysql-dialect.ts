@@ -7,6 +7,7 @@ import { lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { type MysqlClient, read, type Row, write, type Written } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { mysqlCreation, mysqlTable } from './schema.js';
@@ -22,22 +23,6 @@ import {
   takeStatement,
 } from './statements.js';
 import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './table-look.js';
-
-/**
- * What sends statements to MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers
- * what `mysql2` does. Each call has to be a transaction of its own, as it is unless one was begun.
- */
-export interface MysqlClient {
-  query(text: string, values: unknown[]): PromiseLike<unknown>;
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-/** What a write answers. */
-interface Written {
-  readonly affectedRows: number | string;
-  readonly insertId: number | string;
-}
 
 /** The statements of MySQL and MariaDB, what they are given, and what they answer. */
 export class MysqlDialect implements SqlDialect<MysqlLook> {
@@ -55,8 +40,8 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async look(): Promise<TableLook<MysqlLook>> {
-    const columns = await this.#rows(lookStatement(this.#where));
-    const look = judgeTable(this.table, columns, await this.#rows(indexStatement(this.#where)));
+    const columns = await read(this.#client, lookStatement(this.#where));
+    const look = judgeTable(this.table, columns, await read(this.#client, indexStatement(this.#where)));
     if ('missing' in look) this.#migration = look.migration;
     // Whether this user may write is seen by writing nothing.
     if ('statements' in look) {
@@ -90,11 +75,11 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
-    const { affectedRows } = await this.#write(extendStatement(table, leases));
+    const { affectedRows } = await write(this.#client, extendStatement(table, leases));
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some were not. A lease that is live after the statement was live when it was renewed.
     const names = [...new Set(leases.map(({ name }) => name))];
-    const rows = await this.#rows(seenStatement(table, names));
+    const rows = await read(this.#client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? { by: null, remaining: null };
@@ -109,18 +94,18 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   ): Promise<{ readonly live: boolean } | SeenRow> {
     // Where there was no job, there is most likely no start of one to note the end of.
     if (lease.job === undefined && options.keepFor === 0) {
-      const { affectedRows } = await this.#write(table.plain.release(lease, options.outcome));
+      const { affectedRows } = await write(this.#client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
       const seen = await this.#seen(table, lease.name);
       if (seen.by !== lockedBy(lease)) return seen;
     }
-    const { affectedRows, insertId } = await this.#write(releaseStatement(table, lease, options));
+    const { affectedRows, insertId } = await write(this.#client, releaseStatement(table, lease, options));
     if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
     return this.#seen(table, lease.name);
   }
 
   async all(table: MysqlLook): Promise<LockInfo[]> {
-    const rows = await this.#rows(inspectStatement(table));
+    const rows = await read(this.#client, inspectStatement(table));
     return rows.map((row) => {
       const name = nameOf(String(row['name']));
       return lockInfo({ ...(row as unknown as LockRow), name }, jobOfKey);
@@ -138,7 +123,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async #seen(table: MysqlLook, name: string): Promise<SeenRow> {
-    const [row] = await this.#rows(seenStatement(table, [name]));
+    const [row] = await read(this.#client, seenStatement(table, [name]));
     const isIt = row !== undefined && nameOf(String(row['name'])) === name;
     return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
   }
@@ -147,7 +132,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   async #takeAsUsual(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow | undefined> {
     const granted =
       request.tick === undefined && request.interval === undefined
-        ? tokenOf(await this.#write(table.plain.take(request)))
+        ? tokenOf(await write(this.#client, table.plain.take(request)))
         : await this.#take(table, request, { attempt: 1, condition: startOf(request).usual });
     return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
   }
@@ -156,7 +141,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   async #lookAndTake(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
     this.#checkName(table, request.name);
     const start = startOf(request);
-    const seen = one(await this.#rows(refusalStatement(table, request, start)));
+    const seen = one(await read(this.#client, refusalStatement(table, request, start)));
     if (seen['by'] !== null && !isTrue(seen['same'])) {
       throw new LockStateError(
         request.name,
@@ -195,13 +180,13 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     request: AcquireRequest,
     how: { attempt: number; condition: Sql },
   ): Promise<number | undefined> {
-    return tokenOf(await this.#write(takeStatement(table, request, startOf(request), how)));
+    return tokenOf(await write(this.#client, takeStatement(table, request, startOf(request), how)));
   }
 
   /** There was no row a moment ago. */
   async #first(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
     try {
-      const { insertId } = await this.#write(firstStatement(table, request, startOf(request)));
+      const { insertId } = await write(this.#client, firstStatement(table, request, startOf(request)));
       return { ...NOTHING_SEEN, granted: Number(insertId), attempt: 1 };
     } catch (error) {
       if (this.failure(error) !== 'conflict') throw error;
@@ -224,23 +209,6 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     const granted = await this.#take(table, request, { attempt, condition });
     return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
   }
-
-  async #write({ text, values }: Sql): Promise<Written> {
-    return resultOf(await this.#client.query(text, [...values])) as Written;
-  }
-
-  async #rows({ text, values }: Sql): Promise<readonly Row[]> {
-    return resultOf(await this.#client.query(text, [...values])) as readonly Row[];
-  }
-}
-
-/** `mysql2` answers a pair of result and columns, TypeORM the result itself. Rows are objects, so a pair is told apart. */
-function resultOf(answer: unknown): unknown {
-  if (!Array.isArray(answer) || answer.length !== 2) return answer;
-  const [first] = answer as unknown[];
-  const isResult =
-    Array.isArray(first) || (typeof first === 'object' && first !== null && 'affectedRows' in first);
-  return isResult ? first : answer;
 }
 
 /** The fencing token that a write has granted. */

@@ -2,8 +2,9 @@ import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import type { MysqlClient } from './client.js';
 import { LimitedPool, poolOf } from './limited-pool.js';
-import { type MysqlClient, MysqlDialect } from './mysql-dialect.js';
+import { MysqlDialect } from './mysql-dialect.js';
 import type { MysqlLook } from './table-look.js';
 
 /** Options of {@link MysqlLockStore}. */
