@@ -97,11 +97,11 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
       problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
     };
   }
-  const room = Number(columns.get('locked_by')?.length ?? 0);
-  if (room < HOLDING_LENGTH) {
+  const by = columns.get('locked_by');
+  if (!/char|text/i.test(by?.type ?? '') || Number(by?.length) < HOLDING_LENGTH) {
     return {
       problem:
-        `The column locked_by of ${table} has room for ${room} characters, and has to take ${HOLDING_LENGTH}, as ShedLock's does. Run this:\n` +
+        `The column locked_by of ${table} is a ${by?.type}(${String(by?.length)}), and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
         `ALTER TABLE ${table} MODIFY locked_by VARCHAR(${HOLDING_LENGTH}) NOT NULL;`,
     };
   }
