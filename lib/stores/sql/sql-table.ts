@@ -17,14 +17,17 @@ export class SqlTable<S> {
   readonly #dialect: SqlDialect<S>;
   readonly #migrate: boolean;
   #pending: Promise<S> | undefined;
+  #ready: S | undefined;
   #seen = false;
-
-  /** The statements, if the table has been looked at. */
-  ready: S | undefined;
 
   constructor(dialect: SqlDialect<S>, options: { migrate: boolean }) {
     this.#dialect = dialect;
     this.#migrate = options.migrate;
+  }
+
+  /** The statements, if the table has been looked at. */
+  get ready(): S | undefined {
+    return this.#ready;
   }
 
   /**
@@ -45,14 +48,15 @@ export class SqlTable<S> {
   /** The next call looks at the table again, and says what is missing. */
   forget(): void {
     this.#pending = undefined;
-    this.ready = undefined;
+    this.#ready = undefined;
   }
 
   async #kept(statements: Promise<S>): Promise<S> {
     try {
-      this.ready = await statements;
+      const ready = await statements;
+      this.#ready = ready;
       this.#seen = true;
-      return this.ready;
+      return ready;
     } catch (error) {
       this.forget();
       throw error;
