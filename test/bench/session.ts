@@ -57,7 +57,7 @@ export class Session {
 }
 
 /** Keeps a process on one core, the last that we may use; tells which, or `undefined` where that cannot be done. */
-function pin(pid: number): number | undefined {
+export function pin(pid: number): number | undefined {
   try {
     const allowed = /^Cpus_allowed_list:\s*(.*)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];
     const core = Number(/(\d+)$/.exec(allowed ?? '')?.[1] ?? NaN);

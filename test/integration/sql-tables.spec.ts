@@ -5,6 +5,7 @@ import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
 import { freePort } from '../support/ports.js';
+import { startProxy } from '../support/tcp-proxy.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 
 const attempt = () => ({ name: 'job', token: randomUUID(), ttl: 60_000, holder: 'host' });
@@ -208,20 +209,73 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await gone.end();
   });
 
-  test('a table that is dropped is missed by the next call, and used again when it is back', async () => {
+  test.each([false, true])(
+    'a table that is dropped is missed, never made anew by a running instance, and used again when it is back (migrate: %s)',
+    async (migrate) => {
+      const table = newTable();
+      const store = pool.store({ table, migrate });
+      await store.migrate();
+      await works(store);
+      await pool.write(`DROP TABLE ${table}`);
+      const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
+      await expect(store.acquire(attempt())).rejects.toMatchObject(unavailable);
+      for (let calls = 0; calls < 3; calls++) {
+        await expect(store.acquire(attempt())).rejects.toMatchObject({
+          ...unavailable,
+          message: expect.stringMatching(
+            /does not exist\. It was there before.*holders still run.*CREATE TABLE/s,
+          ),
+        });
+      }
+      await expect(pool.rows(`SELECT * FROM ${table}`)).rejects.toThrow();
+      // An instance that starts may make it.
+      await works(pool.store({ table }));
+      expect(await store.acquire(attempt())).toMatchObject({ reason: 'held' });
+    },
+  );
+
+  test('a table that could not be made at the start is made when the database is first reached', async () => {
     const table = newTable();
-    const store = pool.store({ table, migrate: false });
-    await store.migrate();
+    const { hostname, port } = new URL(server.url);
+    const proxy = await startProxy({ host: hostname, port: Number(port), protocol: 'raw' });
+    const url = new URL(server.url);
+    url.port = String(proxy.port);
+    const through = database.pool(url.href);
+    try {
+      await proxy.refuse(true);
+      const store = through.store({ table });
+      await expect(store.init()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await proxy.refuse(false);
+      expect(await store.acquire(attempt())).toMatchObject({ acquired: true });
+    } finally {
+      await through.end();
+      await proxy.stop();
+    }
+  });
+
+  test('a column locked_by that is too short for what is written there is refused with what helps', async () => {
+    const table = newTable();
+    await run(database.shedlock(table).replace('VARCHAR(255)', 'VARCHAR(100)'));
+    const store = pool.store({ table });
+    const message = await problemOf(store);
+    expect(message).toMatch(/locked_by.*255/);
+    await run(toRun(message));
     await works(store);
-    await pool.write(`DROP TABLE ${table}`);
-    const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
-    await expect(store.acquire(attempt())).rejects.toMatchObject(unavailable);
-    await expect(store.acquire(attempt())).rejects.toMatchObject({
-      ...unavailable,
-      message: expect.stringMatching(/does not exist\. Run this/),
-    });
-    await store.migrate();
-    await works(store);
+  });
+
+  test('an instance may be called anything, whatever characters the column locked_by takes', async () => {
+    const table = newTable();
+    const latin = postgres ? '' : ' CHARACTER SET latin1';
+    await run(`${database.shedlock(table)}${latin}`);
+    const store = pool.store({ table });
+    await store.init();
+    const request = { ...attempt(), holder: 'żółw 🐢 100 %' };
+    const result = await store.acquire(request);
+    expect(result).toMatchObject({ acquired: true });
+    expect(await store.acquire(attempt())).toMatchObject({ reason: 'held', holder: request.holder });
+    const lease = { ...request, fencingToken: result.acquired ? result.fencingToken : 0 };
+    expect(await store.extend([lease])).toEqual([{ held: true }]);
+    expect(await store.release(lease)).toEqual({ released: true });
   });
 });
 

@@ -13,8 +13,16 @@ export interface TestPool {
   rows(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
   /** How many rows a write has found. */
   write(text: string, values?: unknown[]): Promise<number>;
-  store(options?: { table?: string; schema?: string; migrate?: boolean }): SqlStore;
+  store(options?: StoreSettings): SqlStore;
   end(): Promise<void>;
+}
+
+export interface StoreSettings {
+  readonly table?: string;
+  readonly schema?: string;
+  readonly migrate?: boolean;
+  /** On MySQL; elsewhere the pool has such a limit, or none. */
+  readonly queryTimeout?: number;
 }
 
 export interface PoolSettings {

@@ -21,10 +21,17 @@ export const EPOCH_MS = sql`${EPOCH_MICROSECONDS} / 1000`;
 
 /** `lock_until` so many milliseconds from now. */
 export const after = (table: MysqlTable, ms: number | Sql): Sql =>
-  sql`TIMESTAMPADD(MICROSECOND, ${ms} * 1000, ${nowOf(table)})`;
+  afterMicroseconds(table, typeof ms === 'number' ? ms * 1_000 : sql`${ms} * 1000`);
+
+export const afterMicroseconds = (table: MysqlTable, microseconds: unknown): Sql =>
+  sql`TIMESTAMPADD(MICROSECOND, ${microseconds}, ${nowOf(table)})`;
 
 /** The end of a lease: rounded up, as the beginning is rounded down and columns round to milliseconds. */
-export const endOf = (table: MysqlTable, ttl: number | Sql): Sql => after(table, sql`(${ttl} + 1)`);
+export const endOf = (table: MysqlTable, ttl: number | Sql): Sql =>
+  afterMicroseconds(table, typeof ttl === 'number' ? microsecondsOf(ttl) : sql`(${ttl} + 1) * 1000`);
+
+/** A ttl, rounded up as the end of a lease has to be. */
+export const microsecondsOf = (ttl: number): number => (ttl + 1) * 1_000;
 
 /** Milliseconds until `lock_until`. */
 export const remainingOf = (table: MysqlTable): Sql =>

@@ -1,3 +1,3 @@
 export { MysqlLockStore, type MysqlLockStoreOptions } from './mysql-lock.store.js';
-export type { MysqlClient } from './mysql-dialect.js';
+export type { MysqlClient } from './client.js';
 export { SCHEMA, SHEDLOCK_ADDITION } from './schema.js';

@@ -4,8 +4,10 @@ import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answ
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { lockedBy } from '../sql/holding.js';
+import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { type MysqlClient, read, type Row, write, type Written } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { mysqlCreation, mysqlTable } from './schema.js';
@@ -15,7 +17,6 @@ import {
   extendStatement,
   firstStatement,
   inspectStatement,
-  plainReleaseStatement,
   refusalStatement,
   releaseStatement,
   seenStatement,
@@ -23,28 +24,13 @@ import {
 } from './statements.js';
 import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './table-look.js';
 
-/**
- * What sends statements to MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers
- * what `mysql2` does. Each call has to be a transaction of its own, as it is unless one was begun.
- */
-export interface MysqlClient {
-  query(text: string, values: unknown[]): PromiseLike<unknown>;
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-/** What a write answers. */
-interface Written {
-  readonly affectedRows: number | string;
-  readonly insertId: number | string;
-}
-
 /** The statements of MySQL and MariaDB, what they are given, and what they answer. */
 export class MysqlDialect implements SqlDialect<MysqlLook> {
   readonly table: string;
   readonly #client: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
   #migration: string;
+  readonly #lastGranted = new LastGranted();
 
   constructor(client: MysqlClient, options: SqlStoreOptions) {
     this.#client = client;
@@ -54,8 +40,8 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async look(): Promise<TableLook<MysqlLook>> {
-    const columns = await this.#rows(lookStatement(this.#where));
-    const look = judgeTable(this.table, columns, await this.#rows(indexStatement(this.#where)));
+    const columns = await read(this.#client, lookStatement(this.#where));
+    const look = judgeTable(this.table, columns, await read(this.#client, indexStatement(this.#where)));
     if ('missing' in look) this.#migration = look.migration;
     // Whether this user may write is seen by writing nothing.
     if ('statements' in look) {
@@ -80,40 +66,20 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
-    const stored = storedName(request.name);
-    if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
-    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-    if (!table.unicode && /[^\u0000-\u007f]/.test(stored)) {
-      throw new LockStateError(
-        request.name,
-        `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
-      );
-    }
-    const start = startOf(request);
-    const usual = await this.#take(table, request, { attempt: 1, condition: start.usual });
-    if (usual !== undefined) return { ...NOTHING_SEEN, granted: usual, attempt: 1 };
-
-    const seen = one(await this.#rows(refusalStatement(table, request, start)));
-    if (seen['by'] !== null && !isTrue(seen['same'])) {
-      throw new LockStateError(
-        request.name,
-        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
-      );
-    }
-    const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
-    const startable = isTrue(row.startable) && !isTrue(row.ahead);
-    if (!startable || Number(row.remaining ?? 0) > 0) return row;
-    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
-    if (request.tick === undefined) return row;
-    return this.#takeAsSeen(table, request, row, start.startable, seen['schedule']);
+    const { name } = request;
+    const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
+    if (guessed !== undefined) return guessed;
+    const row = await this.#lookAndTake(table, request);
+    this.#lastGranted.note(name, row.granted !== null);
+    return row;
   }
 
   async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
-    const { affectedRows } = await this.#write(extendStatement(table, leases));
+    const { affectedRows } = await write(this.#client, extendStatement(table, leases));
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some were not. A lease that is live after the statement was live when it was renewed.
     const names = [...new Set(leases.map(({ name }) => name))];
-    const rows = await this.#rows(seenStatement(table, names));
+    const rows = await read(this.#client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? { by: null, remaining: null };
@@ -126,19 +92,20 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
-    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
-    const usual = lease.job === undefined ? [plainReleaseStatement, releaseStatement] : [releaseStatement];
-    for (const statement of usual) {
-      const { affectedRows, insertId } = await this.#write(statement(table, lease, options));
-      if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    // Where there was no job, there is most likely no start of one to note the end of.
+    if (lease.job === undefined && options.keepFor === 0) {
+      const { affectedRows } = await write(this.#client, table.plain.release(lease, options.outcome));
+      if (Number(affectedRows) > 0) return { live: true };
+      const seen = await this.#seen(table, lease.name);
+      if (seen.by !== lockedBy(lease)) return seen;
     }
-    const [row] = await this.#rows(seenStatement(table, [lease.name]));
-    const ours = row !== undefined && nameOf(String(row['name'])) === lease.name;
-    return ours ? (row as unknown as SeenRow) : { by: null, remaining: null };
+    const { affectedRows, insertId } = await write(this.#client, releaseStatement(table, lease, options));
+    if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    return this.#seen(table, lease.name);
   }
 
   async all(table: MysqlLook): Promise<LockInfo[]> {
-    const rows = await this.#rows(inspectStatement(table));
+    const rows = await read(this.#client, inspectStatement(table));
     return rows.map((row) => {
       const name = nameOf(String(row['name']));
       return lockInfo({ ...(row as unknown as LockRow), name }, jobOfKey);
@@ -155,22 +122,71 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return 'unknown';
   }
 
+  async #seen(table: MysqlLook, name: string): Promise<SeenRow> {
+    const [row] = await read(this.#client, seenStatement(table, [name]));
+    const isIt = row !== undefined && nameOf(String(row['name'])) === name;
+    return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
+  }
+
+  /** One statement, if the lock is free and nothing of its row is needed but that; `undefined` if it did not find it so. */
+  async #takeAsUsual(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow | undefined> {
+    const granted =
+      request.tick === undefined && request.interval === undefined
+        ? tokenOf(await write(this.#client, table.plain.take(request)))
+        : await this.#take(table, request, { attempt: 1, condition: startOf(request).usual });
+    return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
+  }
+
+  /** Reads the row first: what is refused is one plain read, what is not another statement. */
+  async #lookAndTake(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+    this.#checkName(table, request.name);
+    const start = startOf(request);
+    const seen = one(await read(this.#client, refusalStatement(table, request, start)));
+    if (seen['by'] !== null && !isTrue(seen['same'])) {
+      throw new LockStateError(
+        request.name,
+        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
+      );
+    }
+    const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
+    const startable = isTrue(row.startable) && !isTrue(row.ahead);
+    if (!startable || Number(row.remaining ?? 0) > 0) return row;
+    if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) return row;
+    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
+    // Somebody was quicker where the write finds nothing: what was seen explains nothing, then.
+    if (request.tick !== undefined && row.tick !== null) {
+      return (await this.#takeAsSeen(table, request, row, start.startable, seen['schedule'])) ?? NOTHING_SEEN;
+    }
+    const granted = await this.#take(table, request, { attempt: 1, condition: start.startable });
+    return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
+  }
+
+  /** @throws what the database would say of a name that its column cannot hold: without a strict `sql_mode` it says nothing */
+  #checkName(table: MysqlLook, name: string): void {
+    const stored = storedName(name);
+    if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
+    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+    if (!table.unicode && /[^\u0000-\u007f]/.test(stored)) {
+      throw new LockStateError(
+        name,
+        `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
+      );
+    }
+  }
+
   /** Answers the fencing token, or `undefined` if the lock is not to be had in this way. */
   async #take(
     table: MysqlLook,
     request: AcquireRequest,
     how: { attempt: number; condition: Sql },
   ): Promise<number | undefined> {
-    const { affectedRows, insertId } = await this.#write(
-      takeStatement(table, request, startOf(request), how),
-    );
-    return Number(affectedRows) > 0 ? Number(insertId) : undefined;
+    return tokenOf(await write(this.#client, takeStatement(table, request, startOf(request), how)));
   }
 
   /** There was no row a moment ago. */
   async #first(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
     try {
-      const { insertId } = await this.#write(firstStatement(table, request, startOf(request)));
+      const { insertId } = await write(this.#client, firstStatement(table, request, startOf(request)));
       return { ...NOTHING_SEEN, granted: Number(insertId), attempt: 1 };
     } catch (error) {
       if (this.failure(error) !== 'conflict') throw error;
@@ -178,39 +194,26 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     }
   }
 
-  /** A tick that may start, but not as usual: it is repeated, or comes from another schedule than the last one. */
+  /** A tick that may start, as long as what was seen of the job's last start is still so. */
   async #takeAsSeen(
     table: MysqlLook,
     request: AcquireRequest,
     seen: AttemptRow,
     startable: Sql,
     schedule: unknown,
-  ): Promise<AttemptRow> {
-    if (seen.tick === null) return seen;
+  ): Promise<AttemptRow | undefined> {
     const attempt = Number(seen.tick) === request.tick ? Number(seen.attempts) + 1 : 1;
     const { tick, attempts } = seen;
     const unchanged = unchangedStart(request.job ?? '', { tick, attempts, schedule });
     const condition = sql`${startable} AND ${unchanged}`;
     const granted = await this.#take(table, request, { attempt, condition });
-    return granted === undefined ? seen : { ...seen, granted, attempt, previous: schedule };
-  }
-
-  async #write({ text, values }: Sql): Promise<Written> {
-    return resultOf(await this.#client.query(text, [...values])) as Written;
-  }
-
-  async #rows({ text, values }: Sql): Promise<readonly Row[]> {
-    return resultOf(await this.#client.query(text, [...values])) as readonly Row[];
+    return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
   }
 }
 
-/** `mysql2` answers a pair of result and columns, TypeORM the result itself. Rows are objects, so a pair is told apart. */
-function resultOf(answer: unknown): unknown {
-  if (!Array.isArray(answer) || answer.length !== 2) return answer;
-  const [first] = answer as unknown[];
-  const isResult =
-    Array.isArray(first) || (typeof first === 'object' && first !== null && 'affectedRows' in first);
-  return isResult ? first : answer;
+/** The fencing token that a write has granted. */
+function tokenOf({ affectedRows, insertId }: Written): number | undefined {
+  return Number(affectedRows) > 0 ? Number(insertId) : undefined;
 }
 
 function one(rows: readonly Row[]): Row {

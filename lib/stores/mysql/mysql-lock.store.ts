@@ -1,11 +1,26 @@
+import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { type MysqlClient, MysqlDialect } from './mysql-dialect.js';
+import type { MysqlClient } from './client.js';
+import { LimitedPool, poolOf } from './limited-pool.js';
+import { MysqlDialect } from './mysql-dialect.js';
 import type { MysqlLook } from './table-look.js';
 
 /** Options of {@link MysqlLockStore}. */
-export type MysqlLockStoreOptions = SqlStoreOptions;
+export interface MysqlLockStoreOptions extends SqlStoreOptions {
+  /**
+   * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has
+   * not answered by then is closed, so that one which a network dropped silently does not stay in the pool. Only for pools
+   * of `mysql2`: any other client has to have a limit of its own.
+   *
+   * @default '5s'
+   */
+  readonly queryTimeout?: Duration | undefined;
+}
+
+/** Longer than anybody waits for a call (`storeTimeout`, by default), ms. */
+const QUERY_TIMEOUT = 5_000;
 
 /**
  * Leases in a table of MySQL or MariaDB, which is also ShedLock's: instances that use either exclude each other.
@@ -18,18 +33,31 @@ export type MysqlLockStoreOptions = SqlStoreOptions;
  */
 export class MysqlLockStore extends SqlLockStore<MysqlLook> {
   /**
-   * @param client a pool of `mysql2/promise` or of `mysql2`
-   * @throws SchedulerLockConfigError for a client without `query()`, and for names that are none
+   * @param client a pool of `mysql2/promise` or of `mysql2`; or whatever has its `query(text, values)`, which then has to end
+   *   calls that nobody answers: until it does, they wait, and the calls behind them are turned away
+   * @throws SchedulerLockConfigError for a client without `query()`, for names that are none, and for a `queryTimeout` that is
+   *   no duration
    */
   constructor(client: MysqlClient | { promise(): MysqlClient }, options: MysqlLockStoreOptions = {}) {
-    const pool = 'promise' in Object(client) ? (client as { promise(): MysqlClient }).promise() : client;
-    if (typeof (pool as Partial<MysqlClient> | undefined)?.query !== 'function') {
+    const { queryTimeout = QUERY_TIMEOUT, migrate = SQL_DEFAULTS.migrate } = options;
+    const limit = parseDuration(queryTimeout);
+    if (limit === undefined) {
       throw new SchedulerLockConfigError([
-        'store: MysqlLockStore needs a pool: an object with query(text, values).',
+        `store: queryTimeout: expected milliseconds or a text like '5s', got ${String(queryTimeout)}.`,
       ]);
     }
-    super(new MysqlDialect(pool as MysqlClient, options), {
-      migrate: options.migrate ?? SQL_DEFAULTS.migrate,
-    });
+    super(new MysqlDialect(clientOf(client, limit), options), { migrate });
   }
+}
+
+function clientOf(given: unknown, limit: number): MysqlClient {
+  const pool = poolOf(given);
+  if (pool !== undefined) return new LimitedPool(pool, limit);
+  const client = 'promise' in Object(given) ? (given as { promise(): unknown }).promise() : given;
+  if (typeof (client as Partial<MysqlClient> | undefined)?.query !== 'function') {
+    throw new SchedulerLockConfigError([
+      'store: MysqlLockStore needs a pool: an object with query(text, values).',
+    ]);
+  }
+  return client as MysqlClient;
 }

@@ -93,8 +93,8 @@ export function unchangedStart(
   job: string,
   seen: { tick: unknown; attempts: unknown; schedule: unknown },
 ): Sql {
-  return sql`${number(fieldOf(job, 'tick'))} = ${seen.tick} AND ${number(fieldOf(job, 'attempt'))} = ${seen.attempts}
-    AND ${fieldOf(job, 'schedule')} = ${seen.schedule}`;
+  return sql`${number(fieldOf(job, 'tick'))} = ${seen.tick} AND ${number(fieldOf(job, 'attempt'))} <=> ${seen.attempts}
+    AND ${fieldOf(job, 'schedule')} <=> ${seen.schedule}`;
 }
 
 /** An interval may start this much of it early: timers are late by different amounts. */

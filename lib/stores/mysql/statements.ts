@@ -23,8 +23,8 @@ import { endedState, fieldOf, type Start } from './starts.js';
  * statements leave alone: fencing_token, of the newest lease of ours, and job_state, see starts.ts.
  *
  * They run on MySQL and on MariaDB, which have no RETURNING in common. What a write has found goes back in its answer, as the
- * argument of LAST_INSERT_ID(): the driver has it as `insertId`. So a grant, a renewal and a release are one statement; a
- * refusal, which changes nothing, is read by a second one, and so is the first lease of a name, whose row does not exist yet.
+ * argument of LAST_INSERT_ID(): the driver has it as `insertId`. So a grant, a renewal and a release are one statement. What
+ * is refused has to be read by another one; the dialect begins with that where a refusal is likely, and then it is all.
  *
  * Aliases are quoted, as some are names of functions, which sql_mode=ANSI reserves.
  *
@@ -87,23 +87,10 @@ export function releaseStatement(
   lease: LeaseRef,
   { outcome, keepFor }: Required<ReleaseOptions>,
 ): Sql {
-  return sql`UPDATE ${table.table} SET job_state = ${endedState(outcome)}, ${releasedBy(table, outcome, keepFor)}
+  return sql`UPDATE ${table.table} SET job_state = ${endedState(outcome)},
+  lock_until = IF(LAST_INSERT_ID(IF(lock_until > ${nowOf(table)}, 2, 1)) = 2, ${after(table, keepFor)}, lock_until),
+  locked_by = CONCAT(locked_by, ${`/${outcome}`})
 WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${lockedBy(lease)}`;
-}
-
-/** The same for a lease whose start was not kept: there is no end of it to note. */
-export function plainReleaseStatement(
-  table: MysqlTable,
-  lease: LeaseRef,
-  { outcome, keepFor }: Required<ReleaseOptions>,
-): Sql {
-  return sql`UPDATE ${table.table} SET ${releasedBy(table, outcome, keepFor)}
-WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${lockedBy(lease)} AND JSON_EXTRACT(job_state, '$.newest') IS NULL`;
-}
-
-function releasedBy(table: MysqlTable, outcome: string, keepFor: number): Sql {
-  return sql`lock_until = IF(LAST_INSERT_ID(IF(lock_until > ${nowOf(table)}, 2, 1)) = 2, ${after(table, keepFor)}, lock_until),
-  locked_by = CONCAT(locked_by, ${`/${outcome}`})`;
 }
 
 /** Every lock. */

@@ -1,11 +1,15 @@
+import { HOLDING_LENGTH } from '../sql/holding.js';
 import type { MysqlTable } from './columns.js';
 import { mysqlAddition, mysqlCreation, OUR_COLUMN_NAMES } from './schema.js';
+import { type PlainStatements, plainStatements } from './plain-statements.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
 /** What is known of the table, and of the session in which that was asked. */
 export interface MysqlLook extends MysqlTable {
   /** Room in the column `name`, characters. Without a strict `sql_mode` longer names would be cut. */
   readonly nameLength: number;
+  /** The statements of most calls. */
+  readonly plain: PlainStatements;
   /** Whether the column takes every character. */
   readonly unicode: boolean;
 }
@@ -93,6 +97,14 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
       problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
     };
   }
+  const by = columns.get('locked_by');
+  if (!/char|text/i.test(by?.type ?? '') || Number(by?.length) < HOLDING_LENGTH) {
+    return {
+      problem:
+        `The column locked_by of ${table} is a ${by?.type}(${String(by?.length)}), and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
+        `ALTER TABLE ${table} MODIFY locked_by VARCHAR(${HOLDING_LENGTH}) NOT NULL;`,
+    };
+  }
   if (Number(name.autocommit) !== 1) {
     return {
       problem: 'The pool has autocommit switched off: nothing that the store writes would ever be seen.',
@@ -104,11 +116,15 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
         'The pool has the sql_mode NO_BACKSLASH_ESCAPES, in which mysql2 does not quote values safely.',
     };
   }
+  const known: MysqlTable = {
+    table: raw(table),
+    zoned: type === 'timestamp',
+    exact: name.collation === 'utf8mb4_bin',
+  };
   return {
     statements: {
-      table: raw(table),
-      zoned: type === 'timestamp',
-      exact: name.collation === 'utf8mb4_bin',
+      ...known,
+      plain: plainStatements(known),
       nameLength: Number(name.length),
       unicode: name.charset === 'utf8mb4',
     },

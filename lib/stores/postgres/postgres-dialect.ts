@@ -2,7 +2,8 @@ import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock
 import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { lockedBy } from '../sql/holding.js';
+import { endedBy, lockedBy } from '../sql/holding.js';
+import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
 import { postgresMigration, postgresTable } from './schema.js';
@@ -23,6 +24,9 @@ type Row = Readonly<Record<string, unknown>>;
 export class PostgresDialect implements SqlDialect<PostgresStatements> {
   readonly table: string;
   readonly #client: PostgresClient;
+  readonly #lastGranted = new LastGranted();
+  /** Whether the client tells how many rows a write has found, as `pg` does: others would have to be sent rows to count. */
+  #counts = false;
 
   constructor(client: PostgresClient, options: SqlStoreOptions) {
     this.#client = client;
@@ -56,13 +60,13 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     } else if (interval !== undefined) {
       statement = statements.acquireInterval;
       values.push(text(interval));
-    } else {
-      const [taken] = await this.#rows(statements.take, values.slice(0, 3));
+    } else if (this.#lastGranted.has(name)) {
+      const [taken] = await this.#rows(statements.takeAgain, values.slice(0, 3));
       if (taken !== undefined) return { ...NOTHING_SEEN, ...taken };
     }
     const [row] = await this.#rows(statement, values);
-    if (row === undefined) return NOTHING_SEEN;
-    const { seen, ...granted } = row;
+    const { seen = null, ...granted } = row ?? {};
+    this.#lastGranted.note(name, row !== undefined && row['granted'] !== null);
     // Drivers that do not know the type leave it to the reader.
     const explained = (typeof seen === 'string' ? JSON.parse(seen) : seen) as Partial<AttemptRow> | null;
     return { ...NOTHING_SEEN, ...granted, ...explained };
@@ -79,18 +83,20 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
   }
 
   async giveBack(
-    { release, releasePlain, seen }: PostgresStatements,
+    { release, releasePlain }: PostgresStatements,
     lease: LeaseRef,
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
-    const values = [lease.name, lockedBy(lease), text(keepFor), outcome];
-    // Where there was no job, there is most likely no start of one to note the end of. If there is, nothing was found.
-    for (const statement of lease.job === undefined ? [releasePlain, release] : [release]) {
-      const [row] = await this.#rows(statement, values);
-      if (row !== undefined) return { live: isTrue(row['live']) };
+    const by = lockedBy(lease);
+    // Where there was no job, there is most likely no start of one to note the end of.
+    if (lease.job === undefined && keepFor === 0) {
+      const values = [lease.name, by, endedBy(by, outcome)];
+      if ((await this.#written(releasePlain, values)) > 0) return { live: true };
     }
-    const [row] = await this.#rows(seen, [lease.name]);
-    return row === undefined ? NOTHING_SEEN : (row as unknown as SeenRow);
+    const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome]);
+    if (row === undefined) return NOTHING_SEEN;
+    const { live, ...seen } = row;
+    return live === null ? (seen as unknown as SeenRow) : { live: isTrue(live) };
   }
 
   async all({ inspect }: PostgresStatements): Promise<LockInfo[]> {
@@ -107,12 +113,24 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     return 'unknown';
   }
 
+  /** How many rows a write has found. */
+  async #written(statement: string, values: unknown[]): Promise<number> {
+    if (!this.#counts) return (await this.#rows(`${statement} RETURNING 1 AS one`, values)).length;
+    return countOf(await this.#client.query(statement, values)) ?? 0;
+  }
+
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
     const result = await this.#client.query(statement, values);
+    this.#counts = countOf(result) !== undefined;
     // Prisma and TypeORM answer the rows themselves; of an UPDATE TypeORM answers them with their number.
     if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
     return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
   }
+}
+
+function countOf(result: unknown): number | undefined {
+  const { rowCount } = Object(result) as { rowCount?: unknown };
+  return typeof rowCount === 'number' ? rowCount : undefined;
 }
 
 /** Everything is sent as text: see the statements. */

@@ -14,7 +14,8 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
  * SchedulerLockModule.forRoot({ store: new PostgresLockStore(new Pool({ connectionString }), { schema: 'jobs' }) })
  * ```
  *
- * The pool is yours: it is never closed. It needs no session of its own, so a proxy that pools transactions (PgBouncer) may
+ * The pool is yours: it is never closed. Give it a `query_timeout`: without one a connection that a network dropped silently
+ * holds its call, and its place in the pool, until TCP gives up. It needs no session of its own, so a proxy that pools transactions (PgBouncer) may
  * stand between, and any isolation level will do.
  */
 export class PostgresLockStore extends SqlLockStore<PostgresStatements> {

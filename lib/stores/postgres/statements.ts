@@ -6,18 +6,19 @@ export interface PostgresTable {
   readonly sql: string;
   /** Whether `lock_until` and `locked_at` are `timestamptz`. ShedLock documents `timestamp`, which holds UTC then. */
   readonly zoned: boolean;
+  /** Whether they hold microseconds, as the clock does; of fewer digits they are rounded. */
+  readonly exact: boolean;
 }
 
 /** The statements for one table. */
 export interface PostgresStatements {
-  readonly take: string;
+  readonly takeAgain: string;
   readonly acquire: string;
   readonly acquireTick: string;
   readonly acquireInterval: string;
   readonly extend: string;
   readonly release: string;
   readonly releasePlain: string;
-  readonly seen: string;
   readonly inspect: string;
 }
 
@@ -40,20 +41,21 @@ export interface PostgresStatements {
  * Which time is which: clock_timestamp() goes on while a statement waits for a row that another one has locked, so
  * whether a lease is over is asked of that. A lease counts from statement_timestamp(), when the statement arrived: the
  * holder counts from before that, and what waited for long must not live for long. CURRENT_TIMESTAMP would be the start
- * of a transaction that a user has begun. Times are whole milliseconds, as `timestamp(3)` rounds; ends are rounded up.
+ * of a transaction that a user has begun. In columns that would round them, times are whole milliseconds, and ends are rounded
+ * up: a lease must not end before its holder expects it, nor a lock that was given back be taken for a moment longer.
  *
  * Every parameter is a text and is cast: drivers differ in the types that they send.
  */
-export function postgresStatements({ sql: table, zoned }: PostgresTable): PostgresStatements {
+export function postgresStatements({ sql: table, zoned, exact }: PostgresTable): PostgresStatements {
   const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
-  const now = local(`date_trunc('milliseconds', statement_timestamp())`);
+  const now = local(exact ? 'statement_timestamp()' : `date_trunc('milliseconds', statement_timestamp())`);
   const clock = local('clock_timestamp()');
   const epoch = (time: string): string => `(extract(epoch FROM ${time}) * 1000)`;
   const clockEpoch = epoch('clock_timestamp()');
   const microseconds = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
   const remaining = `${epoch('lock_until')} - ${clockEpoch}`;
   const after = (ms: string): string => `${now} + ((${ms})::text::bigint) * interval '1 millisecond'`;
-  const end = (ms: string): string => `${after(ms)} + interval '1 millisecond'`;
+  const end = (ms: string): string => (exact ? after(ms) : `${after(ms)} + interval '1 millisecond'`);
 
   /**
    * Takes the lock if it is free and its job may start.
@@ -82,25 +84,17 @@ UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remain
     detail === undefined ? '' : ', NULL, NULL'
   } FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
 
-  const release = (state: string, condition: string): string => `
-UPDATE ${table} SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END, ${state}
-  locked_by = locked_by || '/' || $4::text
-WHERE name = $1::text AND locked_by = $2::text ${condition} RETURNING lock_until >= ${now} AS live`;
-
   return {
     /*
-     * Takes the lock if it is free, for a call that is neither of a tick nor of an interval. $1 name  $2 locked_by  $3 ttl, ms
+     * Takes a lock whose row is there, with a fencing token of ours in it, if it is free, for a call that is neither of a tick
+     * nor of an interval. $1 name  $2 locked_by  $3 ttl, ms
      *
-     * Answers the fencing token, or nothing. Half the work of `acquire`, which explains a refusal: such calls are mostly
-     * granted, while of a tick all instances but one are refused.
+     * Answers the fencing token, or nothing. Less than half the work of `acquire`, which explains a refusal.
      */
-    take: `
-INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token)
-VALUES ($1::text, ${end('$3')}, ${now}, $2::text, ${microseconds})
-ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_at = excluded.locked_at,
-  locked_by = excluded.locked_by, fencing_token = greatest(l.fencing_token + 1, excluded.fencing_token),
-  job_state = l.job_state - 'newest'
-WHERE l.lock_until <= ${clock} AND coalesce(l.fencing_token, 0) < ${Number.MAX_SAFE_INTEGER}
+    takeAgain: `
+UPDATE ${table} SET lock_until = ${end('$3')}, locked_at = ${now}, locked_by = $2::text,
+  fencing_token = greatest(fencing_token + 1, ${microseconds}), job_state = job_state - 'newest'
+WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER}
 RETURNING fencing_token AS granted`,
     acquire: acquire(ANY_START),
     acquireTick: acquire(tickStart(clockEpoch)),
@@ -126,14 +120,27 @@ FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL 
      * Gives a lease back, and notes how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
      * $4 outcome
      *
-     * Answers whether it was live, nothing if it was not there. One that had run out, and that nobody took over, has its end
-     * noted all the same: a run that ended is not repeated. `releasePlain` is for one whose start was not kept.
+     * Answers whether it was live, or what the row says if it was not there. One that had run out, and that nobody took over,
+     * has its end noted all the same: a run that ended is not repeated.
      */
-    release: release(`job_state = ${ENDED},`, ''),
-    releasePlain: release('', `AND job_state -> 'newest' IS NULL`),
+    release: `
+WITH done AS (
+  UPDATE ${table} SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END,
+    job_state = ${ENDED}, locked_by = locked_by || '/' || $4::text
+  WHERE name = $1::text AND locked_by = $2::text RETURNING lock_until >= ${now} AS live
+)
+SELECT live, NULL AS by, NULL AS remaining FROM done
+UNION ALL SELECT NULL, locked_by, ${remaining} FROM ${table} WHERE name = $1::text AND NOT EXISTS (SELECT FROM done)`,
 
-    /* What the row of a lock says. $1 name */
-    seen: `SELECT locked_by AS by, ${remaining} AS remaining FROM ${table} WHERE name = $1::text`,
+    /*
+     * The same for a live lease whose start was not kept, and whose lock is to be free at once, in half the time.
+     * $1 name  $2 locked_by of the lease  $3 locked_by afterwards
+     *
+     * How many rows it finds is the answer: 1, or 0 if there is no such lease.
+     */
+    releasePlain: `
+UPDATE ${table} SET lock_until = ${now}, locked_by = $3::text
+WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now} AND job_state -> 'newest' IS NULL`,
 
     /* Every lock, in the order of their names. */
     inspect: `

@@ -1,4 +1,5 @@
 import type { TableLook } from '../sql/dialect.js';
+import { HOLDING_LENGTH } from '../sql/holding.js';
 import { postgresStatements, type PostgresStatements } from './statements.js';
 
 /**
@@ -57,8 +58,19 @@ export function judgeTable(
       problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
     };
   }
+  const by = columns.get('locked_by')?.type ?? '';
+  const [, varying, length = '255'] = /^(text|character varying)(?:\((\d+)\))?$/.exec(by) ?? [];
+  if (varying === undefined || Number(length) < HOLDING_LENGTH) {
+    return {
+      problem:
+        `The column locked_by of ${table} is a ${by}, and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
+        `ALTER TABLE ${table} ALTER COLUMN locked_by TYPE VARCHAR(${HOLDING_LENGTH});`,
+    };
+  }
   if (columns.get('name')?.usable !== true) {
     return { problem: `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.` };
   }
-  return { statements: postgresStatements({ sql: table, zoned: zone === 'with' }) };
+  return {
+    statements: postgresStatements({ sql: table, zoned: zone === 'with', exact: Number(digits) === 6 }),
+  };
 }

@@ -18,25 +18,44 @@ export class OutageGate {
   constructor(private readonly clock: Clock = systemClock) {}
 
   /**
-   * @throws StoreUnavailableError (`not-applied`) if too many calls wait already
+   * Lets a call in: at once, or when the promise it answers is fulfilled. {@link leave} has to follow, when it has an answer.
+   *
+   * @throws StoreUnavailableError (`not-applied`), by the promise, if too many calls wait already
    */
-  async pass<T>(call: () => Promise<T>): Promise<T> {
-    const now = this.clock.monotonic();
-    if (this.#waiting === 0) this.#silentSince = now;
-    const silence = now - this.#silentSince;
-    if (this.#waiting >= MAX_WAITING && silence >= SILENCE) {
+  enter(): Promise<void> | undefined {
+    if (this.#silence() >= SILENCE) return this.#enterLate();
+    if (this.#waiting === 0) this.#silentSince = this.clock.monotonic();
+    this.#waiting += 1;
+    return undefined;
+  }
+
+  leave(): void {
+    this.#waiting -= 1;
+    // An error is an answer, too: of the database, or of the way to it.
+    this.#silentSince = this.clock.monotonic();
+  }
+
+  /** For how long nothing was answered while many wait, ms; 0 if fewer do. */
+  #silence(): number {
+    return this.#waiting < MAX_WAITING ? 0 : this.clock.monotonic() - this.#silentSince;
+  }
+
+  async #enterLate(): Promise<void> {
+    // Perhaps it was this process that was silent: then answers have arrived that nobody has read yet.
+    await nextTurn();
+    await nextTurn();
+    const silence = this.#silence();
+    if (silence >= SILENCE) {
       throw new StoreUnavailableError(
         `The database has not answered for ${Math.round(silence)} ms, and ${this.#waiting} calls wait for it.`,
         { outcome: 'not-applied' },
       );
     }
-    this.#waiting += 1;
-    try {
-      return await call();
-    } finally {
-      this.#waiting -= 1;
-      // An error is an answer, too: of the database, or of the way to it.
-      this.#silentSince = this.clock.monotonic();
-    }
+    this.enter();
   }
+}
+
+/** After what has arrived was read: between two of these the event loop has looked at all of its sockets. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }

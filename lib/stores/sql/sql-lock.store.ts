@@ -1,3 +1,4 @@
+import { type Clock, systemClock } from '../../clock.js';
 import {
   LockStateError,
   SchedulerLockConfigError,
@@ -7,6 +8,7 @@ import {
 import type {
   AcquireRequest,
   AcquireResult,
+  ExtendOptions,
   ExtendResult,
   LeaseRef,
   LockInfo,
@@ -25,6 +27,10 @@ import { SqlTable, TableError } from './sql-table.js';
  * changed meanwhile. Each time somebody else has got on.
  */
 const TRIES = 10;
+/** The longest pause after a statement was rolled back, ms: a few statements long, so that those who collided part. */
+const LONGEST_PAUSE = 50;
+/** How long a statement is tried that is rolled back again and again, ms: half as long as a caller waits by default. */
+const TRYING = 1_000;
 
 /**
  * Leases in a table of a database. An operation is one statement, in a transaction of its own, on the database's clock;
@@ -33,11 +39,15 @@ const TRIES = 10;
 export class SqlLockStore<S> implements LockStore {
   readonly #dialect: SqlDialect<S>;
   readonly #table: SqlTable<S>;
-  readonly #gate = new OutageGate();
+  readonly #gate: OutageGate;
+  readonly #clock: Clock;
 
-  constructor(dialect: SqlDialect<S>, options: { migrate: boolean }) {
+  /** @internal */
+  constructor(dialect: SqlDialect<S>, { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock }) {
     this.#dialect = dialect;
-    this.#table = new SqlTable(dialect, options);
+    this.#table = new SqlTable(dialect, { migrate });
+    this.#gate = new OutageGate(clock);
+    this.#clock = clock;
   }
 
   /**
@@ -74,16 +84,16 @@ export class SqlLockStore<S> implements LockStore {
     }
   }
 
-  async acquire(request: AcquireRequest): Promise<AcquireResult> {
+  acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
-      (statements) => this.#attempt(statements, request),
+      async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
       // It changed hands between any two looks, so somebody has it.
       () => ({ acquired: false, reason: 'held' }),
-      request.name,
+      { lock: request.name },
     );
   }
 
-  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
     if (leases.length === 0) return [];
     const results: ExtendResult[] = Array.from({ length: leases.length });
     let left = [...leases.keys()];
@@ -106,11 +116,12 @@ export class SqlLockStore<S> implements LockStore {
         // The others were judged all the same.
         for (const index of left) results[index] = { held: null, error: unsettled() };
       },
+      { limit },
     );
     return results;
   }
 
-  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     return this.#run(
       async (statements): Promise<ReleaseResult | typeof AGAIN> => {
@@ -119,28 +130,29 @@ export class SqlLockStore<S> implements LockStore {
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,
-      lease.name,
+      { lock: lease.name },
     );
   }
 
-  async inspect(): Promise<LockInfo[]> {
+  inspect(): Promise<LockInfo[]> {
     return this.#run((statements) => this.#dialect.all(statements), giveUp);
   }
 
-  async #attempt(statements: S, request: AcquireRequest): Promise<AcquireResult | typeof AGAIN> {
-    return readAttempt(request, await this.#dialect.attempt(statements, request));
-  }
-
-  /** Runs an operation until it has an answer that means something. @param lock the one lock it is about */
+  /**
+   * Runs an operation until it has an answer that means something.
+   *
+   * @param call the one lock it is about; how long the caller waits, ms
+   */
   async #run<T>(
     operation: (statements: S) => Promise<T | typeof AGAIN>,
     otherwise: () => T,
-    lock?: string,
+    { lock, limit = TRYING }: { lock?: string; limit?: number | undefined } = {},
   ): Promise<T> {
+    const start = this.#clock.monotonic();
     let conflict: unknown;
-    for (let tries = 0; tries < TRIES; tries++) {
+    for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await this.#gate.pass(async () => operation(await this.#table.statements()));
+        const result = await this.#ask(operation);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -148,10 +160,28 @@ export class SqlLockStore<S> implements LockStore {
           throw this.#failed(error, lock);
         }
         conflict = error;
+        const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+        if (tries === TRIES || this.#clock.monotonic() - start + pause >= limit) break;
+        await this.#pause(pause);
       }
     }
     if (conflict !== undefined) throw this.#failed(conflict, lock);
     return otherwise();
+  }
+
+  async #ask<T>(operation: (statements: S) => Promise<T>): Promise<T> {
+    const late = this.#gate.enter();
+    if (late !== undefined) await late;
+    try {
+      return await operation(this.#table.ready ?? (await this.#table.statements()));
+    } finally {
+      this.#gate.leave();
+    }
+  }
+
+  /** Those who collided would do so again if they came back at once, together. */
+  #pause(delay: number): Promise<void> {
+    return new Promise((resolve) => this.#clock.setTimer(resolve, delay, { keepAlive: true }));
   }
 
   /** What a caller is told of a call that failed. */

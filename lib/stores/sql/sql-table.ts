@@ -7,15 +7,27 @@ const MIGRATION_TRIES = 20;
 /** The table cannot be used, with what to do about it. */
 export class TableError extends Error {}
 
-/** The table of a store: looked at once, and made if it is not there and the store may. */
+/**
+ * The table of a store: looked at once, and made if it is not there and the store may.
+ *
+ * Never made anew: with a table that vanishes under running instances all leases that live are forgotten. An empty one in its
+ * place would let others win while the holders still run; without one nobody wins until somebody decides.
+ */
 export class SqlTable<S> {
   readonly #dialect: SqlDialect<S>;
   readonly #migrate: boolean;
-  #statements: Promise<S> | undefined;
+  #pending: Promise<S> | undefined;
+  #ready: S | undefined;
+  #seen = false;
 
   constructor(dialect: SqlDialect<S>, options: { migrate: boolean }) {
     this.#dialect = dialect;
     this.#migrate = options.migrate;
+  }
+
+  /** The statements, if the table has been looked at. */
+  get ready(): S | undefined {
+    return this.#ready;
   }
 
   /**
@@ -24,34 +36,42 @@ export class SqlTable<S> {
    * @throws TableError if it cannot be used
    */
   statements(): Promise<S> {
-    return (this.#statements ??= this.#kept(this.#migrate ? this.#create() : this.#look()));
+    return (this.#pending ??= this.#kept(this.#migrate && !this.#seen ? this.#create() : this.#look()));
   }
 
   /** Creates the table, or adds what is missing, whether the store is to do so by itself or not. @throws TableError */
   async migrate(): Promise<void> {
-    this.#statements = this.#kept(this.#create());
-    await this.#statements;
+    this.#pending = this.#kept(this.#create());
+    await this.#pending;
   }
 
   /** The next call looks at the table again, and says what is missing. */
   forget(): void {
-    this.#statements = undefined;
+    this.#pending = undefined;
+    this.#ready = undefined;
   }
 
-  #kept(statements: Promise<S>): Promise<S> {
-    return statements.catch((error: unknown) => {
+  async #kept(statements: Promise<S>): Promise<S> {
+    try {
+      const ready = await statements;
+      this.#ready = ready;
+      this.#seen = true;
+      return ready;
+    } catch (error) {
       this.forget();
       throw error;
-    });
+    }
   }
 
   async #look(): Promise<S> {
     const look = await this.#dialect.look();
     if ('statements' in look) return look.statements;
     if ('problem' in look) throw new TableError(look.problem);
-    throw new TableError(
-      `${look.missing} Run this, or leave it to the store (migrate: true):\n${this.#sql()}`,
-    );
+    const help = this.#seen
+      ? 'It was there before, and the leases that lived in it are forgotten: an empty one would let others win while their ' +
+        'holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:'
+      : 'Run this, or leave it to the store (migrate: true):';
+    throw new TableError(`${look.missing} ${help}\n${this.#sql()}`);
   }
 
   async #create(): Promise<S> {

@@ -13,17 +13,34 @@ const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const client = { query: () => Promise.reject(new Error('nobody asks')) };
 
 describe('locked_by', () => {
-  test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed', 'ä 🔒'])('says who has a lease: %s', (holder) => {
+  test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed'])('says who has a lease: %s', (holder) => {
     const by = lockedBy({ holder, token: TOKEN });
     expect(by).toBe(`${holder}/${TOKEN}`);
     expect(holdingOf(by)).toEqual({ holder, outcome: undefined });
     expect(holdingOf(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
   });
 
-  test('has room in its column, however long the instance is called', () => {
-    const by = lockedBy({ holder: 'h'.repeat(300), token: TOKEN });
+  test.each(['ä 🔒', '100 %', '%41', 'a\u0000\n', '水/completed'])(
+    'is ASCII, as its column may have any character set: %j',
+    (holder) => {
+      const by = lockedBy({ holder, token: TOKEN });
+      expect(by).toMatch(/^[ -~]+$/);
+      expect(holdingOf(by)).toEqual({ holder, outcome: undefined });
+      expect(holdingOf(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+    },
+  );
+
+  test.each([['h'], ['🔒'], ['é']])('has room in its column, however long the instance is called', (char) => {
+    const by = lockedBy({ holder: char.repeat(300), token: TOKEN });
     expect(by.endsWith(`/${TOKEN}`)).toBe(true);
-    expect(`${by}/completed`.length).toBe(255);
+    const { length } = `${by}/completed`;
+    expect(length).toBeLessThanOrEqual(255);
+    expect(length).toBeGreaterThan(255 - 12);
+    expect(holdingOf(by).holder).toMatch(new RegExp(`^(?:${char})+$`, 'u'));
+  });
+
+  test.each(['100 %', '%zz', '%e4'])('of another program is no text of ours to be read: %s', (holder) => {
+    expect(holdingOf(`${holder}/${TOKEN}`)).toEqual({ holder, outcome: undefined });
   });
 
   test.each(['spring-host', 'spring/host', 'host/completed', '', '/'])(
@@ -124,7 +141,12 @@ test('a database that says nothing gets no more calls than it takes to find out 
   const clock = new ManualClock();
   const gate = new OutageGate(clock);
   const answers: (() => void)[] = [];
-  const call = (): Promise<void> => gate.pass(() => new Promise((resolve) => answers.push(resolve)));
+  const call = async (): Promise<void> => {
+    const late = gate.enter();
+    if (late !== undefined) await late;
+    await new Promise<void>((resolve) => answers.push(resolve));
+    gate.leave();
+  };
   const waiting = Array.from({ length: 30 }, call);
   expect(answers).toHaveLength(30);
   await clock.advance(2_000);
@@ -140,4 +162,26 @@ test('a database that says nothing gets no more calls than it takes to find out 
 test('a pool is never closed: the stores have nothing to close', () => {
   expect('close' in new PostgresLockStore(client)).toBe(false);
   expect('close' in new MysqlLockStore(client)).toBe(false);
+});
+
+test('calls that follow a blocked event loop are not turned away: what has arrived meanwhile is read first', async () => {
+  const clock = new ManualClock();
+  const gate = new OutageGate(clock);
+  const answers: (() => void)[] = [];
+  const call = async (): Promise<void> => {
+    const late = gate.enter();
+    if (late !== undefined) await late;
+    await new Promise<void>((resolve) => answers.push(resolve));
+    gate.leave();
+  };
+  const waiting = Array.from({ length: 25 }, call);
+  await clock.advance(5_000);
+  // The next turn of the loop reads the answers, and the call comes before that.
+  setImmediate(() => answers[0]?.());
+  waiting.push(call());
+  await waiting[0];
+  await new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+  expect(answers).toHaveLength(26);
+  for (const answer of answers) answer();
+  await Promise.all(waiting);
 });

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { createPool } from 'mysql2';
+import type { AcquireRequest, LockStore } from '../../lib/index.js';
+import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
+import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
+import { MYSQL, POSTGRES, type TestDatabase } from '../support/database.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { testMysqlPool } from '../support/mysql-server.js';
+import { testPool } from '../support/postgres-server.js';
+import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { until } from '../support/until.js';
+import { faultSuite } from './support/suite.js';
+
+faultSuite();
+
+const table = uniqueTable('silence');
+/** Of a statement, ms. */
+const LIMIT = 300;
+
+const attempt = (): AcquireRequest => ({
+  name: randomUUID(),
+  token: randomUUID(),
+  ttl: 60_000,
+  holder: 'host',
+});
+
+/** A store with a pool of one connection: were a silent one left in it, nobody would get through. */
+interface Opened {
+  readonly store: LockStore & { init(): Promise<void> };
+  end(): Promise<unknown>;
+}
+
+const OPEN: readonly [what: string, database: TestDatabase, open: (url: string) => Opened][] = [
+  [
+    'of mysql2/promise',
+    MYSQL,
+    (url) => {
+      const pool = testMysqlPool(url, { connectionLimit: 1 });
+      return { store: new MysqlLockStore(pool, { table, queryTimeout: LIMIT }), end: () => pool.end() };
+    },
+  ],
+  [
+    'of mysql2',
+    MYSQL,
+    (url) => {
+      const pool = createPool({ uri: url, connectionLimit: 1 });
+      const end = (): Promise<void> => pool.promise().end();
+      return { store: new MysqlLockStore(pool, { table, queryTimeout: LIMIT }), end };
+    },
+  ],
+  [
+    'of pg, with a query_timeout as the README has it,',
+    POSTGRES,
+    (url) => {
+      const pool = testPool(url, { max: 1, query_timeout: LIMIT });
+      return { store: new PostgresLockStore(pool, { table }), end: () => pool.end() };
+    },
+  ],
+];
+
+describe.each([MYSQL, POSTGRES].map((database) => [database.name, database] as const))(
+  'with %s',
+  (_name, database) => {
+    let server: DatabaseServer;
+    let proxy: TcpProxy;
+    let url: string;
+
+    beforeAll(async () => {
+      server = await database.provide();
+      const { hostname, port } = new URL(server.url);
+      proxy = await startProxy({ host: hostname, port: Number(port), protocol: 'raw' });
+      const proxied = new URL(server.url);
+      proxied.port = String(proxy.port);
+      url = proxied.href;
+    });
+
+    afterAll(async () => {
+      const pool = database.pool(server.url);
+      await pool.write(`DROP TABLE IF EXISTS ${table}`);
+      await pool.end();
+      await proxy?.stop();
+      await server?.stop();
+    });
+
+    test.each(OPEN.filter(([, of]) => of === database))(
+      'a connection of a pool %s that nobody answers on any more is given up, and the next call gets another one',
+      async (_what, _database, open) => {
+        const { store, end } = open(url);
+        await until(() => store.init().then(() => true));
+        for (let round = 0; round < 3; round++) {
+          proxy.swallowRequests(1);
+          const silent = store.acquire(attempt());
+          const behind = store.acquire(attempt()).catch((error: unknown) => error);
+          await expect(silent).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'unknown' });
+          await behind;
+          const acquired = (): Promise<boolean> =>
+            store.acquire(attempt()).then(
+              (result) => result.acquired,
+              () => false,
+            );
+          await until(acquired, { message: 'a call to get through' });
+          await until(() => proxy.connections <= 1, { message: 'the silent connection to be closed' });
+        }
+        await end();
+      },
+    );
+  },
+);
+
+describe('a pool of mysql2', () => {
+  let server: DatabaseServer;
+
+  beforeAll(async () => {
+    server = await MYSQL.provide();
+  });
+
+  afterAll(async () => {
+    const pool = testMysqlPool(server.url);
+    await pool.query(`DROP TABLE IF EXISTS ${table}`);
+    await pool.end();
+    await server?.stop();
+  });
+
+  test('that has no connection in time has certainly not carried out the call', async () => {
+    const pool = testMysqlPool(server.url, { connectionLimit: 1 });
+    const store = new MysqlLockStore(pool, { table, queryTimeout: LIMIT });
+    await until(() => store.init().then(() => true));
+    const connection = await pool.getConnection();
+    await expect(store.acquire(attempt())).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      outcome: 'not-applied',
+      message: expect.stringContaining('no connection within 300 ms'),
+    });
+    connection.release();
+    // The place in the queue that the call had left behind is passed on.
+    await until(() => store.acquire(attempt()).then(({ acquired }) => acquired));
+    await pool.end();
+  });
+
+  test('that answers rows as arrays is read all the same', async () => {
+    const pool = testMysqlPool(server.url, { rowsAsArray: true });
+    const store = new MysqlLockStore(pool, { table });
+    await store.init();
+    const request = attempt();
+    expect(await store.acquire(request)).toMatchObject({ acquired: true });
+    expect(await store.acquire({ ...request, token: randomUUID() })).toMatchObject({
+      reason: 'held',
+      holder: 'host',
+    });
+    await pool.end();
+  });
+
+  test('is given a limit that is a duration, or none at all', () => {
+    for (const queryTimeout of [0, -1, Number.NaN, 'soon', null as unknown as string]) {
+      expect(() => new MysqlLockStore({ query: async () => [] }, { queryTimeout })).toThrow(/queryTimeout: /);
+    }
+  });
+});

@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { AcquireRequest, AcquireResult, LeaseRef, LockStore } from '../../lib/index.js';
+import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
+import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
+import { providePostgres, testPool } from '../support/postgres-server.js';
+
+interface Pool {
+  query(text: string, values: unknown[]): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+interface Counted {
+  readonly name: string;
+  provide(): Promise<DatabaseServer>;
+  connect(url: string): Pool;
+  store(client: Pick<Pool, 'query'>, table: string): LockStore & { init(): Promise<void> };
+}
+
+const COUNTED: readonly Counted[] = [
+  {
+    name: 'PostgreSQL',
+    provide: providePostgres,
+    connect: (url) => testPool(url),
+    store: (client, table) => new PostgresLockStore(client, { table }),
+  },
+  {
+    name: 'MySQL',
+    provide: provideMysql,
+    connect: (url) => testMysqlPool(url),
+    store: (client, table) => new MysqlLockStore(client, { table }),
+  },
+];
+
+const TICK = 1_760_000_000_000;
+
+/** The calls of one instance, and how many statements each took. */
+class Instance {
+  #statements = 0;
+  readonly store: LockStore & { init(): Promise<void> };
+
+  constructor(database: Counted, pool: Pool, table: string, answer: (result: unknown) => unknown) {
+    const query = async (text: string, values: unknown[]): Promise<unknown> => {
+      this.#statements += 1;
+      return answer(await pool.query(text, values));
+    };
+    this.store = database.store({ query }, table);
+  }
+
+  async count<T>(call: () => Promise<T>): Promise<{ result: T; statements: number }> {
+    this.#statements = 0;
+    const result = await call();
+    return { result, statements: this.#statements };
+  }
+
+  request(fields: Partial<AcquireRequest> = {}): AcquireRequest {
+    return { name: 'job', token: randomUUID(), ttl: 60_000, holder: 'host', ...fields };
+  }
+
+  acquire(fields?: Partial<AcquireRequest>): Promise<{ result: AcquireResult; statements: number }> {
+    return this.count(() => this.store.acquire(this.request(fields)));
+  }
+
+  /** A lease, whatever it costs. */
+  async lease(fields?: Partial<AcquireRequest>): Promise<LeaseRef> {
+    const request = this.request(fields);
+    const result = await this.store.acquire(request);
+    if (!result.acquired) throw new Error(`refused: ${result.reason}`);
+    return { ...request, fencingToken: result.fencingToken };
+  }
+
+  release(lease: LeaseRef, outcome: 'completed' | 'aborted' = 'completed') {
+    return this.count(() => this.store.release(lease, { outcome }));
+  }
+}
+
+const granted = (statements: number) => ({ statements, result: expect.objectContaining({ acquired: true }) });
+const refused = (reason: string, statements: number) => ({
+  statements,
+  result: expect.objectContaining({ reason }),
+});
+
+describe.each(COUNTED.map((database) => [database.name, database] as const))('on %s', (name, database) => {
+  const mysql = name === 'MySQL';
+  let server: DatabaseServer;
+  let pool: Pool;
+  let one: Instance;
+  let two: Instance;
+  const tables: string[] = [];
+
+  const instances = async (
+    answer: (result: unknown) => unknown = (result) => result,
+  ): Promise<Instance[]> => {
+    const table = uniqueTable('statements');
+    tables.push(table);
+    const made = [1, 2].map(() => new Instance(database, pool, table, answer));
+    for (const { store } of made) await store.init();
+    return made;
+  };
+
+  beforeAll(async () => {
+    server = await database.provide();
+    pool = database.connect(server.url);
+  }, 60_000);
+
+  beforeEach(async () => {
+    const made = await instances();
+    [one, two] = made as [Instance, Instance];
+  });
+
+  afterAll(async () => {
+    for (const table of tables) await pool.query(`DROP TABLE IF EXISTS ${table}`, []);
+    await pool.end();
+    await server.stop();
+  });
+
+  test('a lease and its release are one statement each, the first lease of a name a second one on MySQL', async () => {
+    expect(await one.acquire({ name: 'another' })).toEqual(granted(mysql ? 2 : 1));
+    await one.release(await one.lease());
+    for (let i = 0; i < 3; i++) {
+      const request = one.request();
+      const { result, statements } = await one.count(() => one.store.acquire(request));
+      expect({ result, statements }).toEqual(granted(1));
+      const lease = { ...request, fencingToken: result.acquired ? result.fencingToken : 0 };
+      expect(await one.release(lease)).toEqual({ statements: 1, result: { released: true } });
+    }
+  });
+
+  test('a refusal is one statement, however often it is asked for, as a standby does', async () => {
+    const lease = await one.lease();
+    for (let i = 0; i < 4; i++) expect(await two.acquire()).toEqual(refused('held', 1));
+    // The instance that had it last begins with taking it, once.
+    expect(await one.acquire()).toEqual(refused('held', 2));
+    expect(await one.acquire()).toEqual(refused('held', 1));
+    await one.release(lease);
+    expect(await two.acquire()).toEqual(granted(mysql ? 2 : 1));
+  });
+
+  test('a tick is one statement where it is refused, and for who ran the last one', async () => {
+    const job = { job: 'A.run', schedule: '* * * * *', rerun: 1 };
+    await one.release(await one.lease({ ...job, tick: TICK }));
+    expect(await two.acquire({ ...job, tick: TICK })).toEqual(refused('already-ran', 1));
+    const request = one.request({ ...job, tick: TICK + 1 });
+    const { result, statements } = await one.count(() => one.store.acquire(request));
+    expect({ result, statements }).toEqual(granted(1));
+    const lease = { ...request, fencingToken: result.acquired ? result.fencingToken : 0 };
+    expect(await two.acquire({ ...job, tick: TICK + 1 })).toEqual(refused('held', 1));
+    expect(await one.release(lease, 'aborted')).toEqual({ statements: 1, result: { released: true } });
+    // A run that is repeated, and one from another schedule: what the row says goes into what is written.
+    const again = two.request({ ...job, tick: TICK + 1 });
+    expect(await two.count(() => two.store.acquire(again))).toEqual(granted(mysql ? 2 : 1));
+    await two.store.release({ ...again, fencingToken: 1 });
+    expect(await two.acquire({ ...job, tick: TICK + 2, schedule: '0 * * * *' })).toEqual(
+      granted(mysql ? 3 : 1),
+    );
+  });
+
+  test('an interval is one statement where it is refused, and for who ran it last', async () => {
+    const job = { job: 'A.run', interval: 1 };
+    await one.release(await one.lease(job));
+    expect(await two.acquire({ ...job, interval: 3_600_000 })).toEqual(refused('already-ran', 1));
+    // The interval passes on the clock of the database.
+    await pool.query(mysql ? 'SELECT SLEEP(0.01)' : 'SELECT pg_sleep(0.01)', []);
+    expect(await one.acquire(job)).toEqual(granted(1));
+  });
+
+  test('all renewals are one statement, and on MySQL another one if some are lost', async () => {
+    const leases: LeaseRef[] = [];
+    for (let i = 0; i < 20; i++) leases.push(await one.lease({ name: `job-${i}`, ttl: 60_000 + (i % 3) }));
+    expect(await one.count(() => one.store.extend(leases))).toEqual({
+      statements: 1,
+      result: leases.map(() => ({ held: true })),
+    });
+    const lost = { ...leases[3], token: randomUUID() } as LeaseRef;
+    const { result, statements } = await one.count(() => one.store.extend([...leases.slice(0, 3), lost]));
+    expect(statements).toBe(mysql ? 2 : 1);
+    expect(result.map(({ held }) => held)).toEqual([true, true, true, false]);
+  });
+
+  test('a release that finds nothing is told why by at most one more', async () => {
+    const by = await one.lease();
+    await one.release(by);
+    expect(await one.release(by)).toEqual({ statements: 2, result: { released: false, reason: 'ended' } });
+    const ofJob = await one.lease({ job: 'A.run', tick: TICK });
+    await one.release(ofJob);
+    expect(await one.release(ofJob)).toEqual({
+      statements: mysql ? 2 : 1,
+      result: { released: false, reason: 'ended' },
+    });
+  });
+
+  const mapper =
+    'a client that tells no number of rows, as an object-relational mapper, is served in as many';
+  const testMapper = async (): Promise<void> => {
+    const [mapped] = await instances((result) => (result as { rows: unknown[] }).rows);
+    if (mapped === undefined) throw new Error('no instance');
+    await mapped.release(await mapped.lease());
+    const lease = await mapped.lease();
+    expect(await mapped.release(lease)).toEqual({ statements: 1, result: { released: true } });
+    expect(await mapped.release(lease)).toEqual({
+      statements: 2,
+      result: { released: false, reason: 'ended' },
+    });
+  };
+  if (!mysql) test(mapper, testMapper);
+});

@@ -1,0 +1,141 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import { NOTHING_SEEN } from '../../../lib/stores/sql/answers.js';
+import type { SqlDialect, TableLook } from '../../../lib/stores/sql/dialect.js';
+import { LastGranted } from '../../../lib/stores/sql/last-granted.js';
+import { SqlLockStore } from '../../../lib/stores/sql/sql-lock.store.js';
+import { ManualClock } from '../../../lib/testing/index.js';
+
+const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
+const request = { name: 'job', token: TOKEN, ttl: 60_000, holder: 'host' };
+const lease = { ...request, fencingToken: 1 };
+const conflict = Object.assign(new Error('could not serialize access'), { conflict: true });
+
+/** A database that answers as it is told. */
+function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object> {
+  const nothing = (): never => {
+    throw new Error('nobody told what to answer');
+  };
+  return {
+    table: 'shedlock',
+    look: async (): Promise<TableLook<object>> => ({ statements: {} }),
+    migration: () => ['CREATE TABLE shedlock'],
+    widening: () => 'ALTER TABLE shedlock',
+    run: nothing,
+    attempt: nothing,
+    renew: nothing,
+    giveBack: nothing,
+    all: nothing,
+    failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
+    ...script,
+  };
+}
+
+function opened(script: Partial<SqlDialect<object>>, migrate = false) {
+  const clock = new ManualClock();
+  return { clock, store: new SqlLockStore(scripted(script), { migrate, clock }) };
+}
+
+describe('a statement that was rolled back because of others', () => {
+  test('is tried again after a pause, a little longer each time, until it gets through', async () => {
+    const random = jest.spyOn(Math, 'random').mockReturnValue(1);
+    let tries = 0;
+    const { clock, store } = opened({
+      attempt: async () => {
+        tries += 1;
+        if (tries < 10) throw conflict;
+        return { ...NOTHING_SEEN, granted: 7 };
+      },
+    });
+    const result = store.acquire(request);
+    const counts: number[] = [];
+    for (const pause of [2, 4, 8, 16, 32, 50, 50, 50, 50]) {
+      await clock.advance(pause - 1);
+      counts.push(tries);
+      await clock.advance(1);
+    }
+    expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(await result).toEqual({ acquired: true, fencingToken: 7 });
+    random.mockRestore();
+  });
+
+  test('is given up, as not carried out, when all tries have failed', async () => {
+    let tries = 0;
+    const { clock, store } = opened({
+      attempt: async () => {
+        tries += 1;
+        throw conflict;
+      },
+    });
+    const failed = expect(store.acquire(request)).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      outcome: 'not-applied',
+    });
+    await clock.advance(1_000);
+    await failed;
+    expect(tries).toBe(10);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is given up when nobody waits for it any more', async () => {
+    let tries = 0;
+    const { clock, store } = opened({
+      renew: async () => {
+        tries += 1;
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 60));
+        throw conflict;
+      },
+    });
+    const failed = expect(store.extend([lease], { limit: 100 })).rejects.toMatchObject({
+      outcome: 'not-applied',
+    });
+    await clock.advance(1_000);
+    await failed;
+    expect(tries).toBe(2);
+  });
+});
+
+describe('a table that vanishes', () => {
+  test('is not looked for where there is nothing wrong, and never made by a call', async () => {
+    let there = true;
+    const missing = new Error('no such table');
+    const run = jest.fn(async () => undefined);
+    const look = jest.fn(async (): Promise<TableLook<object>> =>
+      there ? { statements: {} } : { missing: 'The table shedlock does not exist.' },
+    );
+    const { store } = opened(
+      {
+        look,
+        run,
+        attempt: async () => {
+          if (!there) throw missing;
+          return { ...NOTHING_SEEN, granted: 7 };
+        },
+        failure: (error) => (error === missing ? 'table' : 'refused'),
+      },
+      true,
+    );
+    await store.init();
+    const looks = look.mock.calls.length;
+    for (let calls = 0; calls < 3; calls++) await store.acquire(request);
+    expect(look).toHaveBeenCalledTimes(looks);
+    there = false;
+    for (let calls = 0; calls < 3; calls++) {
+      await expect(store.acquire(request)).rejects.toMatchObject({ outcome: 'not-applied' });
+    }
+    expect(run).not.toHaveBeenCalled();
+    there = true;
+    expect(await store.acquire(request)).toMatchObject({ acquired: true });
+  });
+});
+
+test('of the locks that were granted last, as many are remembered as an application has', () => {
+  const granted = new LastGranted();
+  for (let i = 0; i < 1_500; i++) granted.note(`job-${i}`, true);
+  expect([granted.has('job-499'), granted.has('job-500'), granted.has('job-1499')]).toEqual([
+    false,
+    true,
+    true,
+  ]);
+  granted.note('job-1499', false);
+  expect(granted.has('job-1499')).toBe(false);
+});
