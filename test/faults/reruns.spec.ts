@@ -1,41 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { until } from '../support/until.js';
 import { startApp } from './support/app.js';
 import { type Instance, type InstanceOptions, startTickInstance } from './support/instance.js';
 import { faultSuite } from './support/suite.js';
+import { type EmptyStore, type TickServer, tickStores } from './support/tick-stores.js';
 
 faultSuite();
 
 const TTL = 1_500;
 const DAY = 86_400_000;
 
-let server: LocalRedis;
-beforeAll(async () => {
-  server = await startRedis();
-});
-beforeEach(() => server.command('FLUSHALL'));
-afterAll(() => server.stop());
-
 /** A tick half a minute ago, and the expression (UTC) that has it each day. */
 function daily() {
   const tick = Math.trunc(Date.now() / 1_000) * 1_000 - 30_000;
   const date = new Date(tick);
   return { tick, expression: `${date.getUTCSeconds()} ${date.getUTCMinutes()} ${date.getUTCHours()} * * *` };
-}
-
-/** Starts instances, and waits until each has looked for something to run again and found nothing. */
-async function startIdle(
-  count: number,
-  options: Partial<InstanceOptions>,
-  job: Parameters<typeof startTickInstance>[1],
-): Promise<Instance[]> {
-  const all = Array.from({ length: count }, () =>
-    startTickInstance({ connection: server.url, ttl: TTL, ...options }, job),
-  );
-  const instances = await Promise.all(all);
-  await Promise.all(instances.map((instance) => instance.next('event:skipped')));
-  return instances;
 }
 
 const attempts = (instances: readonly Instance[]): unknown[] =>
@@ -58,6 +37,31 @@ async function seesItRun(instance: Instance, tick: number): Promise<boolean> {
 }
 
 const runs = (instance: Instance): boolean => instance.heard('job-started').length > 0;
+
+describe.each(tickStores)('with $name', ({ start }) => {
+  let server: TickServer;
+  let store: EmptyStore;
+  beforeAll(async () => {
+    server = await start();
+  });
+  beforeEach(async () => {
+    store = await server.empty();
+  });
+  afterAll(() => server?.stop());
+
+/** Starts instances, and waits until each has looked for something to run again and found nothing. */
+async function startIdle(
+  count: number,
+  options: Partial<InstanceOptions>,
+  job: Parameters<typeof startTickInstance>[1],
+): Promise<Instance[]> {
+  const all = Array.from({ length: count }, () =>
+    startTickInstance({ store: store.address, ttl: TTL, ...options }, job),
+  );
+  const instances = await Promise.all(all);
+  await Promise.all(instances.map((instance) => instance.next('event:skipped')));
+  return instances;
+}
 
 test('the tick of a holder that was killed in the middle of its run is run again by exactly one other', async () => {
   const { tick, expression } = daily();
@@ -95,7 +99,7 @@ test('a job that was orphaned while no other instance was up is run again by the
   expect(await only?.fire()).toBe(true);
   await only?.kill();
   // Before the lease has expired as well as after it.
-  const next = await startTickInstance({ connection: server.url, ttl: TTL, rerun: 1 }, { expression });
+  const next = await startTickInstance({ store: store.address, ttl: TTL, rerun: 1 }, { expression });
   await until(() => runs(next));
   expect(next.heard('job-started')).toMatchObject([{ tick, attempt: 2 }]);
   await next.endJob();
@@ -103,10 +107,10 @@ test('a job that was orphaned while no other instance was up is run again by the
 
 test('a tick that came while all instances were down is run once by those that start, and not by the next ones', async () => {
   const { tick, expression } = daily();
-  const before = await startApp({ connection: server.url });
+  const before = await startApp(store.options);
   await before.locks.run('nightly', { job: 'nightly', tick: tick - DAY }, () => undefined);
   await before.close();
-  const options: InstanceOptions = { connection: server.url, ttl: TTL, catchUp: '1h' };
+  const options: InstanceOptions = { store: store.address, ttl: TTL, catchUp: '1h' };
   const instances = await Promise.all([1, 2, 3].map(() => startTickInstance(options, { expression })));
   const one = await until(() => instances.find(runs));
   expect(one.heard('job-started')).toMatchObject([{ tick, attempt: 1 }]);
@@ -118,4 +122,5 @@ test('a tick that came while all instances were down is run once by those that s
   await Promise.all(instances.map((instance) => instance.kill()));
   const [restarted] = await startIdle(1, { catchUp: '1h' }, { expression });
   expect(refusedFor(restarted as Instance, tick, true)).toBe(true);
+});
 });
