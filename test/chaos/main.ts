@@ -41,10 +41,9 @@ async function run(): Promise<number> {
     throw new Error(`--until ${until}: there is ${Object.keys(CHECKS).join(', ')}`);
   // Judged as if it was over: a run that goes on may end before its last deadline.
   const failed = (): boolean =>
-    checkHistory(
-      [...readHistory(folder), { k: 'over', m: monotonic() }],
-      [until as CheckName],
-    ).some(({ violations }) => violations.length > 0);
+    checkHistory([...readHistory(folder), { k: 'over', m: monotonic() }], [until as CheckName]).some(
+      ({ violations }) => violations.length > 0,
+    );
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
   const options = { store: args.store, folder, program, log };
