@@ -10,6 +10,7 @@ import { LOOPBACK } from './ports.js';
 import { canRun, findOnPath } from './programs.js';
 import { projectRoot } from './project.js';
 import { serverUser } from './server-user.js';
+import { type DatabaseSession, SESSION_LIMIT } from './two-sessions.js';
 
 const run = promisify(execFile);
 const IMAGE = 'mariadb:10.11';
@@ -36,6 +37,7 @@ export function provideMysql(): Promise<DatabaseServer> {
     variable: 'MYSQL_URL',
     help: { url: 'a database', local: 'MariaDB, with mariadbd on the PATH or in /usr/sbin' },
     ask,
+    open,
     startContainer,
     find: findMariadb,
     start: startMariadb,
@@ -139,6 +141,18 @@ async function ask(uri: string): Promise<void> {
   } finally {
     connection.destroy();
   }
+}
+
+async function open(uri: string): Promise<DatabaseSession> {
+  const connection = await mysql.createConnection({ uri, connectTimeout: SESSION_LIMIT });
+  connection.on('error', () => undefined);
+  const query = async (sql: string): Promise<unknown> =>
+    (await connection.query({ sql, timeout: SESSION_LIMIT }))[0];
+  return {
+    query,
+    id: async () => ((await query('SELECT CONNECTION_ID() AS id')) as { id: number }[])[0]?.id,
+    end: () => connection.end(),
+  };
 }
 
 async function startContainer(): Promise<DatabaseServer> {
