@@ -55,6 +55,9 @@ export async function startMariadb(options: readonly string[] = []): Promise<Loc
     `--datadir=${join(dir, 'data')}`,
     `--socket=${join(dir, 'socket')}`,
     `--pid-file=${join(dir, 'pid')}`,
+    // Not the one of the system: at its start a server removes what it takes for temporary tables of its last life there,
+    // and one whose temporary table disappears as it is made crashes.
+    `--tmpdir=${join(dir, 'tmp')}`,
     '--skip-grant-tables',
     '--skip-log-bin',
     '--innodb-flush-log-at-trx-commit=2',
@@ -69,9 +72,11 @@ export async function startMariadb(options: readonly string[] = []): Promise<Loc
       // Users and rights are left out, so there is nothing to install but the files of InnoDB. Those are on the disk when
       // this has ended; made by the server itself, they would be broken by a kill soon after.
       const data = join(dir, 'data');
-      await mkdir(join(data, DATABASE), { recursive: true });
-      await user.own(data);
-      await user.own(join(data, DATABASE));
+      const folders = [data, join(data, DATABASE), join(dir, 'tmp')];
+      for (const folder of folders) {
+        await mkdir(folder);
+        await user.own(folder);
+      }
       const make = user.as(command, [...common(dir), '--bootstrap']);
       const made = run(make.command, make.args, { env, cwd: '/' });
       made.child.stdin?.end();
