@@ -29,10 +29,9 @@ export const MYSQL_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'expiry-by-the-clock-of-the-instance': {
-    file: 'stores/mysql/mysql-dialect.js',
-    search: /query\(text, \[\.\.\.values\]\)/g,
-    replace:
-      "query(text.replaceAll(/UTC_TIMESTAMP\\(6\\)/g, `TIMESTAMP'${new Date().toISOString().slice(0, -1)}'`), [...values])",
+    file: 'stores/mysql/columns.js',
+    search: "asStored(table, 'UTC_TIMESTAMP(6)')",
+    replace: "asStored(table, `TIMESTAMP'${new Date().toISOString().slice(0, -1)}'`)",
     caughtBy: 'overlaps',
     // One that is two seconds ahead, more than a ttl of all that it finds.
     only: ['cut'],

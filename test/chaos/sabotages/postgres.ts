@@ -13,8 +13,9 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'release-without-compare': {
     file: STATEMENTS,
-    search: 'AND locked_by = $2::text ${condition}',
-    replace: 'AND $2::text IS NOT NULL ${condition}',
+    // In the statement that notes the end of a run, which is the one of jobs.
+    search: /AND locked_by = \$2::text (?=\$\{condition\} |RETURNING)/,
+    replace: 'AND $$2::text IS NOT NULL ',
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 1073,
