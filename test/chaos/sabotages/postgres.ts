@@ -31,7 +31,8 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'expiry-by-the-clock-of-the-instance': {
     file: 'stores/postgres/postgres-dialect.js',
-    search: /query\(statement, values\)/,
+    // Wherever it sends one.
+    search: /query\(statement, values\)/g,
     replace:
       'query(statement.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`), values)',
     caughtBy: 'overlaps',
