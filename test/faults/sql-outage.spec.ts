@@ -42,7 +42,9 @@ onEachDatabase((sql) => {
     await until(async () => (await app.locks.run('afterwards', () => 'ran')).ran);
     await app.event('outage-ended');
     expect(logged().slice(0, 2)).toEqual([
-      expect.stringMatching(/^error: The lock store is not available: jobs are skipped until it is\./),
+      expect.stringMatching(
+        /^error: The lock store is not available: no lock can be taken or renewed until it is\./,
+      ),
       expect.stringMatching(/^log: The lock store is available again after .*; 50 runs were skipped$/),
     ]);
     await app.close();
