@@ -6,24 +6,26 @@ import { type ChaosArguments, parseArguments } from './arguments.js';
 import { checkHistory, CHECKS, type CheckName } from './checker/check.js';
 import { reportLines } from './checker/report.js';
 import { drive } from './driver.js';
-import { readHistory } from './history.js';
+import { monotonic, readHistory } from './history.js';
 import { makePlan, planLines } from './plan.js';
-import { SABOTAGES, sabotage } from './sabotage.js';
+import { sabotage, sabotageOf } from './sabotage.js';
+import type { Sabotage } from './sabotages/sabotage.js';
 
 /*
  * npm run chaos -- --instances 5 --seconds 120 --seed 42 [--store redis]: see CONTRIBUTING.md.
  *
  * Exits with 1 if a check fails; the history is kept then, and `node .build/test/chaos/check.js <folder>` judges it again.
  */
-const args = readArguments();
-const broken = SABOTAGES[args.sabotage];
+const { args, broken } = readArguments();
 const plan = makePlan({ ...args, only: args.only.length > 0 ? args.only : (broken?.only ?? []) });
 console.log(planLines(plan).join('\n'));
 if (!args.planOnly) process.exitCode = await run();
 
-function readArguments(): ChaosArguments {
+function readArguments(): { args: ChaosArguments; broken: Sabotage | undefined } {
   try {
-    return parseArguments(process.argv.slice(2));
+    const parsed = parseArguments(process.argv.slice(2));
+    const { sabotage: how, store } = parsed;
+    return { args: parsed, broken: how === '' ? undefined : sabotageOf(how, store) };
   } catch (error) {
     // A mistake in what was typed: a stack would bury what is said about it.
     console.error((error as Error).message);
@@ -32,18 +34,21 @@ function readArguments(): ChaosArguments {
 }
 
 async function run(): Promise<number> {
-  const program = args.sabotage === '' ? builtScript('test/chaos') : sabotage(args.sabotage);
+  const program = broken === undefined ? builtScript('test/chaos') : sabotage(args.sabotage, broken);
   const folder = args.history || mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
   const until = args.until || broken?.caughtBy;
   if (until !== undefined && !Object.hasOwn(CHECKS, until))
     throw new Error(`--until ${until}: there is ${Object.keys(CHECKS).join(', ')}`);
+  // Judged as if it was over: a run that goes on may end before its last deadline.
   const failed = (): boolean =>
-    checkHistory(readHistory(folder), [until as CheckName]).some(({ violations }) => violations.length > 0);
+    checkHistory([...readHistory(folder), { k: 'over', m: monotonic() }], [until as CheckName]).some(
+      ({ violations }) => violations.length > 0,
+    );
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
   const options = { store: args.store, folder, program, log };
   const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
-  if (args.sabotage !== '') rmSync(dirname(dirname(program)), { recursive: true, force: true });
+  if (broken !== undefined) rmSync(dirname(dirname(program)), { recursive: true, force: true });
 
   const findings = checkHistory(readHistory(folder));
   const injected = [...counts].sort().map(([fault, count]) => `${fault} ${count}`);

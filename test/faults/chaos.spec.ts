@@ -5,13 +5,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { SABOTAGES } from '../chaos/sabotage.js';
+import { STORE_SABOTAGES } from '../chaos/sabotage.js';
+import { CORE_SABOTAGES } from '../chaos/sabotages/core.js';
+import { REDIS_SABOTAGES } from '../chaos/sabotages/redis.js';
 import { guard } from '../support/process-guard.js';
 import { builtScript, projectRoot } from '../support/project.js';
 
 /*
  * The chaos run has to notice what it is there for: each of these runs a library with one thing taken away, and ends
- * as soon as that is seen. The run on the library as it is, is a step of .ci/run.
+ * as soon as that is seen. Beside them short runs on the library as it is; longer ones, and that on Redis, are steps of
+ * .ci/run.
  */
 
 /** Longer than the longest run below, on a busy machine. */
@@ -27,21 +30,53 @@ async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code
   return { code, output };
 }
 
+/** Runs the chaos run, and hands its output and its history to the judgement. */
+async function chaos(
+  args: readonly string[],
+  judge: (code: unknown, output: string, folder: string) => void | Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
+  try {
+    const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--history', folder]);
+    await judge(code, output, folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** On each database kills, pauses, a crash of the server and four faults of the network, in a few seconds. */
+const RUNS = [
+  ['postgres', 12858],
+  ['mysql', 15236],
+] as const;
+
+// A few at a time: see maxConcurrency in jest.config.js.
+test.concurrent.each(RUNS)('a short chaos run on %s finds nothing wrong', async (store, seed) => {
+  const args = ['--instances', '4', '--seconds', '20', '--seed', String(seed), '--no-data-loss'];
+  await chaos([...args, '--store', store], (code, output) => {
+    expect(output).toMatch(/^injected: .*kill/m);
+    expect(output).toMatch(/^All checks passed/m);
+    expect(code).toBe(0);
+  });
+});
+
+const BROKEN = Object.entries({
+  ...STORE_SABOTAGES,
+  redis: { ...REDIS_SABOTAGES, ...CORE_SABOTAGES },
+}).flatMap(([store, sabotages]) =>
+  Object.entries(sabotages).map(([name, how]) => [name, store, how] as const),
+);
+
 describe('a chaos run catches a library', () => {
-  // A few at a time: see maxConcurrency in jest.config.js.
-  test.concurrent.each(Object.entries(SABOTAGES))('with %s', async (name, { caughtBy, seed }) => {
-    const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
-    try {
-      const args = ['--instances', '5', '--seconds', '240', '--seed', String(seed), '--history', folder];
-      const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--sabotage', name]);
+  test.concurrent.each(BROKEN)('with %s on %s', async (name, store, { caughtBy, seed }) => {
+    const args = ['--instances', '5', '--seconds', '240', '--seed', String(seed), '--store', store];
+    await chaos([...args, '--sabotage', name], async (code, output, folder) => {
       expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
       expect(code).toBe(1);
       // The history tells it to whoever asks again.
       const again = await node([builtScript('test/chaos/check.js'), folder]);
       expect(again.code).toBe(1);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    });
   });
 });
 

@@ -20,10 +20,10 @@ afterAll(() => server.stop());
 
 /** The one whose lease ends. */
 const startFirst = (connection = server.url): Promise<Instance> =>
-  startInstance({ connection, instanceId: 'first', ttl: TTL, heartbeat: 100 });
+  startInstance({ store: { connection }, instanceId: 'first', ttl: TTL, heartbeat: 100 });
 /** The one that takes over, with a lease that it keeps however busy the machine is. */
 const startSecond = (): Promise<Instance> =>
-  startInstance({ connection: server.url, instanceId: 'second', ttl: '1m', heartbeat: 100 });
+  startInstance({ store: { connection: server.url }, instanceId: 'second', ttl: '1m', heartbeat: 100 });
 const startBoth = (): Promise<[Instance, Instance]> => Promise.all([startFirst(), startSecond()]);
 
 /** Waits until the server has forgotten the lock of somebody who cannot renew it. */

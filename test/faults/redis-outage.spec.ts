@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(() => server.stop());
 
 const start = (instanceId: string, ttl: number | string = LONG): Promise<Instance> =>
-  startInstance({ connection: server.url, ttl, heartbeat: 100, instanceId });
+  startInstance({ store: { connection: server.url }, ttl, heartbeat: 100, instanceId });
 
 /** A renewal after what has been heard so far. */
 async function renewedAgain(instance: Instance): Promise<void> {

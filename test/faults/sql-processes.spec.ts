@@ -47,7 +47,13 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))(
     });
 
     const start = (instanceId: string, ttl: number | string, url = server.url): Promise<Instance> =>
-      startInstance({ database: { url, table }, instanceId, ttl, heartbeat: 100, storeTimeout: 500 });
+      startInstance({
+        store: { database: { url, table } },
+        instanceId,
+        ttl,
+        heartbeat: 100,
+        storeTimeout: 500,
+      });
     /** The one whose lease ends, and one that takes over, with a lease that it keeps however busy the machine is. */
     const startBoth = (url?: string): Promise<[Instance, Instance]> =>
       Promise.all([start('first', TTL, url), start('second', LONG)]);

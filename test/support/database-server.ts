@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type LocalDatabase } from './local-database.js';
 import { dockerAnswers } from './redis-docker.js';
+import { assertTwoSessions, type DatabaseSession } from './two-sessions.js';
 
 /** Some database to test against. Others may use it too: keep to tables of your own, see {@link uniqueTable}. */
 export interface DatabaseServer {
@@ -20,6 +21,7 @@ export interface DatabaseWays {
   readonly help: { readonly url: string; readonly local: string };
   /** Resolves if the server at this URL answers. */
   ask(url: string): Promise<void>;
+  open(url: string): Promise<DatabaseSession>;
   startContainer(): Promise<DatabaseServer>;
   /** Whether there are programs to start. */
   find(): Promise<{ readonly source: 'local' | 'packages' }>;
@@ -31,6 +33,7 @@ export interface DatabaseWays {
  * engine answers, a local installation, the distribution's packages unpacked into `.cache`.
  *
  * @throws if none of the ways works; the message lists them
+ * @throws if the server that a variable names serves one connection after the other
  */
 export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServer> {
   const url = process.env[ways.variable];
@@ -41,6 +44,8 @@ export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServe
         cause: error,
       });
     });
+    // Those that are started here are known to.
+    await assertTwoSessions(`The ${ways.name} that ${ways.variable} names`, () => ways.open(url));
     return { url, source: 'url', stop: async () => undefined };
   }
   let docker = 'no engine answered';

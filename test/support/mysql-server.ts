@@ -10,6 +10,7 @@ import { LOOPBACK } from './ports.js';
 import { canRun, findOnPath } from './programs.js';
 import { projectRoot } from './project.js';
 import { serverUser } from './server-user.js';
+import { type DatabaseSession, SESSION_LIMIT } from './two-sessions.js';
 
 const run = promisify(execFile);
 const IMAGE = 'mariadb:10.11';
@@ -36,6 +37,7 @@ export function provideMysql(): Promise<DatabaseServer> {
     variable: 'MYSQL_URL',
     help: { url: 'a database', local: 'MariaDB, with mariadbd on the PATH or in /usr/sbin' },
     ask,
+    open,
     startContainer,
     find: findMariadb,
     start: startMariadb,
@@ -53,6 +55,9 @@ export async function startMariadb(options: readonly string[] = []): Promise<Loc
     `--datadir=${join(dir, 'data')}`,
     `--socket=${join(dir, 'socket')}`,
     `--pid-file=${join(dir, 'pid')}`,
+    // Not the one of the system: at its start a server removes what it takes for temporary tables of its last life there,
+    // and one whose temporary table disappears as it is made crashes.
+    `--tmpdir=${join(dir, 'tmp')}`,
     '--skip-grant-tables',
     '--skip-log-bin',
     '--innodb-flush-log-at-trx-commit=2',
@@ -67,9 +72,11 @@ export async function startMariadb(options: readonly string[] = []): Promise<Loc
       // Users and rights are left out, so there is nothing to install but the files of InnoDB. Those are on the disk when
       // this has ended; made by the server itself, they would be broken by a kill soon after.
       const data = join(dir, 'data');
-      await mkdir(join(data, DATABASE), { recursive: true });
-      await user.own(data);
-      await user.own(join(data, DATABASE));
+      const folders = [data, join(data, DATABASE), join(dir, 'tmp')];
+      for (const folder of folders) {
+        await mkdir(folder);
+        await user.own(folder);
+      }
       const make = user.as(command, [...common(dir), '--bootstrap']);
       const made = run(make.command, make.args, { env, cwd: '/' });
       made.child.stdin?.end();
@@ -139,6 +146,18 @@ async function ask(uri: string): Promise<void> {
   } finally {
     connection.destroy();
   }
+}
+
+async function open(uri: string): Promise<DatabaseSession> {
+  const connection = await mysql.createConnection({ uri, connectTimeout: SESSION_LIMIT });
+  connection.on('error', () => undefined);
+  const query = async (sql: string): Promise<unknown> =>
+    (await connection.query({ sql, timeout: SESSION_LIMIT }))[0];
+  return {
+    query,
+    id: async () => ((await query('SELECT CONNECTION_ID() AS id')) as { id: number }[])[0]?.id,
+    end: () => connection.end(),
+  };
 }
 
 async function startContainer(): Promise<DatabaseServer> {

@@ -10,6 +10,7 @@ import { LOOPBACK } from './ports.js';
 import { canRun, findOnPath } from './programs.js';
 import { projectRoot } from './project.js';
 import { serverUser } from './server-user.js';
+import { type DatabaseSession, SESSION_LIMIT } from './two-sessions.js';
 
 const run = promisify(execFile);
 const IMAGE = 'postgres:16-alpine';
@@ -37,6 +38,7 @@ export function providePostgres(): Promise<DatabaseServer> {
       local: `PostgreSQL, with initdb and postgres on the PATH or in ${SYSTEM_FOLDER}`,
     },
     ask,
+    open,
     startContainer,
     find: findPostgres,
     start: startPostgres,
@@ -143,6 +145,21 @@ async function ask(url: string): Promise<void> {
   } finally {
     await client.end().catch(() => undefined);
   }
+}
+
+async function open(url: string): Promise<DatabaseSession> {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: SESSION_LIMIT,
+    query_timeout: SESSION_LIMIT,
+  });
+  client.on('error', () => undefined);
+  await client.connect();
+  return {
+    query: (text) => client.query(text),
+    id: async () => (await client.query<{ id: number }>('SELECT pg_backend_pid() AS id')).rows[0]?.id,
+    end: () => client.end(),
+  };
 }
 
 async function startContainer(): Promise<DatabaseServer> {

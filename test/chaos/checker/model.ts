@@ -27,7 +27,7 @@ export interface Run extends StartLine {
   readonly firstDeadline: number;
   /** The last deadline that was confirmed. */
   readonly deadline: number;
-  /** Until when it had reason to believe: its end, its loss, its last deadline or its process's end. */
+  /** Until when it had reason to believe: its end, its loss, its last deadline, its process's end, or what is judged. */
   readonly believedUntil: number;
 }
 
@@ -81,7 +81,8 @@ export function buildModel(lines: readonly Line[]): Model {
   const [begin] = of('begin');
   if (begin === undefined)
     throw new Error('This history has no beginning: the line of the driver is missing');
-  const over = of('over')[0]?.m ?? Math.max(...lines.map(({ m }) => m));
+  const [last] = of('over');
+  const over = last?.m ?? Math.max(...lines.map(({ m }) => m));
   const jobs = new Map(begin.jobs.map((facts) => [facts.job, facts]));
   const down = new Map(of('down').map((line) => [lifeOf(line), line.m]));
   const stopping = new Map(of('stopping').map((line) => [lifeOf(line), line.m]));
@@ -117,7 +118,7 @@ export function buildModel(lines: readonly Line[]): Model {
       downAt,
       firstDeadline: deadlines[0]?.until ?? -Infinity,
       deadline,
-      believedUntil: Math.min(end?.m ?? Infinity, loss?.m ?? Infinity, downAt ?? Infinity, deadline),
+      believedUntil: Math.min(...[end?.m, loss?.m, downAt, last?.m].map((m = Infinity) => m), deadline),
     };
   });
   return {

@@ -5,48 +5,22 @@ import {
   currentLock,
   type Lock,
   LockLostError,
-  type LockStore,
   SchedulerLock,
   SchedulerLockEvents,
   SchedulerLockModule,
-  type SchedulerLockModuleOptions,
 } from 'nestjs-scheduler-lock';
 import { childMain, type Parent } from '../../support/child-main.js';
+import type { InstanceOptions } from '../support/instance.js';
+import { openStore } from './open-store.js';
 
 /*
  * One instance of a fleet: a Nest application with one job, which ends when the parent says so. Started by
  * `startInstance` in ../support/instance.ts, which says what its messages mean.
  */
 
-const { database, ...given } = JSON.parse(
-  process.env['FAULT_OPTIONS'] ?? '{}',
-) as SchedulerLockModuleOptions & {
-  /** Instead of a connection to Redis: a table of a database. */
-  database?: { url: string; table: string };
-};
-
-/** Ends the pool, which is the application's. */
-let endPool = async (): Promise<void> => undefined;
-
-/** Drivers are loaded by those who need them: every instance has to start soon. */
-async function databaseStore({ url, table }: { url: string; table: string }): Promise<LockStore> {
-  if (url.startsWith('mysql:')) {
-    const { createPool } = await import('mysql2/promise');
-    const { MysqlLockStore } = await import('nestjs-scheduler-lock/mysql');
-    const pool = createPool(url);
-    endPool = () => pool.end();
-    return new MysqlLockStore(pool, { table });
-  }
-  const { default: pg } = await import('pg');
-  const { PostgresLockStore } = await import('nestjs-scheduler-lock/postgres');
-  const pool = new pg.Pool({ connectionString: url });
-  // Without a listener an idle connection that breaks ends the process.
-  pool.on('error', () => undefined);
-  endPool = () => pool.end();
-  return new PostgresLockStore(pool, { table });
-}
-
-const options = database === undefined ? given : { ...given, store: await databaseStore(database) };
+const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
+const store = await openStore(address);
+const options = { ...given, ...store.options };
 
 let parent: Parent;
 let lock: Lock | undefined;
@@ -115,7 +89,7 @@ childMain(async (channel) => {
   parent.on('judge', () => parent.send({ type: 'judged', ...judge() }));
   parent.on('close', async () => {
     await app.close();
-    await endPool();
+    await store.close();
     await parent.send({ type: 'closed' });
     // Not process.exit(): whatever the application has left open keeps the process from ending.
     process.removeAllListeners('disconnect');

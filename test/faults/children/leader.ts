@@ -122,7 +122,8 @@ const logger: LoggerService = { log: silent, warn: silent, error: silent, debug:
 
 childMain(async (channel) => {
   parent = channel;
-  const options = { ...(await openStore(store)), instanceId, leader: { name: 'main', ttl } };
+  const opened = await openStore(store);
+  const options = { ...opened.options, instanceId, leader: { name: 'main', ttl } };
   @Module({
     imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],
     providers: [Witness, Feed, Jobs, Firsts],
@@ -139,6 +140,7 @@ childMain(async (channel) => {
   parent.on('judge', () => tell('judged', { feed: leader.isLeader('feed'), main: leader.isLeader() }));
   parent.on('close', async () => {
     await app.close();
+    await opened.close();
     await parent.send({ type: 'closed' });
     // Not process.exit(): whatever the application has left open keeps the process from ending.
     process.removeAllListeners('disconnect');

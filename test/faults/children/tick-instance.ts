@@ -2,21 +2,19 @@ import 'reflect-metadata';
 import { Injectable, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import {
-  currentLock,
-  SchedulerLock,
-  SchedulerLockEvents,
-  SchedulerLockModule,
-  type SchedulerLockModuleOptions,
-} from 'nestjs-scheduler-lock';
+import { currentLock, SchedulerLock, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
 import { childMain, type Parent } from '../../support/child-main.js';
+import type { InstanceOptions } from '../support/instance.js';
+import { openStore } from './open-store.js';
 
 /*
  * One instance of a fleet with a scheduled job, `nightly`. Started by `startTickInstance` in ../support/instance.ts,
  * which says what its messages mean.
  */
 
-const options = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as SchedulerLockModuleOptions;
+const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
+const store = await openStore(address);
+const options = { ...given, ...store.options };
 const { expression, deadly } = JSON.parse(process.env['FAULT_JOB'] ?? '{}') as {
   expression: string;
   deadly?: boolean;
@@ -55,6 +53,7 @@ childMain(async (channel) => {
   parent.on('close', async () => {
     end();
     await app.close();
+    await store.close();
     await parent.send({ type: 'closed' });
     // Not process.exit(): whatever the application has left open keeps the process from ending.
     process.removeAllListeners('disconnect');

@@ -3,12 +3,13 @@ import type { SchedulerLockModuleOptions } from '../../../lib/index.js';
 import { spawnChild, type ChildMessage, type TestChild } from '../../support/child.js';
 import { builtScript } from '../../support/project.js';
 import { until } from '../../support/until.js';
+import type { StoreAddress } from '../children/open-store.js';
 
 /** What crosses the channel to a child process. */
 export type InstanceOptions = Pick<
   SchedulerLockModuleOptions,
   'ttl' | 'heartbeat' | 'storeTimeout' | 'shutdownTimeout' | 'instanceId' | 'keyPrefix' | 'rerun' | 'catchUp'
-> & { connection?: string; database?: { url: string; table: string } };
+> & { store: StoreAddress };
 
 const started = new Set<Instance>();
 

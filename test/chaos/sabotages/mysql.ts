@@ -1,0 +1,64 @@
+import type { Sabotages } from './sabotage.js';
+
+const STATEMENTS = 'stores/mysql/statements.js';
+
+export const MYSQL_SABOTAGES: Sabotages = {
+  'no-tick-check': {
+    file: 'stores/mysql/starts.js',
+    search: 'COALESCE(${number(last)} < ${tick}, 1)',
+    replace: '1',
+    caughtBy: 'duplicates',
+    only: ['cut'],
+    seed: 3,
+  },
+  'release-without-compare': {
+    file: STATEMENTS,
+    search: /locked_by = \$\{lockedBy\(lease\)\}/g,
+    replace: "'' <> ${lockedBy(lease)}",
+    caughtBy: 'overlaps',
+    only: ['pause'],
+    seed: 1073,
+  },
+  'renewal-without-compare': {
+    file: STATEMENTS,
+    search: ' AND locked_by IN ${list(leases.map(lockedBy))}',
+    replace: '',
+    caughtBy: 'overlaps',
+    // Who renews in time is only overtaken where a row was lost.
+    only: ['store-flush'],
+    seed: 3,
+  },
+  'expiry-by-the-clock-of-the-instance': {
+    file: 'stores/mysql/columns.js',
+    search: "asStored(table, 'UTC_TIMESTAMP(6)')",
+    replace: "asStored(table, `TIMESTAMP'${new Date().toISOString().slice(0, -1)}'`)",
+    caughtBy: 'overlaps',
+    // One that is two seconds ahead, more than a ttl of all that it finds.
+    only: ['cut'],
+    seed: 43,
+  },
+  'fencing-token-stands-still': {
+    file: STATEMENTS,
+    search: 'GREATEST(COALESCE(fencing_token, 0) + 1, ${EPOCH_MICROSECONDS})',
+    replace: 'COALESCE(fencing_token, ${EPOCH_MICROSECONDS})',
+    caughtBy: 'fencing',
+    only: ['cut'],
+    seed: 3,
+  },
+  'release-that-frees-nothing': {
+    file: STATEMENTS,
+    search: '= 2, ${after(table, keepFor)}, lock_until)',
+    replace: '= 2, GREATEST(lock_until, ${after(table, keepFor)}), lock_until)',
+    caughtBy: 'unrun',
+    only: ['cut'],
+    seed: 3,
+  },
+  'renewal-that-outlives-its-ttl': {
+    file: STATEMENTS,
+    search: 'SET lock_until = ${endOf(table, ttlOf(leases))}',
+    replace: 'SET lock_until = ${endOf(table, sql`(${ttlOf(leases)} * 10)`)}',
+    caughtBy: 'take-over',
+    only: ['kill'],
+    seed: 328,
+  },
+};

@@ -1,0 +1,17 @@
+import type { CheckName } from '../checker/check.js';
+
+/** One way to break the library, and the check that has to notice. */
+export interface Sabotage {
+  /** The built file that is changed. */
+  readonly file: string;
+  readonly search: string | RegExp;
+  readonly replace: string;
+  readonly caughtBy: CheckName;
+  /** The faults under which it shows. */
+  readonly only: readonly string[];
+  /** A seed with which it shows soon. */
+  readonly seed: number;
+}
+
+/** Ways to break it by their names. */
+export type Sabotages = Readonly<Record<string, Sabotage>>;

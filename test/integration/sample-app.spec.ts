@@ -1,0 +1,76 @@
+import 'reflect-metadata';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { INestApplication } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { LockInfo } from 'nestjs-scheduler-lock';
+import { AppModule } from '../../sample-app/src/app.module.js';
+import { LOOPBACK } from '../support/ports.js';
+import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { until } from '../support/until.js';
+
+let redis: RedisServer;
+let app: INestApplication;
+let url: string;
+
+beforeAll(async () => {
+  redis = await provideRedis();
+  const prefix = uniquePrefix('sample').replace(/:$/, '');
+  Object.assign(process.env, {
+    LOCK_STORE: 'redis',
+    REDIS_URL: redis.url,
+    LOCK_PREFIX: prefix,
+    INSTANCE_ID: 'only-one',
+  });
+  app = await NestFactory.create(AppModule, { logger: false, abortOnError: false });
+  await app.listen(0, LOOPBACK);
+  url = await app.getUrl();
+});
+
+afterAll(async () => {
+  await app?.close();
+  await redis?.stop();
+});
+
+async function locks(): Promise<Map<string, LockInfo>> {
+  const response = await fetch(`${url}/jobs/locks`);
+  expect(response.status).toBe(200);
+  const all = (await response.json()) as LockInfo[];
+  return new Map(all.map((lock) => [lock.name, lock]));
+}
+
+test('GET /jobs/locks of the sample app names the holder of a lock, and of its job the tick that runs', async () => {
+  // Every two seconds, for eight.
+  const report = await until(
+    async () => {
+      const lock = (await locks()).get('report');
+      return lock?.state === 'held' && lock;
+    },
+    { message: 'the report to be built' },
+  );
+  expect(report).toEqual({
+    name: 'report',
+    state: 'held',
+    holder: 'only-one',
+    since: expect.any(Number),
+    expiresIn: expect.any(Number),
+    fencingToken: expect.any(Number),
+    jobs: [{ job: 'ReportJob.build', tick: expect.any(Number), attempt: 1 }],
+  });
+  expect((report.jobs[0]?.tick ?? 1) % 2_000).toBe(0);
+});
+
+test('GET /jobs/locks of the sample app shows a lock that was given back as free, with the fencing token of its last lease', async () => {
+  const ran = await until(async () => {
+    const response = await fetch(`${url}/jobs/prices`, { method: 'POST' });
+    // Unless the scheduler is running it just then.
+    const result = (await response.json()) as { ranOn?: string; fencingToken?: number };
+    return result.ranOn === 'only-one' && result;
+  });
+  const prices = await until(async () => {
+    const lock = (await locks()).get('prices');
+    return lock?.state === 'free' && lock;
+  });
+  expect(prices).not.toHaveProperty('expiresIn');
+  // Or of the scheduler's, if its turn came in between.
+  expect(prices.fencingToken).toBeGreaterThanOrEqual(ran.fencingToken ?? Infinity);
+});
