@@ -28,10 +28,7 @@ FROM information_schema.columns c
 WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
 }
 
-/**
- * A row per column of each unique index of the table. Not a part of the statement above: a subquery on this view ends some
- * versions of MariaDB (10.11.19 among them) with a segmentation fault while tables are made and dropped.
- */
+/** A row per column of each unique index of the table. Asked apart: as a subquery it would be looked up for each column. */
 export function indexStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
   return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
 WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name = ${table} AND s.non_unique = 0`;
