@@ -56,7 +56,7 @@ export function sharedKeys(locks: readonly unknown[], key: (name: string) => unk
     owners.set(made, owner ?? name);
     if (owner !== undefined) {
       problems.push(
-        `key: it gave "${made}" for the lock "${owner}" and for the lock "${name}", so that they would exclude each other. Give each name a key of its own.`,
+        `key: it gave "${made}" for the lock "${owner}" and for the lock "${name}", so that they would exclude each other. Give each name a key of its own; jobs that are to exclude each other share one name.`,
       );
     }
   }

@@ -19,7 +19,7 @@ import {
   markScheduled,
   takeScheduledMark,
 } from './schedule/scheduled-call.js';
-import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { type Found, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
@@ -94,13 +94,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const jobs = this.#found.map(({ bound }) => bound);
     if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
     this.leader.start((handOver) => {
+      // Only then is it worth looking for each among all of them.
+      const { hasStopped } = this.leader;
       for (const job of jobs) {
         // What the application has stopped on this instance is not run by it in passing either.
-        const registered = job.schedule?.registered ?? [];
-        const isStopped = registered.length > 0 && registered.every((each) => this.leader.isStopped(each));
-        if (!isStopped) this.interceptor.catchUp(job, handOver);
+        if (!hasStopped || !this.#isStopped(job)) this.interceptor.catchUp(job, handOver);
       }
     });
+  }
+
+  #isStopped({ schedule }: BoundJob): boolean {
+    const registered = schedule?.registered ?? [];
+    return registered.length > 0 && registered.every((each) => this.leader.isStopped(each));
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */

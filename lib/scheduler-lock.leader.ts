@@ -169,6 +169,15 @@ export class SchedulerLeader {
   }
 
   /**
+   * Whether there is any such cron job.
+   *
+   * @internal
+   */
+  get hasStopped(): boolean {
+    return this.#jobs?.hasStopped === true;
+  }
+
+  /**
    * Fires a job as the scheduler does: if jobs are paused, it is skipped.
    *
    * @internal

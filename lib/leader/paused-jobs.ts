@@ -101,6 +101,11 @@ export class PausedJobs {
     if (this.#mounted) this.#park();
   }
 
+  /** Whether the application has stopped any cron job, and not started it since. */
+  get hasStopped(): boolean {
+    return [...this.registry.getCronJobs().values()].some((job) => this.isStopped(job));
+  }
+
   /** Whether the application has stopped this cron job, and not started it since. */
   isStopped(job: object): boolean {
     return this.#controls.get(job)?.stopped === true;

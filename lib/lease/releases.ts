@@ -120,6 +120,8 @@ export class Releases {
       (error: unknown) => {
         if (wasNotApplied(error)) this.#settle(release);
         else if (this.#unconfirmed.has(release)) this.#try(release);
+        // Given up by now; but it, too, may have been carried out at any time until now.
+        else if (!release.settled) this.#abandon({ ...facts, until: this.clock.monotonic() + ref.ttl });
       },
     );
   }

@@ -60,7 +60,7 @@ describe.each(leaderStores)('three processes with $name', ({ name, start, losesD
 
   /**
    * Its jobs run: the newest tick before the election, or a newer one if the machine was too busy to begin at once.
-   * Which one is run at what time, test/integration/leader-jobs.spec.ts looks at.
+   * Which one is run at what time, test/integration/leader-hand-over.spec.ts looks at.
    */
   async function handedOver({ wall }: { wall: number }): Promise<void> {
     const newest = Math.floor(wall / 1_000) * 1_000;

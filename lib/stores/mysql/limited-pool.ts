@@ -62,7 +62,9 @@ export class LimitedPool {
         const options = { sql, values, rowsAsArray: false, nestTables: false, typeCast: true };
         const ended = (error: Error | null, result?: unknown): void => {
           if (over) return;
-          if (READ_ONLY.includes(Number((error as { errno?: unknown } | null)?.errno))) connection.destroy();
+          // One that is broken, or leads to a server that only reads, must not go to whoever waits for a connection.
+          const { errno, fatal } = (error ?? {}) as { errno?: unknown; fatal?: unknown };
+          if (fatal === true || READ_ONLY.includes(Number(errno))) connection.destroy();
           else connection.release();
           settle(error, result);
         };

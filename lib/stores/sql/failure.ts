@@ -46,7 +46,7 @@ export function isNotConnected(error: Readonly<Record<string, unknown>>): boolea
   const { code, message, syscall, kind } = error;
   if (NOT_CONNECTED.includes(String(code)) || syscall === 'connect') return true;
   if (kind === PRISMA_NOT_CONNECTED) return true;
-  return /timeout exceeded when trying to connect|after calling end on the pool|pool is (closed|draining)/i.test(
+  return /timeout exceeded when trying to connect|after calling end on the pool|pool is (closed|draining)|queue limit reached|no connections available/i.test(
     String(message),
   );
 }

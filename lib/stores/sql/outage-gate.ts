@@ -51,7 +51,7 @@ export class OutageGate {
         { outcome: 'not-applied' },
       );
     }
-    this.enter();
+    await this.enter();
   }
 }
 

@@ -89,7 +89,7 @@ export class SqlLockStore<S> implements LockStore {
       async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
       // It changed hands between any two looks, so somebody has it.
       () => ({ acquired: false, reason: 'held' }),
-      { lock: request.name },
+      { lock: request.name, limit: Math.min(TRYING, request.ttl / 3) },
     );
   }
 

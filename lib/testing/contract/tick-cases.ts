@@ -80,6 +80,32 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
+    sentence: 'the end of a call without a tick is not that of the interrupted tick before it',
+    async run(kit) {
+      const name = kit.name();
+      await attempt(kit, name, { rerun: 1, ttl: SHORT });
+      for (const lease of await kit.takeExpired(name, 'after the lease of a tick'))
+        await kit.store.release(lease);
+      const [again] = await attempt(kit, name, { rerun: 1 });
+      answers(again, { acquired: true, attempt: 2 }, 'a rerun after a call without a tick');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'a tick of a lock without a job is run once, too',
+    async run(kit) {
+      const [name, tick] = [kit.name(), TICK];
+      await kit.store.release(await kit.take(name, { tick }));
+      const again = await kit.store.acquire(kit.request(name, { tick, rerun: 1 }));
+      answers(
+        again,
+        { acquired: false, reason: 'already-ran', finished: true },
+        'a second attempt for the tick',
+      );
+    },
+  },
+  {
+    rule: 4,
     sentence: "a tick too far in the future of the store's clock is refused with the store's time",
     async run(kit) {
       const tick = 8_000_000_000_000;

@@ -209,4 +209,21 @@ describe('an acquire whose outcome is not known', () => {
       { lock: 'report', reason: 'held', holder: 'there', expiresIn: 1_234 },
     ]);
   });
+
+  it('is released once more when it fails long after everybody has given it up', async () => {
+    const app = new Harness();
+    let fail!: () => void;
+    app.store.next('acquire', async (carryOut) => {
+      await new Promise<void>((resolve) => (fail = resolve));
+      await carryOut();
+      return brokenConnection(carryOut);
+    });
+    await app.start();
+    await app.clock.advance(15_000);
+    const before = app.store.of('release').length;
+    fail();
+    await app.clock.advance(0);
+    expect(app.store.of('release').length).toBeGreaterThan(before);
+    expect((await app.start()).began).toBe(true);
+  });
 });

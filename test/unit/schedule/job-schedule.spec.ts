@@ -181,3 +181,14 @@ test('timeouts and plain methods have no schedule', () => {
   expect(schedule('timeout')).toBeUndefined();
   expect(schedule('plain')).toBeUndefined();
 });
+
+test('a zone of null, as configuration may give it, is the local one', () => {
+  class Configured {
+    // The types forbid it; values from a file do not ask.
+    @Cron(NIGHTLY, { timeZone: null } as unknown as { timeZone: string })
+    nightly(): void {}
+  }
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const jobs = registry(new CronTime(NIGHTLY, timeZone));
+  expect(JobSchedule.of(Configured.prototype.nightly, jobs)?.startAt(NOW).tick).toBeDefined();
+});

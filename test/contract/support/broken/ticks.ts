@@ -36,6 +36,19 @@ class ForgetsTicksOfOtherCalls extends ReferenceStore {
   }
 }
 
+class EndsWhateverStartedLast extends ReferenceStore {
+  protected override noteEnd(lease: LeaseRef, outcome: string): void {
+    for (const [key, start] of this.starts)
+      if ((JSON.parse(key) as string[])[0] === lease.name) this.starts.set(key, { ...start, outcome });
+  }
+}
+
+class EndsNoTickWithoutAJob extends ReferenceStore {
+  protected override noteEnd(lease: LeaseRef, outcome: string): void {
+    if (lease.job !== undefined) super.noteEnd(lease, outcome);
+  }
+}
+
 class BelievesEveryTick extends ReferenceStore {
   protected override refuseStart(
     request: AcquireRequest,
@@ -132,6 +145,16 @@ export const brokenTicks: readonly BrokenStore[] = [
     'rule 4: a call without a tick is not refused for one, and does not change it',
     "the second attempt for a tick should answer {'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     ForgetsTicksOfOtherCalls,
+  ),
+  broken(
+    'rule 4: the end of a call without a tick is not that of the interrupted tick before it',
+    "a rerun after a call without a tick should answer {'acquired':true,'attempt':2}, but answered {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}",
+    EndsWhateverStartedLast,
+  ),
+  broken(
+    'rule 4: a tick of a lock without a job is run once, too',
+    "a second attempt for the tick should answer {'acquired':false,'reason':'already-ran','finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001,'attempt':2}",
+    EndsNoTickWithoutAJob,
   ),
   broken(
     "rule 4: a tick too far in the future of the store's clock is refused with the store's time",
