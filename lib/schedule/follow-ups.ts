@@ -132,10 +132,11 @@ export class FollowUps {
     const { oncePerTick, rerun, catchUp } = job.settings;
     const asked = rerun > 0 || catchUp !== false || handOver !== undefined;
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
-    const { initialDelay } = job.schedule;
-    // A leader is elected long after its start: what it is to catch up with is not delayed again.
-    if (initialDelay === 0 || handOver !== undefined) this.#catchUp(job, handOver, 0);
-    else this.#chances.afterJobs(job, initialDelay, () => this.#catchUp(job, handOver, 0));
+    // Most leaders are elected long after their start: then it has passed.
+    const passed = handOver === undefined ? 0 : this.clock.monotonic() - handOver.since;
+    const delay = job.schedule.initialDelay - passed;
+    if (delay <= 0) this.#catchUp(job, handOver, 0);
+    else this.#chances.afterJobs(job, delay, () => this.#catchUp(job, handOver, 0));
   }
 
   /** Fires nothing any more. */

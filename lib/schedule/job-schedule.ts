@@ -98,7 +98,12 @@ function findCronTime(cron: CronOptions, jobs: ReadonlyMap<string, RegisteredJob
   return undefined;
 }
 
-function isSame({ cronTime, timeZone, utcOffset }: CronOptions, other: CronTimeLike): boolean {
+/** @param other `undefined` for what somebody has put into the registry that is no cron job */
+function isSame(
+  { cronTime, timeZone, utcOffset }: CronOptions,
+  other: CronTimeLike | undefined,
+): other is CronTimeLike {
+  if (other === undefined) return false;
   if (typeof cronTime !== 'string') return other.realDate && Number(cronTime) === Number(other.source);
   if (other.source !== cronTime) return false;
   const offset = utcOffset ?? undefined;

@@ -76,6 +76,15 @@ test('a tick that the scheduler would not have fired, by the initialDelay of its
   expect(fired.map(({ only }) => only)).toEqual(['known', undefined]);
 });
 
+test('an instance that leads from its start hands nothing over before the initialDelay of the job has passed', async () => {
+  await elect(job({}, 5_000), 2_000);
+  expect(fired).toEqual([]);
+  await clock.advance(2_999);
+  expect(fired).toEqual([]);
+  await clock.advance(1);
+  expect(fired.map(({ only }) => only)).toEqual(['known']);
+});
+
 test.each([
   ['is left alone', {}, []],
   ['is run if its job ran before, with catchUp', { catchUp: HOUR }, ['known']],

@@ -192,3 +192,11 @@ test('a zone of null, as configuration may give it, is the local one', () => {
   const jobs = registry(new CronTime(NIGHTLY, timeZone));
   expect(JobSchedule.of(Configured.prototype.nightly, jobs)?.startAt(NOW).tick).toBeDefined();
 });
+
+test('what is in the registry and is no cron job is passed over', () => {
+  const odd = ['odd', undefined] as unknown as readonly [string, CronTimeLike];
+  const jobs = registry(odd, new CronTime(NIGHTLY, 'Asia/Kolkata'));
+  const zoned = schedule('zoned', jobs);
+  expect(zoned?.startAt(NOW).tick).toBeDefined();
+  expect(zoned?.registered).toHaveLength(1);
+});
