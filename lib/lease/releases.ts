@@ -121,7 +121,8 @@ export class Releases {
         if (wasNotApplied(error)) this.#settle(release);
         else if (this.#unconfirmed.has(release)) this.#try(release);
         // Given up by now; but it, too, may have been carried out at any time until now.
-        else if (!release.settled) this.#abandon({ ...facts, until: this.clock.monotonic() + ref.ttl });
+        else if (!release.settled && !this.#closed)
+          this.#abandon({ ...facts, until: this.clock.monotonic() + ref.ttl });
       },
     );
   }

@@ -185,10 +185,10 @@ describe('options that cannot work', () => {
     expect(message).toBe(
       [
         `${INTRO}, 4 problems:`,
-        '  - SchedulerLockModule: key: it gave "app:billing" for the lock "billing:send" and for the lock "billing:remind", so that they would exclude each other. Give each name a key of its own.',
+        '  - SchedulerLockModule: key: it gave "app:billing" for the lock "billing:send" and for the lock "billing:remind", so that they would exclude each other. Give each name a key of its own; jobs that are to exclude each other share one name.',
         '  - SchedulerLockModule: key: it gave \'\' for the lock "none". Give a text that is not empty.',
         '  - SchedulerLockModule: key: it failed for the lock "fails": Error: no such tenant',
-        '  - SchedulerLockModule: key: it gave "app:mail" for the lock "mail" and for the lock "mail:leader", so that they would exclude each other. Give each name a key of its own.',
+        '  - SchedulerLockModule: key: it gave "app:mail" for the lock "mail" and for the lock "mail:leader", so that they would exclude each other. Give each name a key of its own; jobs that are to exclude each other share one name.',
       ].join('\n'),
     );
   });

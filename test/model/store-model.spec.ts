@@ -4,9 +4,9 @@ import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
 
-/** What the model knows nothing of: durations, names, clocks, schedules, large batches and broken locks. */
+/** What the model knows nothing of: durations, names, clocks, schedules, ticks without a job, large batches and broken locks. */
 const BEYOND =
-  /inspect|ttl|release with keepFor|kept for|keepFor has passed|name|any number|no leases|broken lock|clocks|for how long|refused attempt|extend by a stranger|safe integer|schedule|too far|interval .*(passed|length)/;
+  /inspect|ttl|release with keepFor|kept for|keepFor has passed|name|any number|no leases|broken lock|clocks|for how long|refused attempt|extend by a stranger|safe integer|schedule|without a job|too far|interval .*(passed|length)/;
 
 function subject(store: ReferenceStore): StoreSubject {
   return {
