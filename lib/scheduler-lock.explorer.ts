@@ -94,18 +94,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const jobs = this.#found.map(({ bound }) => bound);
     if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
     this.leader.start((handOver) => {
-      // Only then is it worth looking for each among all of them.
-      const { hasStopped } = this.leader;
+      const { stopped } = this.leader;
       for (const job of jobs) {
         // What the application has stopped on this instance is not run by it in passing either.
-        if (!hasStopped || !this.#isStopped(job)) this.interceptor.catchUp(job, handOver);
+        if (!isStopped(job, stopped)) this.interceptor.catchUp(job, handOver);
       }
     });
-  }
-
-  #isStopped({ schedule }: BoundJob): boolean {
-    const registered = schedule?.registered ?? [];
-    return registered.length > 0 && registered.every((each) => this.leader.isStopped(each));
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
@@ -231,4 +225,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 function isRegistry(instance: unknown): instance is Registry {
   const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
   return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
+}
+
+function isStopped({ schedule }: BoundJob, stopped: ReadonlySet<object>): boolean {
+  // To look for a job among all of them takes its time: only where there is something to find.
+  if (stopped.size === 0) return false;
+  const registered = schedule?.registered ?? [];
+  return registered.length > 0 && registered.every((each) => stopped.has(each));
 }

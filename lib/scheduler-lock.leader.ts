@@ -160,21 +160,12 @@ export class SchedulerLeader {
   }
 
   /**
-   * Whether the application has stopped a cron job on this instance.
+   * The cron jobs that the application has stopped on this instance.
    *
    * @internal
    */
-  isStopped(job: object): boolean {
-    return this.#jobs?.isStopped(job) === true;
-  }
-
-  /**
-   * Whether there is any such cron job.
-   *
-   * @internal
-   */
-  get hasStopped(): boolean {
-    return this.#jobs?.hasStopped === true;
+  get stopped(): ReadonlySet<object> {
+    return this.#jobs?.stopped ?? new Set();
   }
 
   /**

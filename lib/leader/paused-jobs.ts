@@ -101,14 +101,10 @@ export class PausedJobs {
     if (this.#mounted) this.#park();
   }
 
-  /** Whether the application has stopped any cron job, and not started it since. */
-  get hasStopped(): boolean {
-    return [...this.registry.getCronJobs().values()].some((job) => this.isStopped(job));
-  }
-
-  /** Whether the application has stopped this cron job, and not started it since. */
-  isStopped(job: object): boolean {
-    return this.#controls.get(job)?.stopped === true;
+  /** The cron jobs that the application has stopped, and not started since. */
+  get stopped(): ReadonlySet<object> {
+    const jobs = [...this.registry.getCronJobs().values()];
+    return new Set(jobs.filter((job) => this.#controls.get(job)?.stopped === true));
   }
 
   #guard(records: JobRecords): void {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../lib/index.js';
 import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
-import { type LocalRedis, startRedis } from '../support/redis-server.js';
+import { ownRedis } from '../support/own-redis.js';
 import { parameters } from './support/parameters.js';
 
 const HOUR = 3_600_000;
@@ -12,21 +12,9 @@ const DAY = 24 * HOUR;
 const TICK = 1_760_000_000_000;
 const NAMES = ['a', 'b', 'c', 'd', 'e', 'f'];
 
-let server: LocalRedis;
 let client: Redis;
 
-// A server of our own: it is flushed.
-beforeAll(async () => {
-  server = await startRedis();
-  client = new Redis(server.url);
-}, 60_000);
-
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
-
-beforeEach(() => client.flushall());
+ownRedis((own) => (client = own));
 
 /** One turn: the same kind of call for some of the locks, each in its own way. */
 type Turn =

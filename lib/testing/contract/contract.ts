@@ -8,6 +8,7 @@ import type { CaseDefinition } from './case.js';
 import type { LockStoreContractOptions } from './options.js';
 import { ownershipCases } from './ownership-cases.js';
 import { restoreCases } from './restore-cases.js';
+import { intervalCases } from './interval-cases.js';
 import { tickCases } from './tick-cases.js';
 import { timeCases } from './time-cases.js';
 
@@ -31,6 +32,7 @@ const definitions: readonly CaseDefinition[] = [
   ...endCases,
   ...restoreCases,
   ...tickCases,
+  ...intervalCases,
   ...timeCases,
   ...nameCases,
   ...batchCases,

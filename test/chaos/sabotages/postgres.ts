@@ -14,7 +14,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   'release-without-compare': {
     file: STATEMENTS,
     // In the statement that notes the end of a run, which is the one of jobs.
-    search: /AND locked_by = \$2::text (?=\$\{condition\} |RETURNING)/,
+    search: /AND locked_by = \$2::text (?=RETURNING)/,
     replace: 'AND $$2::text IS NOT NULL ',
     caughtBy: 'overlaps',
     only: ['pause'],

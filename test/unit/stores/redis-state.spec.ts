@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import type { LeaseRef } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
 import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
 import { commandsDuring } from '../../support/redis-monitor.js';
-import { type LocalRedis, startRedis } from '../../support/redis-server.js';
+import { ownRedis } from '../../support/own-redis.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -13,24 +13,13 @@ const LOCK = `scheduler:${NAME}:lock`;
 const STATE = `{${LOCK}}:state`;
 const RUN = { job: 'RefreshJobs.refresh', tick: 1_760_000_000_000, attempt: 1 };
 
-let server: LocalRedis;
 let client: Redis;
 let store: RedisLockStore;
 let tokens = 0;
 
-// A server of our own: it is flushed, and its scripts are.
-beforeAll(async () => {
-  server = await startRedis();
-  client = new Redis(server.url);
-}, 60_000);
-
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
+ownRedis((own) => (client = own));
 
 beforeEach(async () => {
-  await client.flushall();
   store = new RedisLockStore(new RedisConnection(client), { key: (name) => `scheduler:${name}:lock` });
   await store.init();
 });

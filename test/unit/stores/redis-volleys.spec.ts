@@ -1,31 +1,21 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
 import type { AcquireResult, LeaseRef } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
 import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
 import { commandsDuring } from '../../support/redis-monitor.js';
-import { type LocalRedis, startRedis } from '../../support/redis-server.js';
+import { ownRedis } from '../../support/own-redis.js';
 
 /** As the README says. */
 const MOST = 250;
 const VOLLEY = 600;
 
-let server: LocalRedis;
 let client: Redis;
 let store: RedisLockStore;
 
-beforeAll(async () => {
-  server = await startRedis();
-  client = new Redis(server.url);
-});
-
-afterAll(async () => {
-  client.disconnect();
-  await server.stop();
-});
+ownRedis((own) => (client = own));
 
 beforeEach(async () => {
-  await client.flushall();
   store = new RedisLockStore(new RedisConnection(client), { key: (name) => `scheduler:${name}:lock` });
   await store.init();
 });

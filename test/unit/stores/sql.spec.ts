@@ -137,7 +137,8 @@ test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
   },
 );
 
-test('a database that says nothing gets no more calls than it takes to find out that it is back', async () => {
+/** Calls through a gate, to a database that answers when a test says so. */
+function gated() {
   const clock = new ManualClock();
   const gate = new OutageGate(clock);
   const answers: (() => void)[] = [];
@@ -147,6 +148,11 @@ test('a database that says nothing gets no more calls than it takes to find out 
     await new Promise<void>((resolve) => answers.push(resolve));
     gate.leave();
   };
+  return { clock, answers, call };
+}
+
+test('a database that says nothing gets no more calls than it takes to find out that it is back', async () => {
+  const { clock, answers, call } = gated();
   const waiting = Array.from({ length: 30 }, call);
   expect(answers).toHaveLength(30);
   await clock.advance(2_000);
@@ -165,15 +171,7 @@ test('a pool is never closed: the stores have nothing to close', () => {
 });
 
 test('calls that follow a blocked event loop are not turned away: what has arrived meanwhile is read first', async () => {
-  const clock = new ManualClock();
-  const gate = new OutageGate(clock);
-  const answers: (() => void)[] = [];
-  const call = async (): Promise<void> => {
-    const late = gate.enter();
-    if (late !== undefined) await late;
-    await new Promise<void>((resolve) => answers.push(resolve));
-    gate.leave();
-  };
+  const { clock, answers, call } = gated();
   const waiting = Array.from({ length: 25 }, call);
   await clock.advance(5_000);
   // The next turn of the loop reads the answers, and the call comes before that.
