@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import type { SchedulerLockEvent } from './lease/events.js';
+import type { Hears, SchedulerLockEvent } from './lease/events.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 
@@ -8,6 +8,11 @@ export type SchedulerLockListener<E extends SchedulerLockEvent = SchedulerLockEv
   event: E,
 ) => void | Promise<void>;
 
+interface Listening {
+  readonly listener: SchedulerLockListener;
+  readonly wants: Hears;
+}
+
 /**
  * Every outcome of every lock, once each, as it happens. Inject it to feed metrics, alerts or an audit log.
  *
@@ -15,7 +20,7 @@ export type SchedulerLockListener<E extends SchedulerLockEvent = SchedulerLockEv
  */
 @Injectable()
 export class SchedulerLockEvents {
-  readonly #listeners = new Set<SchedulerLockListener>();
+  readonly #listeners = new Set<Listening>();
   readonly #logger = new Logger('SchedulerLock');
 
   /**
@@ -28,17 +33,33 @@ export class SchedulerLockEvents {
   on<T extends SchedulerLockEvent['type']>(
     ...[first, second]: [SchedulerLockListener] | [T, SchedulerLockListener<EventOf<T>>]
   ): () => void {
-    const listener: SchedulerLockListener =
-      second === undefined || typeof first === 'function'
-        ? (first as SchedulerLockListener)
-        : (event) => (event.type === first ? second(event as EventOf<T>) : undefined);
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    if (second === undefined || typeof first === 'function') {
+      return this.listen(first as SchedulerLockListener, () => true);
+    }
+    return this.listen(second as SchedulerLockListener, (type) => type === first);
+  }
+
+  /**
+   * Listens to events of the types that it wants now.
+   *
+   * @internal
+   */
+  listen(listener: SchedulerLockListener, wants: Hears): () => void {
+    const listening = { listener, wants };
+    this.#listeners.add(listening);
+    return () => this.#listeners.delete(listening);
   }
 
   /** @internal */
+  readonly hears: Hears = (type) => {
+    for (const { wants } of this.#listeners) if (wants(type)) return true;
+    return false;
+  };
+
+  /** @internal */
   readonly emit = (event: SchedulerLockEvent): void => {
-    for (const listener of this.#listeners) {
+    for (const { listener, wants } of this.#listeners) {
+      if (!wants(event.type)) continue;
       try {
         const result: unknown = listener(event);
         if (result instanceof Promise) result.catch((error: unknown) => this.#failed(event, error));

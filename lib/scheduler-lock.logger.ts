@@ -3,13 +3,12 @@ import { formatDuration } from './duration.js';
 import type { SchedulerLockEvent } from './lease/events.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 
-/** Whether it is written at the level `debug` only: then it is not even put into words where nobody reads it. */
+/** Events that are written at the level `debug` only: where nobody reads it they need not even be made. */
+const DEBUG: readonly SchedulerLockEvent['type'][] = ['acquired', 'released', 'renewal-failed'];
+
+/** Whether one of another type is for that level, too: then it is not put into words where nobody reads it. */
 function isDebug(event: SchedulerLockEvent): boolean {
   switch (event.type) {
-    case 'acquired':
-    case 'released':
-    case 'renewal-failed':
-      return true;
     case 'renewed':
       return !event.restored;
     case 'skipped':
@@ -30,7 +29,10 @@ export class SchedulerLockLogger {
   readonly #logger = new Logger('SchedulerLock');
 
   constructor(events: SchedulerLockEvents) {
-    events.on((event) => this.#write(event));
+    events.listen(
+      (event) => this.#write(event),
+      (type) => !DEBUG.includes(type) || Logger.isLevelEnabled('debug'),
+    );
   }
 
   #write(event: SchedulerLockEvent): void {

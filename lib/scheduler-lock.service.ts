@@ -53,6 +53,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
       systemClock,
       events.emit,
       checked.settings.storeTimeout,
+      events.hears,
     );
   }
 

@@ -174,3 +174,6 @@ export type SchedulerLockEvent =
 
 /** Sends an event to whoever listens. Never throws. */
 export type Emit = (event: SchedulerLockEvent) => void;
+
+/** Whether anybody would be told of an event of this type: to build those that nobody hears is a part of each run's cost. */
+export type Hears = (type: SchedulerLockEvent['type']) => boolean;

@@ -12,7 +12,7 @@ import { LockHandle } from './acquired-lock.js';
 import { AnsweringStore } from './answering-store.js';
 import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
-import type { Emit, SkippedEvent } from './events.js';
+import type { Emit, Hears, SkippedEvent } from './events.js';
 import { Heartbeat } from './heartbeat.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
@@ -53,6 +53,7 @@ export class LockRunner implements Runs {
     readonly clock: Clock,
     readonly emit: Emit,
     storeTimeout: number,
+    readonly hears: Hears = () => true,
   ) {
     this.#store = new AnsweringStore(store);
     this.#limits = new TimeLimits(clock);

@@ -3,7 +3,7 @@ import { LockTimeoutError } from '../errors.js';
 import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
 import type { Writable } from '../writable.js';
 import type { Attempts, Taker } from './attempts.js';
-import type { AcquiredEvent, Emit, ReleasedEvent } from './events.js';
+import type { AcquiredEvent, Emit, Hears, ReleasedEvent } from './events.js';
 import { Lease, ofRun } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import type { Releases } from './releases.js';
@@ -12,6 +12,7 @@ import type { Releases } from './releases.js';
 export interface Runs {
   readonly clock: Clock;
   readonly emit: Emit;
+  readonly hears: Hears;
   readonly attempts: Attempts;
   readonly releases: Releases;
   /** Keeps a lease while its job runs. */
@@ -59,7 +60,7 @@ export class Run<T> implements Taker {
     }
     this.#lease = taken;
     runs.keep(taken);
-    if (taken.confirmed) runs.emit(this.#acquired(taken));
+    if (taken.confirmed && runs.hears('acquired')) runs.emit(this.#acquired(taken));
     let value: T | PromiseLike<T>;
     let pending: boolean;
     try {
@@ -113,6 +114,11 @@ export class Run<T> implements Taker {
 
   /** The store has answered, or not in time. */
   released(result: ReleaseResult | undefined): void {
+    if (this.runs.hears('released')) this.runs.emit(this.#released(result));
+    this.#settle();
+  }
+
+  #released(result: ReleaseResult | undefined): ReleasedEvent {
     const lease = this.#lease as Lease;
     const ended = this.#ended as Ended<T>;
     const event: Writable<ReleasedEvent> = {
@@ -126,8 +132,7 @@ export class Run<T> implements Taker {
       confirmed: result?.released === true,
     };
     if ('error' in ended) event.error = ended.error;
-    this.runs.emit(ofRun(event, lease.ref));
-    this.#settle();
+    return ofRun(event, lease.ref);
   }
 
   #acquired(lease: Lease): AcquiredEvent {

@@ -58,7 +58,7 @@ test('a release waits for the renewal under way, so a lease restored by it is gi
   await ended;
   expect(arrived.slice(before).slice(-2)).toEqual(['extend', 'release']);
   expect(await free()).toBe(true);
-  expect((await look(server, 'job')).end).toBe('completed');
+  expect((await look(server, 'job')).ended).toBe(true);
   await app.close();
   client.disconnect();
 });
@@ -113,7 +113,7 @@ test('a renewal that timed out is followed by the release, and nothing is left w
   await until(free, { message: 'the lock to be free' });
   await app.close();
   expect(await free()).toBe(true);
-  expect((await look(server, 'job')).end).toBe('completed');
+  expect((await look(server, 'job')).ended).toBe(true);
 });
 
 test('a Redis that forgot a lease while its release was under way does not get it back from the next renewals', async () => {

@@ -76,7 +76,7 @@ test('a release does not overtake an acquire that has to be sent as a whole scri
   await until(async () => (await look(server, 'job')).fence > 0, { message: 'the acquire to be granted' });
   await until(free, { message: 'the grant to be taken back' });
   expect(arrived.lastIndexOf('evalsha release')).toBeGreaterThan(arrived.indexOf('eval acquire'));
-  expect(await look(server, 'job')).toMatchObject({ end: 'abandoned' });
+  expect(await look(server, 'job')).toMatchObject({ ended: true });
   expect(runs).toBe(0);
 });
 
@@ -112,5 +112,5 @@ test('a renewal that timed out, and is sent as a whole script after the release,
   await until(() => arrived.includes('eval extend'), { message: 'the late renewal' });
   await app.close();
   expect(arrived.indexOf('evalsha release')).toBeGreaterThanOrEqual(0);
-  expect(await look(server, 'job')).toMatchObject({ token: null, end: 'completed' });
+  expect(await look(server, 'job')).toMatchObject({ token: null, ended: true });
 });

@@ -51,7 +51,7 @@ test('an acquire that the client sends again, as its answer was lost with the co
   expect(sent).toHaveLength(2);
   expect(sent[1]).toBe(sent[0]);
   const [acquired] = app.heard('acquired');
-  expect(await look(server, 'job')).toMatchObject({ fence: acquired?.fencingToken, end: '' });
+  expect(await look(server, 'job')).toMatchObject({ fence: acquired?.fencingToken, ended: false });
   end();
   expect(await run).toMatchObject({ ran: true });
   expect(counted.runs).toBe(0);
@@ -66,7 +66,7 @@ test('an acquire whose answer was lost is taken back at once by a client that do
   const lost = proxy.swallowReplyTo(acquires, { cut: true });
   expect(await app.locks.run('job', () => 'ran')).toMatchObject({ ran: false, reason: 'store-unavailable' });
   await lost.struck;
-  await until(async () => (await look(server, 'job')).end === 'abandoned', { message: 'the release' });
+  await until(async () => (await look(server, 'job')).ended, { message: 'the release' });
   expect(await free()).toBe(true);
 });
 
@@ -91,7 +91,7 @@ test('a release that arrives before its acquire is repeated, so that the acquire
   expect(left).toBeGreaterThan(ttl / 2);
   await until(free, { message: 'the orphan to be released' });
   // It did not just expire: its end is recorded.
-  expect(await look(server, 'job')).toMatchObject({ end: 'abandoned' });
+  expect(await look(server, 'job')).toMatchObject({ ended: true });
 });
 
 test('an acquire that the client sends again after the call has given up is taken back', async () => {
@@ -101,7 +101,7 @@ test('an acquire that the client sends again after the call has given up is take
   swallowed.stop();
   proxy.cut();
   await until(() => sent.length === 2, { message: 'the acquire to be sent again' });
-  await until(async () => (await look(server, 'job')).end === 'abandoned', { message: 'the release' });
+  await until(async () => (await look(server, 'job')).ended, { message: 'the release' });
   await until(free);
   expect(app.heard('acquired')).toEqual([]);
 });
@@ -117,7 +117,7 @@ test('an acquire that is answered after the deadline does not run its job, and l
   expect(runs).toBe(0);
   await app.close();
   expect(app.heard('acquired')).toEqual([]);
-  expect(await look(server, 'job')).toMatchObject({ end: 'abandoned', token: null });
+  expect(await look(server, 'job')).toMatchObject({ ended: true, token: null });
 });
 
 test('an acquire whose answer is held back past the deadline does not run its job, and leaves nothing behind', async () => {
@@ -130,5 +130,5 @@ test('an acquire whose answer is held back past the deadline does not run its jo
   await until(async () => (await app.locks.run('next', () => 'ran')).ran);
   await app.close();
   expect(runs).toBe(0);
-  expect(await look(server, 'job')).toMatchObject({ end: 'abandoned', token: null });
+  expect(await look(server, 'job')).toMatchObject({ ended: true, token: null });
 });

@@ -20,6 +20,7 @@ end
 try('TIME')
 try('GET', KEYS[1])
 try('PTTL', KEYS[1])
+try('HGET', KEYS[2], 'token')
 try('HMGET', KEYS[2], 'token')
 try('PEXPIRE', KEYS[2], 1000)
 if not try('DEL', KEYS[1], KEYS[2]) then return denied end

@@ -83,10 +83,11 @@ export class RedisLockStore implements LockStore {
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
-    const args = [token, `${fencingToken}:${ttl}:${holder}`];
-    const plain = outcome === 'completed' && tick === undefined && keepFor <= 0;
-    if (!plain) args.push(outcome, keepFor > 0 ? String(keepFor) : '', job);
-    return this.#releases.call(name, args);
+    if (outcome === 'completed' && tick === undefined && keepFor <= 0 && fencingToken > 0) {
+      return this.#releases.call(name, [token]);
+    }
+    const facts = `${fencingToken}:${ttl}:${holder}`;
+    return this.#releases.call(name, [token, outcome, facts, keepFor > 0 ? String(keepFor) : '', job]);
   }
 
   extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {

@@ -5,11 +5,12 @@ import { leaseScript } from './script.js';
  *
  * Each lock has two keys. The lock key is a plain string that holds the token, so that every client which follows
  * the recipe of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us
- * and is excluded; or, where it is to stay taken after its lease, 'kept:' and the token. The state key is a hash with
+ * and is excluded; or, where it is to stay taken after its lease, 'ended:' and the token. The state key is a hash with
  * what a plain string cannot hold; it always names the newest lease:
  *
- *   token    of the newest lease          fence   its fencing token        holder  its instance id
- *   since    when it was granted, s       end     how it ended, '' before  kept    until when the hash is kept, ms
+ *   token    of the newest lease, 'ended:' before it once that was given back
+ *   fence    its fencing token            holder  its instance id
+ *   since    when it was granted, s       kept    until when the hash is kept, ms
  *   job:<job>  what is known of a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
  *            ended, or 'next <ms> <interval>'
  *   start    the newest start that was recorded: '<token> <attempt> job:<job>'
@@ -22,12 +23,13 @@ import { leaseScript } from './script.js';
  * done without.
  */
 
+const HOUR_MS = 3_600_000;
 /** How long the state outlives the lease: a day, so that fencing tokens and holders stay known overnight. */
-const STATE_RETENTION_MS = 86_400_000;
+const STATE_RETENTION_MS = 24 * HOUR_MS;
 /** The same once a tick was recorded: 400 days, so that a yearly job still knows its last run. */
-const TICK_RETENTION_MS = 34_560_000_000;
-/** How much longer the state is kept than it has to be, so that most leases need not prolong it: an hour. */
-const RETENTION_SLACK_MS = 3_600_000;
+const TICK_RETENTION_MS = 400 * 24 * HOUR_MS;
+/** How much longer the state is kept than it has to be, so that most leases need not prolong it. */
+const RETENTION_SLACK_MS = 2 * HOUR_MS;
 
 /** Lua: has the state outlive a lease of `ttl` from `now` on; `kept` says until when it is kept as it is. */
 const KEEP = /* lua */ `
@@ -43,9 +45,9 @@ end`;
  */
 const TAKEN = /* lua */ `
 local s = redis.call('HMGET', state, 'token', 'holder', 'start', 'fence', record)
-local ended = s[1] and current == 'kept:' .. s[1]
-local ours = ended or s[1] == current
+local ours = s[1] == current
 if current ~= token then
+  local ended = ours and string.sub(current, 1, 6) == 'ended:'
   local reason, left = ended and 'cooling-down' or 'held', redis.call('PTTL', lock)
   if not s[5] then return { reason, ours and s[2] or '', left } end
   return { reason, ours and s[2] or '', left, string.match(s[5], '^(%d+) %d+ (%S+) ') }
@@ -66,7 +68,7 @@ if ours then return tonumber(s[4]) end`;
 const START = /* lua */ `
 local ms = function(n) return string.format('%.0f', n) end
 local tick, skew, interval, rerun, only, schedule = string.match(spec, '^(%S+) (%S+) (%S+) (%S+) (%S+) (.*)$')
-before = redis.call('HMGET', state, record)[1] or ''
+before = before or ''
 if tick ~= '-' then
   local last, tries, outcome, earlier = string.match(before, '^(%d+) (%d+) (%S+) (.*)$')
   if skew ~= '-' and tonumber(tick) > now + skew then return { 'clock-skew', '', -2, ms(now), '' } end
@@ -99,6 +101,9 @@ end`;
  * Returns { reason, holder or '', ms until it may be worth another try or < 0, x, y } for a refusal: x is the store's time
  * for 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
  *
+ * The state is prolonged by the first lease of each hour, which the last fencing token tells, and by those that need more
+ * than the slack: long ones, and starts of jobs.
+ *
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
  */
@@ -109,23 +114,33 @@ local record = 'job:' .. job
 local current = redis.call('GET', lock)
 if current then ${TAKEN}
 end
-local known = redis.call('HMGET', state, 'fence', 'kept')
+local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
+if ticks then
+  local s = redis.call('HMGET', state, 'fence', 'kept', record)
+  last, kept, before = s[1], s[2], s[3]
+else
+  last = redis.call('HGET', state, 'fence')
+end
 local t = redis.call('TIME')
-local now, kept = t[1] * 1000 + math.floor(t[2] / 1000), known[2]
-local fence = math.max((tonumber(known[1] or 0) or 0) + 1, t[1] * 1000000 + t[2])
+local micros = t[1] * 1000000 + t[2]
+local now, fence = (micros - micros % 1000) / 1000, micros
+last = last and tonumber(last)
+if last and last >= micros then fence = last + 1 end
 if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
-local ticks, attempt, before, started, other = spec ~= '', 1, nil, nil, nil
 if ticks then ${START}
 end
 if not current then redis.call('SET', lock, token, 'PX', ttl) end
 local text = string.format('%.0f', fence)
 if started then
-  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1], 'end', '',
+  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1],
     record, started, 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', before)
 else
-  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1], 'end', '')
+  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1])
 end
-${KEEP}
+local hour = ${HOUR_MS * 1_000}
+if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
+  kept = kept or redis.call('HGET', state, 'kept')${KEEP}
+end
 if other or attempt > 1 then return { '', text, attempt, other or '' } end
 return fence`);
 
@@ -142,17 +157,15 @@ export const EXTEND = leaseScript(/* lua */ `
 local token, ttl, start = ARGV[i], ARGV[i + 1], width > 4 and ARGV[i + 4] or ''
 local ticks = start ~= ''
 local current = redis.call('GET', lock)
-local s = redis.call('HMGET', state, 'token', 'holder', 'end', 'kept')
-if current == 'kept:' .. token or (s[1] == token and s[3] and s[3] ~= '') then return 0 end
-if current and current ~= token then
-  return { s[1] and (current == s[1] or current == 'kept:' .. s[1]) and s[2] or '' }
-end
+local s = redis.call('HMGET', state, 'token', 'holder', 'kept')
+if current == 'ended:' .. token then return 0 end
+if current and current ~= token then return { s[1] == current and s[2] or '' } end
 if not current and s[1] and s[1] ~= token then return 0 end
 local t = redis.call('TIME')
-local now, kept = t[1] * 1000, s[4]
+local now, kept = t[1] * 1000, s[3]
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
 if not s[1] then
-  redis.call('HSET', state, 'token', token, 'fence', ARGV[i + 2], 'holder', ARGV[i + 3], 'since', t[1], 'end', '')
+  redis.call('HSET', state, 'token', token, 'fence', ARGV[i + 2], 'holder', ARGV[i + 3], 'since', t[1])
   local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
   if tick then
     local record = 'job:' .. job
@@ -166,52 +179,55 @@ return current and 1 or 2`);
  * Gives a lease back and records it as ended, so that no late renewal restores it.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (those at the end that are '' for all may be left out): token, '<fencing token>:<ttl in ms>:<holder>',
- *       outcome or '' for a run without a tick that completed, ms to keep the lock taken or '', its job or ''
+ * ARGV  per lease (those at the end that are '' for all may be left out): token, outcome or '' for a run without a tick
+ *       that completed, '<fencing token>:<ttl in ms>:<holder>' or '', ms to keep the lock taken or '', its job or ''
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
  * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
- * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease.
+ * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease. Most
+ * releases do not say what the server may have forgotten, as each argument costs: its clock stands in for the fencing token.
  *
  * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script: those come first
  * then, so that the lock is free all the same.
  */
 export const RELEASE = leaseScript(/* lua */ `
-local token, outcome, stay = ARGV[i], width > 2 and ARGV[i + 2] or '', width > 3 and ARGV[i + 3] or ''
+local token, outcome = ARGV[i], width > 1 and ARGV[i + 1] or ''
+local ended = 'ended:' .. token
 local current = redis.call('GET', lock)
 if outcome == '' then
   outcome = 'completed'
-  local added = current == token and redis.pcall('HSET', state, 'token', token, 'end', outcome)
+  local added = current == token and redis.pcall('HSET', state, 'token', ended)
   if added == 0 then
     redis.call('DEL', lock)
     return 1
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
 end
+local facts, stay = width > 2 and ARGV[i + 2] or '', width > 3 and ARGV[i + 3] or ''
 local job = 'job:' .. (width > 4 and ARGV[i + 4] or '')
-local s = redis.call('HMGET', state, 'token', 'end', 'start', 'undo', 'fence', job)
-local newest = s[1] == token and s[5]
-if newest and s[2] and s[2] ~= '' then return 2 end
+local s = redis.call('HMGET', state, 'token', 'start', 'undo', 'fence', job)
+if s[1] == ended and s[4] and current ~= token then return 2 end
 if current == token and stay == '' then redis.call('DEL', lock) end
 if current == token and stay ~= '' then
   redis.call('PEXPIRE', lock, stay)
-  redis.call('SET', lock, 'kept:' .. token, 'PX', stay)
+  redis.call('SET', lock, ended, 'PX', stay)
 end
-if newest then
-  local by, record = string.match(s[3] or '', '^(%S+) %d+ (.*)$')
+if s[4] and (s[1] == token or s[1] == ended) then
+  local by, record = string.match(s[2] or '', '^(%S+) %d+ (.*)$')
   if by == token then
-    local started = record == job and s[6] or redis.call('HMGET', state, record)[1] or ''
-    local ended = outcome == 'abandoned' and (s[4] or '') or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
-    redis.call('HSET', state, 'end', outcome, record, ended)
+    local started = record == job and s[5] or redis.call('HMGET', state, record)[1] or ''
+    local over = outcome == 'abandoned' and (s[3] or '') or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
+    redis.call('HSET', state, 'token', ended, record, over)
   else
-    redis.call('HSET', state, 'end', outcome)
+    redis.call('HSET', state, 'token', ended)
   end
-elseif not s[5] then
-  local fence, ttl, holder = string.match(ARGV[i + 1], '^(%d+):(%d+):(.*)$')
+elseif not s[4] then
+  local fence, ttl, holder = string.match(facts, '^(%d+):(%d+):(.*)$')
   if current == token or (not current and fence ~= '0') then
     local t = redis.call('TIME')
     local now, ticks, kept = t[1] * 1000, false, nil
-    redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1], 'end', outcome)
+    fence, ttl = fence or string.format('%.0f', t[1] * 1000000 + t[2]), ttl or 0
+    redis.call('HSET', state, 'token', ended, 'fence', fence, 'holder', holder or '', 'since', t[1])
     ${KEEP}
   end
 end

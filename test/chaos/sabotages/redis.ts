@@ -11,8 +11,8 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'release-without-token': {
     file: 'stores/redis/scripts.js',
-    // In the script of the release, which is the one that has `stay`: what is there counts as its own.
-    search: /(, stay = .*\nlocal current = redis\.call\('GET', lock\))/,
+    // In the script of the release: what is there counts as its own.
+    search: /(local ended = .*\nlocal current = redis\.call\('GET', lock\))/,
     replace: '$1 and token',
     caughtBy: 'overlaps',
     only: ['pause'],
@@ -20,8 +20,8 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'fencing-token-stands-still': {
     file: 'stores/redis/scripts.js',
-    search: /local fence = math\.max\(.*/,
-    replace: 'local fence = 1',
+    search: /if last and last >= micros then .*/,
+    replace: 'fence = 1',
     caughtBy: 'fencing',
     only: ['cut'],
     seed: 3,

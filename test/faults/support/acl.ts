@@ -10,6 +10,7 @@ export const ACL_COMMANDS = [
   '+del',
   '+pexpire',
   '+pttl',
+  '+hget',
   '+hmget',
   '+hset',
   '+time',
