@@ -100,7 +100,10 @@ describe('what Redis keeps', () => {
   test('after an abandoned lease: nothing of its run', async () => {
     const lease = await take(RUN);
     await store.release(lease, { outcome: 'abandoned' });
-    expect(await client.hgetall(STATE)).toMatchObject({ token: `ended:${lease.token}`, [`job:${RUN.job}`]: '' });
+    expect(await client.hgetall(STATE)).toMatchObject({
+      token: `ended:${lease.token}`,
+      [`job:${RUN.job}`]: '',
+    });
   });
 
   test('after a restore: the same as before', async () => {
