@@ -117,16 +117,19 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   const state = new Map<string, string>();
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
   if (token === null && state.size === 0) return undefined;
+  const newest = state.get('token') ?? '';
+  const ended = token === `ended:${newest}`;
   // The newest lease of ours may be over, and somebody else have the lock.
-  const ours = token === null || token === state.get('token');
-  const ended = ours && token?.startsWith('ended:');
-  const [holder, since, fence] = ours ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
+  const ours = token === null || token === newest || ended;
+  const [holder, seconds, fence] = ours ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
+  // Not kept of a lease that has ended; but its fencing token is the time at which it was granted, in microseconds.
+  const since = seconds === '' ? Math.floor(Number(fence) / 1_000) : Number(seconds) * 1_000;
   return {
     name,
     state: token === null ? 'free' : ended ? 'cooling-down' : 'held',
     // Not known of a lease whose end alone is.
     ...(holder === undefined || holder === '' ? undefined : { holder }),
-    ...(since === undefined ? undefined : { since: Number(since) * 1_000 }),
+    ...(seconds === undefined ? undefined : { since }),
     ...(token === null || ms < 0 ? undefined : { expiresIn: ms }),
     ...(fence === undefined ? undefined : { fencingToken: Number(fence) }),
     jobs: [...state].flatMap(([field, value]) =>

@@ -8,9 +8,9 @@ import { leaseScript } from './script.js';
  * and is excluded; or, where it is to stay taken after its lease, 'ended:' and the token. The state key is a hash with
  * what a plain string cannot hold; it always names the newest lease:
  *
- *   token    of the newest lease, 'ended:' before it once that was given back
- *   fence    its fencing token            holder  its instance id
- *   since    when it was granted, s       kept    until when the hash is kept, ms
+ *   token    of the newest lease          fence   its fencing token        holder  its instance id
+ *   since    when it was granted, s, or '' once it was given back: no field of its own, as each lease writes this one
+ *   kept     until when the hash is kept, ms
  *   job:<job>  what is known of a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
  *            ended, or 'next <ms> <interval>'
  *   start    the newest start that was recorded: '<token> <attempt> job:<job>'
@@ -45,9 +45,9 @@ end`;
  */
 const TAKEN = /* lua */ `
 local s = redis.call('HMGET', state, 'token', 'holder', 'start', 'fence', record)
-local ours = s[1] == current
+local ended = s[1] and current == 'ended:' .. s[1]
+local ours = ended or s[1] == current
 if current ~= token then
-  local ended = ours and string.sub(current, 1, 6) == 'ended:'
   local reason, left = ended and 'cooling-down' or 'held', redis.call('PTTL', lock)
   if not s[5] then return { reason, ours and s[2] or '', left } end
   return { reason, ours and s[2] or '', left, string.match(s[5], '^(%d+) %d+ (%S+) ') }
@@ -157,12 +157,14 @@ export const EXTEND = leaseScript(/* lua */ `
 local token, ttl, start = ARGV[i], ARGV[i + 1], width > 4 and ARGV[i + 4] or ''
 local ticks = start ~= ''
 local current = redis.call('GET', lock)
-local s = redis.call('HMGET', state, 'token', 'holder', 'kept')
-if current == 'ended:' .. token then return 0 end
-if current and current ~= token then return { s[1] == current and s[2] or '' } end
+local s = redis.call('HMGET', state, 'token', 'holder', 'since', 'kept')
+if current == 'ended:' .. token or (not current and s[1] == token and s[3] == '') then return 0 end
+if current and current ~= token then
+  return { s[1] and (current == s[1] or current == 'ended:' .. s[1]) and s[2] or '' }
+end
 if not current and s[1] and s[1] ~= token then return 0 end
 local t = redis.call('TIME')
-local now, kept = t[1] * 1000, s[3]
+local now, kept = t[1] * 1000, s[4]
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
 if not s[1] then
   redis.call('HSET', state, 'token', token, 'fence', ARGV[i + 2], 'holder', ARGV[i + 3], 'since', t[1])
@@ -192,11 +194,10 @@ return current and 1 or 2`);
  */
 export const RELEASE = leaseScript(/* lua */ `
 local token, outcome = ARGV[i], width > 1 and ARGV[i + 1] or ''
-local ended = 'ended:' .. token
 local current = redis.call('GET', lock)
 if outcome == '' then
   outcome = 'completed'
-  local added = current == token and redis.pcall('HSET', state, 'token', ended)
+  local added = current == token and redis.pcall('HSET', state, 'since', '')
   if added == 0 then
     redis.call('DEL', lock)
     return 1
@@ -205,29 +206,30 @@ if outcome == '' then
 end
 local facts, stay = width > 2 and ARGV[i + 2] or '', width > 3 and ARGV[i + 3] or ''
 local job = 'job:' .. (width > 4 and ARGV[i + 4] or '')
-local s = redis.call('HMGET', state, 'token', 'start', 'undo', 'fence', job)
-if s[1] == ended and s[4] and current ~= token then return 2 end
+local s = redis.call('HMGET', state, 'token', 'since', 'start', 'undo', 'fence', job)
+local newest = s[1] == token and s[5]
+if newest and s[2] == '' and current ~= token then return 2 end
 if current == token and stay == '' then redis.call('DEL', lock) end
 if current == token and stay ~= '' then
   redis.call('PEXPIRE', lock, stay)
-  redis.call('SET', lock, ended, 'PX', stay)
+  redis.call('SET', lock, 'ended:' .. token, 'PX', stay)
 end
-if s[4] and (s[1] == token or s[1] == ended) then
-  local by, record = string.match(s[2] or '', '^(%S+) %d+ (.*)$')
+if newest then
+  local by, record = string.match(s[3] or '', '^(%S+) %d+ (.*)$')
   if by == token then
-    local started = record == job and s[5] or redis.call('HMGET', state, record)[1] or ''
-    local over = outcome == 'abandoned' and (s[3] or '') or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
-    redis.call('HSET', state, 'token', ended, record, over)
+    local started = record == job and s[6] or redis.call('HMGET', state, record)[1] or ''
+    local ended = outcome == 'abandoned' and (s[4] or '') or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
+    redis.call('HSET', state, 'since', '', record, ended)
   else
-    redis.call('HSET', state, 'token', ended)
+    redis.call('HSET', state, 'since', '')
   end
-elseif not s[4] then
+elseif not s[5] then
   local fence, ttl, holder = string.match(facts, '^(%d+):(%d+):(.*)$')
   if current == token or (not current and fence ~= '0') then
     local t = redis.call('TIME')
     local now, ticks, kept = t[1] * 1000, false, nil
     fence, ttl = fence or string.format('%.0f', t[1] * 1000000 + t[2]), ttl or 0
-    redis.call('HSET', state, 'token', ended, 'fence', fence, 'holder', holder or '', 'since', t[1])
+    redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder or '', 'since', '')
     ${KEEP}
   end
 end

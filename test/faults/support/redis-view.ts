@@ -9,11 +9,11 @@ export const stateKey = (name: string): string => `{${lockKey(name)}}:state`;
 
 /** What the server keeps for a lock, looked at past the library. */
 export async function look(server: LocalRedis, name: string) {
-  const [token, newest, fence] = await Promise.all([
+  const [token, since, fence] = await Promise.all([
     server.command('GET', lockKey(name)),
-    ...['token', 'fence'].map((field) => server.command('HGET', stateKey(name), field)),
+    ...['since', 'fence'].map((field) => server.command('HGET', stateKey(name), field)),
   ]);
-  return { token, ended: String(newest).startsWith('ended:'), fence: Number(fence) };
+  return { token, ended: since === '', fence: Number(fence) };
 }
 
 /**

@@ -83,10 +83,25 @@ describe('what Redis keeps', () => {
     const lease = await take(RUN);
     await store.release(lease, { outcome: 'failed' });
     expect(await client.hgetall(STATE)).toMatchObject({
-      token: `ended:${lease.token}`,
+      token: lease.token,
+      since: '',
       [`job:${RUN.job}`]: `${RUN.tick} 1 failed `,
     });
     expect(await client.exists(LOCK)).toBe(0);
+  });
+
+  test('after a release: since when the lease was held, for inspect()', async () => {
+    const [before] = await client.time();
+    const lease = await take();
+    const [held] = await store.inspect();
+    await store.release(lease);
+    const [free] = await store.inspect();
+    const [after] = await client.time();
+    expect(free).toMatchObject({ state: 'free', holder: lease.holder, fencingToken: lease.fencingToken });
+    for (const info of [held, free]) {
+      expect(info?.since).toBeGreaterThanOrEqual(Number(before) * 1_000);
+      expect(info?.since).toBeLessThan((Number(after) + 1) * 1_000);
+    }
   });
 
   test('after a release with atLeast: a lock that is no lease, so that its token cannot free it', async () => {
@@ -101,7 +116,8 @@ describe('what Redis keeps', () => {
     const lease = await take(RUN);
     await store.release(lease, { outcome: 'abandoned' });
     expect(await client.hgetall(STATE)).toMatchObject({
-      token: `ended:${lease.token}`,
+      token: lease.token,
+      since: '',
       [`job:${RUN.job}`]: '',
     });
   });
@@ -180,7 +196,7 @@ describe('the state is kept', () => {
     const { fence, ...state } = await client.hgetall(STATE);
     // The server's clock stands in for what it has forgotten.
     expect(Number(fence)).toBeGreaterThan(lease.fencingToken);
-    expect(state).toMatchObject({ token: `ended:${lease.token}`, holder: '' });
+    expect(state).toMatchObject({ token: lease.token, since: '', holder: '' });
     await expectRetention(DAY);
   });
 });
@@ -241,7 +257,7 @@ describe('a server that is out of memory', () => {
     } finally {
       await client.config('SET', 'maxmemory', '0');
     }
-    expect(await client.hget(STATE, 'token')).toBe(`ended:${lease.token}`);
+    expect(await client.hmget(STATE, 'token', 'since')).toEqual([lease.token, '']);
   });
 
   test('still lets the lock of a run with atLeast run out', async () => {
