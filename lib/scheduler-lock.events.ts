@@ -24,7 +24,7 @@ export class SchedulerLockEvents {
   readonly #logger = new Logger('SchedulerLock');
 
   /**
-   * Listens to all events, or to those of one type.
+   * Listens to all events, or to those of one type. A listener that is added twice is called twice.
    *
    * @returns a function that stops listening
    */
@@ -52,15 +52,20 @@ export class SchedulerLockEvents {
 
   /** @internal */
   readonly hears: Hears = (type) => {
-    for (const { wants } of this.#listeners) if (wants(type)) return true;
-    return false;
+    try {
+      for (const { wants } of this.#listeners) if (wants(type)) return true;
+      return false;
+    } catch {
+      // emit() says what is wrong.
+      return true;
+    }
   };
 
   /** @internal */
   readonly emit = (event: SchedulerLockEvent): void => {
     for (const { listener, wants } of this.#listeners) {
-      if (!wants(event.type)) continue;
       try {
+        if (!wants(event.type)) continue;
         const result: unknown = listener(event);
         if (result instanceof Promise) result.catch((error: unknown) => this.#failed(event, error));
       } catch (error) {

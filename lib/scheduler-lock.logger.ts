@@ -6,7 +6,7 @@ import { SchedulerLockEvents } from './scheduler-lock.events.js';
 /** Events that are written at the level `debug` only: where nobody reads it they need not even be made. */
 const DEBUG: readonly SchedulerLockEvent['type'][] = ['acquired', 'released', 'renewal-failed'];
 
-/** Whether one of another type is for that level, too: then it is not put into words where nobody reads it. */
+/** Whether this one is for that level: then it is not put into words where nobody reads it. */
 function isDebug(event: SchedulerLockEvent): boolean {
   switch (event.type) {
     case 'renewed':
@@ -14,7 +14,7 @@ function isDebug(event: SchedulerLockEvent): boolean {
     case 'skipped':
       return event.reason !== 'invalid-name' && event.reason !== 'clock-skew';
     default:
-      return false;
+      return DEBUG.includes(event.type);
   }
 }
 

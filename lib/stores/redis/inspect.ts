@@ -121,14 +121,15 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   const ended = token === `ended:${newest}`;
   // The newest lease of ours may be over, and somebody else have the lock.
   const ours = token === null || token === newest || ended;
-  const [holder, seconds, fence] = ours ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
+  // Of a lease that the server forgot, no more than its end is known.
+  const known = ours && state.get('holder') !== '';
+  const [holder, seconds, fence] = known ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
   // Not kept of a lease that has ended; but its fencing token is the time at which it was granted, in microseconds.
   const since = seconds === '' ? Math.floor(Number(fence) / 1_000) : Number(seconds) * 1_000;
   return {
     name,
     state: token === null ? 'free' : ended ? 'cooling-down' : 'held',
-    // Not known of a lease whose end alone is.
-    ...(holder === undefined || holder === '' ? undefined : { holder }),
+    ...(holder === undefined ? undefined : { holder }),
     ...(seconds === undefined ? undefined : { since }),
     ...(token === null || ms < 0 ? undefined : { expiresIn: ms }),
     ...(fence === undefined ? undefined : { fencingToken: Number(fence) }),

@@ -83,6 +83,7 @@ export class RedisLockStore implements LockStore {
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
+    // One that nobody saw granted (0) has to say so.
     if (outcome === 'completed' && tick === undefined && keepFor <= 0 && fencingToken > 0) {
       return this.#releases.call(name, [token]);
     }

@@ -16,8 +16,8 @@ import { leaseScript } from './script.js';
  *   start    the newest start that was recorded: '<token> <attempt> job:<job>'
  *   undo     what it has overwritten there, to be taken back if nothing ran
  *
- * Fields that a script does not know are kept. Reads and checks come before the first write: a script that fails
- * (a key of the wrong type, say) has changed nothing. Times are those of the server (TIME).
+ * Fields that a script does not know are kept. What can fail (on a key of the wrong type, say) comes before the first
+ * write: a script that fails has changed nothing. Times are those of the server (TIME).
  *
  * Every redis.call() and every field of a hash is a part of each run's cost: nothing is read or written that can be
  * done without.
@@ -28,13 +28,19 @@ const HOUR_MS = 3_600_000;
 const STATE_RETENTION_MS = 24 * HOUR_MS;
 /** The same once a tick was recorded: 400 days, so that a yearly job still knows its last run. */
 const TICK_RETENTION_MS = 400 * 24 * HOUR_MS;
-/** How much longer the state is kept than it has to be, so that most leases need not prolong it. */
+/**
+ * How much longer the state is kept than it has to be, so that most leases need not prolong it. What the first lease of
+ * an hour has added is enough for those that follow within it, and last an hour more at most.
+ */
 const RETENTION_SLACK_MS = 2 * HOUR_MS;
 
-/** Lua: has the state outlive a lease of `ttl` from `now` on; `kept` says until when it is kept as it is. */
+/**
+ * Lua: has the state outlive a lease of `ttl` from `now` on, and by `spare` ms more if it has to be prolonged at all;
+ * `kept` says until when it is kept as it is.
+ */
 const KEEP = /* lua */ `
 local last = now + ttl + (ticks and ${TICK_RETENTION_MS} or ${STATE_RETENTION_MS})
-if last > tonumber(kept or 0) then
+if last + spare > (tonumber(kept or 0) or 0) then
   redis.call('HSET', state, 'kept', string.format('%.0f', last + ${RETENTION_SLACK_MS}))
   redis.call('PEXPIRE', state, string.format('%.0f', last + ${RETENTION_SLACK_MS} - now))
 end`;
@@ -57,7 +63,7 @@ if ours and by == token and attempt ~= '1' then return { '', s[4], tonumber(atte
 if ours then return tonumber(s[4]) end`;
 
 /**
- * Lua: whether the job may start now, judged by its last start (`before`): returns a refusal, or goes on with the
+ * Lua: whether the job may start now, judged by its last start (`before`, which was read with the rest): returns a refusal, or goes on with the
  * record of this one (`started`), the attempt, and the schedule of the last start if it was another one (`other`).
  *
  * A tick is refused if it, or a newer one, was started, unless that run was interrupted and `rerun` allows another; or
@@ -101,8 +107,8 @@ end`;
  * Returns { reason, holder or '', ms until it may be worth another try or < 0, x, y } for a refusal: x is the store's time
  * for 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
  *
- * The state is prolonged by the first lease of each hour, which the last fencing token tells, and by those that need more
- * than the slack: long ones, and starts of jobs.
+ * The state is prolonged by the first lease of each hour, which the last fencing token tells, and, as far as needed, by
+ * those for which that is not enough: long ones, and starts of jobs.
  *
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
@@ -139,7 +145,8 @@ else
 end
 local hour = ${HOUR_MS * 1_000}
 if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
-  kept = kept or redis.call('HGET', state, 'kept')${KEEP}
+  kept = kept or redis.call('HGET', state, 'kept')
+  local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
 end
 if other or attempt > 1 then return { '', text, attempt, other or '' } end
 return fence`);
@@ -164,7 +171,7 @@ if current and current ~= token then
 end
 if not current and s[1] and s[1] ~= token then return 0 end
 local t = redis.call('TIME')
-local now, kept = t[1] * 1000, s[4]
+local now, kept, spare = t[1] * 1000, s[4], 0
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
 if not s[1] then
   redis.call('HSET', state, 'token', token, 'fence', ARGV[i + 2], 'holder', ARGV[i + 3], 'since', t[1])
@@ -186,8 +193,10 @@ return current and 1 or 2`);
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
  * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
- * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease. Most
- * releases do not say what the server may have forgotten, as each argument costs: its clock stands in for the fencing token.
+ * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease.
+ *
+ * Most releases say nothing of what the server may have forgotten, as each argument costs: then its clock stands in for
+ * the fencing token, as it does for whoever takes a lock of which nothing is known, and the holder is ''.
  *
  * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script: those come first
  * then, so that the lock is free all the same.
@@ -227,7 +236,7 @@ elseif not s[5] then
   local fence, ttl, holder = string.match(facts, '^(%d+):(%d+):(.*)$')
   if current == token or (not current and fence ~= '0') then
     local t = redis.call('TIME')
-    local now, ticks, kept = t[1] * 1000, false, nil
+    local now, ticks, kept, spare = t[1] * 1000, false, nil, 0
     fence, ttl = fence or string.format('%.0f', t[1] * 1000000 + t[2]), ttl or 0
     redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder or '', 'since', '')
     ${KEEP}

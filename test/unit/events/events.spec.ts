@@ -54,6 +54,44 @@ describe('SchedulerLockEvents', () => {
     expect(listener).not.toHaveBeenCalled();
   });
 
+  it('calls a listener that was added twice twice', () => {
+    const events = new SchedulerLockEvents();
+    const listener = jest.fn(() => undefined);
+    const stop = events.on(listener);
+    events.on(listener);
+    events.emit(ACQUIRED);
+    expect(listener).toHaveBeenCalledTimes(2);
+    stop();
+    events.emit(ACQUIRED);
+    expect(listener).toHaveBeenCalledTimes(3);
+  });
+
+  it('knows which events nobody would hear', () => {
+    const events = new SchedulerLockEvents();
+    expect(events.hears('acquired')).toBe(false);
+    const stop = events.on('released', () => undefined);
+    expect([events.hears('acquired'), events.hears('released')]).toEqual([false, true]);
+    stop();
+    expect(events.hears('released')).toBe(false);
+    events.on(() => undefined);
+    expect(events.hears('acquired')).toBe(true);
+  });
+
+  it('takes a logger that cannot tell its level for one that hears everything', () => {
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events);
+    const heard = jest.fn(() => undefined);
+    events.on(heard);
+    const level = jest.spyOn(Logger, 'isLevelEnabled').mockImplementation(() => {
+      throw new Error('no level');
+    });
+    expect(events.hears('acquired')).toBe(true);
+    events.emit(ACQUIRED);
+    level.mockRestore();
+    expect(heard).toHaveBeenCalledTimes(1);
+    expect(lines.join()).toMatch(/A listener of the event "acquired" failed: Error: no level/);
+  });
+
   it('goes on after a listener that throws, and logs it with its stack', () => {
     const events = new SchedulerLockEvents();
     const listener = jest.fn(() => undefined);
@@ -198,6 +236,22 @@ describe('the log', () => {
     new SchedulerLockLogger(events);
     events.emit(event);
     expect(lines).toEqual([line]);
+  });
+
+  it('of leases only where somebody reads the level debug, asked each time', () => {
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events);
+    const level = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
+    expect([events.hears('acquired'), events.hears('released'), events.hears('lost')]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    events.emit(ACQUIRED);
+    level.mockReturnValue(true);
+    expect(events.hears('acquired')).toBe(true);
+    events.emit(ACQUIRED);
+    expect(lines).toHaveLength(1);
   });
 
   it('names a lock once if the job is called the same, or there is none', () => {

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
+import type { SchedulerLockEvent } from '../../../lib/index.js';
+import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { Harness } from './harness.js';
 import { answers, brokenConnection, hold, notConnected } from './scripted-store.js';
 
@@ -187,5 +189,45 @@ describe('the life of a lease', () => {
     expect(new Set(tokens).size).toBe(3);
     for (const token of tokens)
       expect(token).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-/);
+  });
+
+  it.each(['acquired', 'released'] as const)(
+    'tells of "%s" whom it may concern, and nobody else',
+    async (wanted) => {
+      const app = new Harness();
+      const heard: SchedulerLockEvent['type'][] = [];
+      const runner = new LockRunner(
+        app.store,
+        'here',
+        app.clock,
+        ({ type }) => heard.push(type),
+        1_000,
+        (type) => type === wanted,
+      );
+      const run = runner.run(app.call(), () => 'done');
+      await app.clock.advance(0);
+      expect(await run).toEqual({ ran: true, value: 'done' });
+      expect(heard).toEqual([wanted]);
+    },
+  );
+
+  it('tells of the release who has begun to listen while the job was running', async () => {
+    const app = new Harness();
+    const heard: SchedulerLockEvent['type'][] = [];
+    let listens = false;
+    const runner = new LockRunner(
+      app.store,
+      'here',
+      app.clock,
+      ({ type }) => heard.push(type),
+      1_000,
+      () => listens,
+    );
+    const run = runner.run(app.call(), () => {
+      listens = true;
+    });
+    await app.clock.advance(0);
+    await run;
+    expect(heard).toEqual(['released']);
   });
 });

@@ -112,6 +112,14 @@ describe('what Redis keeps', () => {
     expect(await client.pttl(LOCK)).toBeGreaterThan(HOUR / 2);
   });
 
+  test('after the release of a lease that has the lock, though its state says that it ended', async () => {
+    const lease = await take(RUN);
+    await client.hset(STATE, 'since', '');
+    expect(await store.release(lease, { outcome: 'failed' })).toEqual({ released: true });
+    expect(await client.exists(LOCK)).toBe(0);
+    expect(await client.hget(STATE, `job:${RUN.job}`)).toBe(`${RUN.tick} 1 failed `);
+  });
+
   test('after an abandoned lease: nothing of its run', async () => {
     const lease = await take(RUN);
     await store.release(lease, { outcome: 'abandoned' });
@@ -168,18 +176,35 @@ describe('the state is kept', () => {
     await expectRetention(400 * DAY);
   });
 
-  test('for a day after any lease, though most do not prolong it', async () => {
-    await store.release(await take({ ttl: 1_000 }));
-    const kept = await client.hget(STATE, 'kept');
-    await store.release(await take());
-    // The hour may have ended meanwhile.
-    const [[seconds], fence] = await Promise.all([client.time(), client.hget(STATE, 'fence')]);
-    if (Math.floor(Number(fence) / 3.6e9) === Math.floor(Number(seconds) / 3_600)) {
-      expect(await client.hget(STATE, 'kept')).toBe(kept);
-    }
+  test('for a day after any lease, though only the first of an hour prolongs it', async () => {
+    await forgetRetention();
+    const [seconds] = await client.time();
+    // Enough for this lease, not for those that follow within the hour.
+    await client.hset(STATE, 'kept', String(Number(seconds) * 1_000 + DAY + 60_000));
+    const first = await take({ ttl: 1_000 });
+    expect(await client.pttl(STATE)).toBeGreaterThan(DAY + 1.9 * HOUR);
+    await store.release(first);
+    await client.hset(STATE, 'kept', '0');
+    const second = await take();
+    const [hour, next] = [first, second].map(({ fencingToken }) => Math.floor(fencingToken / (HOUR * 1_000)));
+    // The hour may just have ended.
+    if (next === hour) expect(await client.hget(STATE, 'kept')).toBe('0');
+    else expect(await client.hget(STATE, 'kept')).not.toBe('0');
     expect(await client.pttl(STATE)).toBeGreaterThan(HOUR + DAY);
-    await take({ ttl: 5 * HOUR });
+  });
+
+  test('for longer after leases for which what the first of the hour has added is not enough', async () => {
+    await store.release(await take());
+    await store.release(await take({ ttl: 5 * HOUR }));
     expect(await client.pttl(STATE)).toBeGreaterThan(5 * HOUR + DAY);
+    await store.release(await take(RUN));
+    await expectRetention(400 * DAY);
+  });
+
+  test('by a lease that finds nonsense in it', async () => {
+    await client.hset(STATE, { kept: 'nonsense', fence: 'nonsense' });
+    await take();
+    await expectRetention(DAY);
   });
 
   test('for a day where it had to be written anew by a release', async () => {
@@ -198,6 +223,8 @@ describe('the state is kept', () => {
     expect(Number(fence)).toBeGreaterThan(lease.fencingToken);
     expect(state).toMatchObject({ token: lease.token, since: '', holder: '' });
     await expectRetention(DAY);
+    // Nor is anything made up for people.
+    expect(await store.inspect()).toEqual([{ name: NAME, state: 'free', jobs: [] }]);
   });
 });
 
