@@ -1,4 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
+import type { MysqlClient } from './client.js';
+import { GivenUp, type Sent } from './given-up.js';
 
 /** A pool of `mysql2`, without promises. */
 export interface CallbackPool {
@@ -6,6 +8,9 @@ export interface CallbackPool {
 }
 
 export interface CallbackConnection {
+  /** The server's number of the connection. */
+  readonly threadId?: unknown;
+  /** Answers the command, which has the text that is sent as its `sql`. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
@@ -31,25 +36,52 @@ export function poolOf(client: unknown): CallbackPool | undefined {
  * connection that nobody answers on keeps its place in the pool.
  */
 export class LimitedPool {
+  readonly #givenUp: GivenUp;
+
   constructor(
     private readonly pool: CallbackPool,
     /** Milliseconds until a connection that has not answered is closed. */
     private readonly limit: number,
     private readonly clock: Clock = systemClock,
-  ) {}
+  ) {
+    this.#givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }));
+  }
 
-  query(sql: string, values: unknown[]): Promise<unknown> {
+  async query(text: string, values: unknown[]): Promise<unknown> {
+    const result = await this.#send(text, values, {
+      limit: this.limit,
+      givenUp: (sent) => this.#givenUp.add(sent),
+    });
+    // The database answers, so it can be asked about what it did not answer before.
+    this.#givenUp.end();
+    return result;
+  }
+
+  /** What sends a statement that may take as long as it takes. */
+  get patient(): MysqlClient {
+    return { query: (text, values) => this.#send(text, values, {}) };
+  }
+
+  #send(
+    sql: string,
+    values: unknown[],
+    { limit, givenUp }: { limit?: number; givenUp?: (sent: Sent) => void },
+  ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let sentOn: CallbackConnection | undefined;
+      let sent: unknown;
       let over = false;
-      const timer = this.clock.setTimer(() => {
+      const giveUp = (after: number): void => {
         over = true;
         sentOn?.destroy();
-        reject(sentOn === undefined ? notSent(this.limit) : notAnswered(this.limit));
-      }, this.limit);
+        reject(sentOn === undefined ? notSent(after) : notAnswered(after));
+        const { sql: text } = Object(sent) as { sql?: unknown };
+        if (typeof text === 'string') givenUp?.({ thread: Number(sentOn?.threadId), text });
+      };
+      const timer = limit === undefined ? undefined : this.clock.setTimer(() => giveUp(limit), limit);
       const settle = (error: Error | null, result?: unknown): void => {
         if (over) return;
-        timer.cancel();
+        timer?.cancel();
         if (error === null) resolve(result);
         else reject(error);
       };
@@ -69,7 +101,7 @@ export class LimitedPool {
           settle(error, result);
         };
         try {
-          connection.query(options, ended);
+          sent = connection.query(options, ended);
         } catch (error) {
           ended(error as Error);
         }

@@ -46,13 +46,13 @@ export class MysqlLockStore extends SqlLockStore<MysqlLook> {
         `store: queryTimeout: expected milliseconds or a text like '5s', got ${String(queryTimeout)}.`,
       ]);
     }
-    super(new MysqlDialect(clientOf(client, limit), options), { migrate });
+    const pool = poolOf(client);
+    const limited = pool && new LimitedPool(pool, limit);
+    super(new MysqlDialect(limited ?? clientOf(client), options, limited?.patient), { migrate });
   }
 }
 
-function clientOf(given: unknown, limit: number): MysqlClient {
-  const pool = poolOf(given);
-  if (pool !== undefined) return new LimitedPool(pool, limit);
+function clientOf(given: unknown): MysqlClient {
   const client = 'promise' in Object(given) ? (given as { promise(): unknown }).promise() : given;
   if (typeof (client as Partial<MysqlClient> | undefined)?.query !== 'function') {
     throw new SchedulerLockConfigError([

@@ -16,7 +16,7 @@ export interface MysqlLook extends MysqlTable {
 
 export type MysqlFinding =
   | { readonly statements: MysqlLook }
-  | { readonly missing: string; readonly migration: string }
+  | { readonly missing: string; readonly lacks: 'table' | 'columns'; readonly migration: string }
   | { readonly problem: string };
 
 /** A row per column of the table, none if there is no table; with what the session has to do with it. */
@@ -62,7 +62,11 @@ function isUnique(column: string, indexes: readonly Row[]): boolean {
 export function judgeTable(table: string, rows: readonly Row[], indexes: readonly Row[]): MysqlFinding {
   const columns = new Map((rows as unknown as Column[]).map((column) => [column.name.toLowerCase(), column]));
   if (columns.size === 0) {
-    return { missing: `The table ${table} does not exist.`, migration: mysqlCreation(table) };
+    return {
+      missing: `The table ${table} does not exist.`,
+      lacks: 'table',
+      migration: mysqlCreation(table),
+    };
   }
   const lacking = (names: readonly string[]): string[] => names.filter((name) => !columns.has(name));
   const foreign = lacking(SHEDLOCK_COLUMNS);
@@ -75,6 +79,7 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
   if (missing.length > 0) {
     return {
       missing: `The table ${table} has no column ${missing.join(', ')}.`,
+      lacks: 'columns',
       migration: mysqlAddition(table, missing),
     };
   }

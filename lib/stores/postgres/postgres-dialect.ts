@@ -48,7 +48,7 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
   }
 
-  async run(statement: string): Promise<void> {
+  async migrate(statement: string): Promise<void> {
     await this.#client.query(statement, []);
   }
 
@@ -108,9 +108,9 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     }
     const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome]);
     if (row === undefined) return NOTHING_SEEN;
-    const { live, ...seen } = row as { live: unknown } & SeenRow;
+    const { live, ...seen } = row;
     if (live !== null) return { live: isTrue(live) };
-    if (counted || seen.by !== ended) return seen;
+    if (counted || seen['by'] !== ended) return seen as unknown as SeenRow;
     // A client that has never counted a write has not counted this one: it is what has ended the lease.
     this.#counts = false;
     return { live: true };

@@ -20,7 +20,7 @@ function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object> {
     look: async (): Promise<TableLook<object>> => ({ statements: {} }),
     migration: () => ['CREATE TABLE shedlock'],
     widening: () => 'ALTER TABLE shedlock',
-    run: nothing,
+    migrate: nothing,
     attempt: nothing,
     renew: nothing,
     giveBack: nothing,
@@ -98,14 +98,14 @@ describe('a table that vanishes', () => {
   test('is not looked for where there is nothing wrong, and never made by a call', async () => {
     let there = true;
     const missing = new Error('no such table');
-    const run = jest.fn(async () => undefined);
+    const migrate = jest.fn(async () => undefined);
     const look = jest.fn(async (): Promise<TableLook<object>> =>
-      there ? { statements: {} } : { missing: 'The table shedlock does not exist.' },
+      there ? { statements: {} } : { missing: 'The table shedlock does not exist.', lacks: 'table' },
     );
     const { store } = opened(
       {
         look,
-        run,
+        migrate,
         attempt: async () => {
           if (!there) throw missing;
           return { ...NOTHING_SEEN, granted: 7 };
@@ -122,7 +122,7 @@ describe('a table that vanishes', () => {
     for (let calls = 0; calls < 3; calls++) {
       await expect(store.acquire(request)).rejects.toMatchObject({ outcome: 'not-applied' });
     }
-    expect(run).not.toHaveBeenCalled();
+    expect(migrate).not.toHaveBeenCalled();
     there = true;
     expect(await store.acquire(request)).toMatchObject({ acquired: true });
   });

@@ -1,0 +1,80 @@
+import { type MysqlClient, read, type Row } from './client.js';
+import { type Sql, sql } from './sql-text.js';
+
+/** A statement as it was sent. */
+export interface Sent {
+  /** The server's number of the connection; no number if it is not known. */
+  readonly thread: number;
+  /** With its values in it. */
+  readonly text: string;
+}
+
+/** The most statements that are kept to be ended, the newest: more than can be under way in a usual pool. */
+const ROOM = 100;
+/** How much of a text is compared, characters: PROCESSLIST has no more than 64 KiB of it. */
+const COMPARED = 8_000;
+
+/**
+ * Ends at the server what nobody waits for any more. A server does not notice that a connection was closed while its
+ * statement waits, for a row that somebody else has locked or for the table: it would go on for as long as 50 seconds or a day, and
+ * with each try there would be one more of them, beyond what the pool allows.
+ *
+ * In the background, one at a time, and never more than that: what fails is left alone until the database answers somebody, or
+ * another statement is given up. Only a statement that the server shows to be that very one is ended: behind a
+ * proxy the number may be somebody else's. On MariaDB it is ended by a number of its own, elsewhere by that of its connection.
+ */
+export class GivenUp {
+  readonly #statements: Sent[] = [];
+  #busy = false;
+
+  constructor(private readonly ask: MysqlClient['query']) {}
+
+  add(sent: Sent): void {
+    if (!Number.isSafeInteger(sent.thread) || sent.thread <= 0) return;
+    this.#statements.push(sent);
+    if (this.#statements.length > ROOM) this.#statements.shift();
+    this.end();
+  }
+
+  /** Begins, if there is something to end, and if that is not being done. */
+  end(): void {
+    if (this.#statements.length > 0 && !this.#busy) void this.#endAll();
+  }
+
+  async #endAll(): Promise<void> {
+    this.#busy = true;
+    try {
+      for (let sent = this.#statements.shift(); sent !== undefined; sent = this.#statements.shift()) {
+        if (await this.#isAnswered(sent)) continue;
+        this.#statements.unshift(sent);
+        return;
+      }
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** Ends a statement, if it runs. Answers whether the server said anything to it, be it no. */
+  async #isAnswered(sent: Sent): Promise<boolean> {
+    try {
+      const [found] = await read({ query: this.ask }, stillRuns(sent));
+      if (found !== undefined) await this.ask(ending(sent, found), []);
+      return true;
+    } catch (error) {
+      return Number((error as { errno?: unknown }).errno) > 0;
+    }
+  }
+}
+
+/** Whether a connection is at this statement: one row, or none. On MariaDB it has a `QUERY_ID`, which MySQL does not know. */
+function stillRuns({ thread, text }: Sent): Sql {
+  // What is not ASCII is not compared: the column cannot hold all of it.
+  const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
+  const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
+  return sql`SELECT * FROM information_schema.PROCESSLIST WHERE ID = ${thread} AND INFO LIKE ${pattern} ESCAPE '|'`;
+}
+
+function ending({ thread }: Sent, found: Row): string {
+  const query = Number(found['QUERY_ID']);
+  return Number.isSafeInteger(query) ? `KILL QUERY ID ${query}` : `KILL QUERY ${thread}`;
+}
