@@ -16,12 +16,13 @@ const COMPARED = 8_000;
 
 /**
  * Ends at the server what nobody waits for any more. A server does not notice that a connection was closed while its
- * statement waits, for a row that somebody else has locked or for the table: it would go on for as long as 50 seconds or a day, and
- * with each try there would be one more of them, beyond what the pool allows.
+ * statement waits for a row that somebody else has locked: it goes on for `innodb_lock_wait_timeout`, and with each try
+ * there would be one more of them, beyond what the pool allows.
  *
- * In the background, one at a time, and never more than that: what fails is left alone until the database answers somebody, or
- * another statement is given up. Only a statement that the server shows to be that very one is ended: behind a
- * proxy the number may be somebody else's. On MariaDB it is ended by a number of its own, elsewhere by that of its connection.
+ * In the background, one at a time, and never more than that: a database that says nothing is asked again when it has answered
+ * somebody, or when another statement is given up. Only a statement that the server shows to be that very one is ended, as behind
+ * a proxy the number may be that of somebody else's connection. On MariaDB it has a number of its own for that, elsewhere the
+ * connection is told to end what it is at.
  */
 export class GivenUp {
   readonly #statements: Sent[] = [];

@@ -24,6 +24,7 @@ type Row = Readonly<Record<string, unknown>>;
 export class PostgresDialect implements SqlDialect<PostgresStatements> {
   readonly table: string;
   readonly #client: PostgresClient;
+  #migration: readonly string[];
   readonly #lastGranted = new LastGranted();
   /**
    * Whether the client tells how many rows a write has found, as `pg` does: others have to be sent rows to count. Not known
@@ -34,14 +35,17 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
   constructor(client: PostgresClient, options: SqlStoreOptions) {
     this.#client = client;
     this.table = postgresTable(options);
+    this.#migration = postgresMigration(this.table, 'table');
   }
 
   async look(): Promise<TableLook<PostgresStatements>> {
-    return judgeTable(this.table, await this.#rows(LOOK, [this.table]));
+    const look = judgeTable(this.table, await this.#rows(LOOK, [this.table]));
+    if ('lacks' in look) this.#migration = postgresMigration(this.table, look.lacks);
+    return look;
   }
 
   migration(): readonly string[] {
-    return postgresMigration(this.table);
+    return this.#migration;
   }
 
   widening(): string {

@@ -129,7 +129,7 @@ export class SqlTable<S> {
       void this.#lookMeanwhile();
     }
     return new StoreUnavailableError(
-      `${missing} That is being put right for ${Math.round((now - since) / 1_000)} s now, and no lock can be taken until it is done. ` +
+      `${missing} Its migration has been running for ${Math.round((now - since) / 1_000)} s, and no lock can be taken until it is done. ` +
         'It has to wait for every transaction that uses the table.',
       { outcome: 'not-applied' },
     );
