@@ -141,7 +141,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
 
   test('names may hold quotes and anything else, and a schema of their own', async () => {
     const schema = `s${quote}c; ${uniqueTable('schema').slice(-20)}`;
-    const table = `DROP TABLE x${quote}; -- 'ÄÖ`;
+    const table = `DROP TABLE x${quote}; -- 'ÄÖ \\ :a $1${postgres ? '?' : ''}`;
     const quoted = `${quote}${schema.replaceAll(quote, quote + quote)}${quote}`;
     await pool.write(`CREATE SCHEMA ${quoted}`);
     try {
@@ -168,7 +168,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   test('what is no name is refused at once', () => {
-    const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string];
+    const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string, ...(postgres ? [] : ['what?'])];
     for (const table of bad) expect(() => pool.store({ table })).toThrow(SchedulerLockConfigError);
     for (const schema of bad) expect(() => pool.store({ schema })).toThrow(/schema: /);
     const Store = postgres ? PostgresLockStore : MysqlLockStore;
@@ -198,6 +198,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     url.pathname = '/nowhere';
     const nowhere = database.pool(url.href);
     expect(await problemOf(nowhere.store())).toMatch(/refused: .*nowhere/);
+    if (!postgres) expect(await problemOf(pool.store({ table: 'space ' }))).toMatch(/Incorrect table name/);
     await nowhere.end();
     url.port = String(await freePort());
     const gone = database.pool(url.href);
