@@ -9,6 +9,12 @@ export interface Sent {
   readonly text: string;
 }
 
+/** How to see whether it still runs. */
+interface Look {
+  readonly thread: number;
+  readonly look: Sql;
+}
+
 /** The most statements that are kept to be ended, the newest: more than can be under way in a usual pool. */
 const ROOM = 100;
 /** How much of a text is compared, characters: PROCESSLIST has no more than 64 KiB of it. */
@@ -25,14 +31,14 @@ const COMPARED = 8_000;
  * connection is told to end what it is at.
  */
 export class GivenUp {
-  readonly #statements: Sent[] = [];
+  readonly #statements: Look[] = [];
   #busy = false;
 
   constructor(private readonly ask: MysqlClient['query']) {}
 
   add(sent: Sent): void {
     if (!Number.isSafeInteger(sent.thread) || sent.thread <= 0) return;
-    this.#statements.push(sent);
+    this.#statements.push(lookOf(sent));
     if (this.#statements.length > ROOM) this.#statements.shift();
     this.end();
   }
@@ -56,10 +62,10 @@ export class GivenUp {
   }
 
   /** Ends a statement, if it runs. Answers whether the server said anything to it, be it no. */
-  async #isAnswered(sent: Sent): Promise<boolean> {
+  async #isAnswered({ thread, look }: Look): Promise<boolean> {
     try {
-      const [found] = await read({ query: this.ask }, stillRuns(sent));
-      if (found !== undefined) await this.ask(ending(sent, found), []);
+      const [found] = await read({ query: this.ask }, look);
+      if (found !== undefined) await this.ask(ending(thread, found), []);
       return true;
     } catch (error) {
       return Number((error as { errno?: unknown }).errno) > 0;
@@ -68,14 +74,15 @@ export class GivenUp {
 }
 
 /** Whether a connection is at this statement: one row, or none. On MariaDB it has a `QUERY_ID`, which MySQL does not know. */
-function stillRuns({ thread, text }: Sent): Sql {
+function lookOf({ thread, text }: Sent): Look {
   // What is not ASCII is not compared: the column cannot hold all of it.
   const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
   const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
-  return sql`SELECT * FROM information_schema.PROCESSLIST WHERE ID = ${thread} AND INFO LIKE ${pattern} ESCAPE '|'`;
+  const look = sql`SELECT * FROM information_schema.PROCESSLIST WHERE ID = ${thread} AND INFO LIKE ${pattern} ESCAPE '|'`;
+  return { thread, look };
 }
 
-function ending({ thread }: Sent, found: Row): string {
+function ending(thread: number, found: Row): string {
   const query = Number(found['QUERY_ID']);
   return Number.isSafeInteger(query) ? `KILL QUERY ID ${query}` : `KILL QUERY ${thread}`;
 }
