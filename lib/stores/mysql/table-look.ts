@@ -28,10 +28,14 @@ FROM information_schema.columns c
 WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
 }
 
-/** A row per column of each unique index of the table. Asked apart: as a subquery it would be looked up for each column. */
+/**
+ * A row per column of each unique index of the table. Asked apart: as a subquery it would be looked up for each column. Not of one
+ * that has only the beginning of a column: there names that begin alike are one.
+ */
 export function indexStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
   return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
-WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name = ${table} AND s.non_unique = 0`;
+WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name = ${table} AND s.non_unique = 0
+  AND s.sub_part IS NULL`;
 }
 
 interface Column {

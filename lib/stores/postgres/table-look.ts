@@ -12,8 +12,8 @@ export const LOOK = `
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
   has_table_privilege(a.attrelid, 'SELECT') AND has_table_privilege(a.attrelid, 'INSERT')
     AND has_table_privilege(a.attrelid, 'UPDATE') AS usable,
-  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indpred IS NULL
-    AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
+  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND i.indimmediate
+    AND i.indpred IS NULL AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
 
 interface Column {
