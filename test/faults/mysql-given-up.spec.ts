@@ -123,7 +123,7 @@ describe('statements that MySQL goes on with when nobody waits for them any more
     await giveUpAll(() => store.acquire(attempt('another')));
     await ended();
     await blocker.query('ROLLBACK');
-    expect(await until(() => store.release(held).catch(() => undefined))).toEqual({ released: true });
+    expect(await until(() => store.release(held).catch(() => undefined))).toMatchObject({ released: true });
     await lease('another');
   });
 

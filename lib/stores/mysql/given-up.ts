@@ -1,3 +1,5 @@
+import type { Clock } from '../../clock.js';
+import { isTrue } from '../sql/answers.js';
 import { type MysqlClient, read, type Row } from './client.js';
 import { type Sql, sql } from './sql-text.js';
 
@@ -9,16 +11,21 @@ export interface Sent {
   readonly text: string;
 }
 
-/** How to see whether it still runs. */
-interface Look {
+/** A statement that is to be ended. */
+interface Left {
   readonly thread: number;
+  /** Asks whether it still runs. */
   readonly look: Sql;
+  looks: number;
 }
 
 /** The most statements that are kept to be ended, the newest: more than can be under way in a usual pool. */
 const ROOM = 100;
 /** How much of a text is compared, characters: PROCESSLIST has no more than 64 KiB of it. */
 const COMPARED = 8_000;
+/** How often a server is asked about a statement that it has not begun, as it is busy, and how long it is given in between, ms. */
+const LOOKS = 3;
+const PAUSE = 1_000;
 
 /**
  * Ends at the server what nobody waits for any more. A server does not notice that a connection was closed while its
@@ -31,16 +38,17 @@ const COMPARED = 8_000;
  * connection is told to end what it is at.
  */
 export class GivenUp {
-  readonly #statements: Look[] = [];
+  readonly #statements: Left[] = [];
   #busy = false;
 
-  constructor(private readonly ask: MysqlClient['query']) {}
+  constructor(
+    private readonly ask: MysqlClient['query'],
+    private readonly clock: Clock,
+  ) {}
 
   add(sent: Sent): void {
     if (!Number.isSafeInteger(sent.thread) || sent.thread <= 0) return;
-    this.#statements.push(lookOf(sent));
-    if (this.#statements.length > ROOM) this.#statements.shift();
-    this.end();
+    this.#push(leftBy(sent));
   }
 
   /** Begins, if there is something to end, and if that is not being done. */
@@ -48,24 +56,31 @@ export class GivenUp {
     if (this.#statements.length > 0 && !this.#busy) void this.#endAll();
   }
 
+  #push(statement: Left): void {
+    this.#statements.push(statement);
+    if (this.#statements.length > ROOM) this.#statements.shift();
+    this.end();
+  }
+
   async #endAll(): Promise<void> {
     this.#busy = true;
-    try {
-      for (let sent = this.#statements.shift(); sent !== undefined; sent = this.#statements.shift()) {
-        if (await this.#isAnswered(sent)) continue;
-        this.#statements.unshift(sent);
-        return;
-      }
-    } finally {
-      this.#busy = false;
+    for (let left = this.#statements.shift(); left !== undefined; left = this.#statements.shift()) {
+      if (await this.#isAnswered(left)) continue;
+      this.#statements.unshift(left);
+      break;
     }
+    this.#busy = false;
   }
 
   /** Ends a statement, if it runs. Answers whether the server said anything to it, be it no. */
-  async #isAnswered({ thread, look }: Look): Promise<boolean> {
+  async #isAnswered(left: Left): Promise<boolean> {
     try {
-      const [found] = await read({ query: this.ask }, look);
-      if (found !== undefined) await this.ask(ending(thread, found), []);
+      const [connection] = await read({ query: this.ask }, left.look);
+      if (isTrue(connection?.['same'])) await this.ask(ending(left, connection), []);
+      // It is there, and at nothing: what was sent on it has not been read yet.
+      else if (connection?.['same'] === null && ++left.looks < LOOKS) {
+        this.clock.setTimer(() => this.#push(left), PAUSE);
+      }
       return true;
     } catch (error) {
       return Number((error as { errno?: unknown }).errno) > 0;
@@ -73,16 +88,16 @@ export class GivenUp {
   }
 }
 
-/** Whether a connection is at this statement: one row, or none. On MariaDB it has a `QUERY_ID`, which MySQL does not know. */
-function lookOf({ thread, text }: Sent): Look {
+/** The look answers a row of the connection, if it is there. On MariaDB it has a `QUERY_ID`, which MySQL does not know. */
+function leftBy({ thread, text }: Sent): Left {
   // What is not ASCII is not compared: the column cannot hold all of it.
   const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
   const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
-  const look = sql`SELECT * FROM information_schema.PROCESSLIST WHERE ID = ${thread} AND INFO LIKE ${pattern} ESCAPE '|'`;
-  return { thread, look };
+  const look = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
+  return { thread, look, looks: 0 };
 }
 
-function ending(thread: number, found: Row): string {
-  const query = Number(found['QUERY_ID']);
+function ending({ thread }: Left, connection: Row | undefined): string {
+  const query = Number(connection?.['QUERY_ID']);
   return Number.isSafeInteger(query) ? `KILL QUERY ID ${query}` : `KILL QUERY ${thread}`;
 }

@@ -44,7 +44,7 @@ export class LimitedPool {
     private readonly limit: number,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }));
+    this.#givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }), clock);
   }
 
   async query(text: string, values: unknown[]): Promise<unknown> {
