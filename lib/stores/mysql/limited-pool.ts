@@ -31,30 +31,38 @@ export function poolOf(client: unknown): CallbackPool | undefined {
     : undefined;
 }
 
+/** How a statement is sent. */
+interface Sending {
+  /** Milliseconds, the wait for a connection included; none: for as long as it takes. */
+  readonly limit?: number;
+  givenUp?(sent: Sent): void;
+  answered?(): void;
+}
+
 /**
  * Statements through a pool of `mysql2`, each with a limit: `mysql2` has none for an answer, and with its `timeout` a
  * connection that nobody answers on keeps its place in the pool.
  */
 export class LimitedPool {
-  readonly #givenUp: GivenUp;
+  readonly #limited: Sending;
 
+  /** @param limit milliseconds until a connection that has not answered is closed */
   constructor(
     private readonly pool: CallbackPool,
-    /** Milliseconds until a connection that has not answered is closed. */
-    private readonly limit: number,
+    limit: number,
     private readonly clock: Clock = systemClock,
   ) {
-    this.#givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }), clock);
+    const givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }), clock);
+    this.#limited = {
+      limit,
+      givenUp: (sent) => givenUp.add(sent),
+      // The database answers, so it can be asked about what it did not answer before.
+      answered: () => givenUp.end(),
+    };
   }
 
-  async query(text: string, values: unknown[]): Promise<unknown> {
-    const result = await this.#send(text, values, {
-      limit: this.limit,
-      givenUp: (sent) => this.#givenUp.add(sent),
-    });
-    // The database answers, so it can be asked about what it did not answer before.
-    this.#givenUp.end();
-    return result;
+  query(text: string, values: unknown[]): Promise<unknown> {
+    return this.#send(text, values, this.#limited);
   }
 
   /** What sends a statement that may take as long as it takes. */
@@ -62,11 +70,7 @@ export class LimitedPool {
     return { query: (text, values) => this.#send(text, values, {}) };
   }
 
-  #send(
-    sql: string,
-    values: unknown[],
-    { limit, givenUp }: { limit?: number; givenUp?: (sent: Sent) => void },
-  ): Promise<unknown> {
+  #send(sql: string, values: unknown[], { limit, givenUp, answered }: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let sentOn: CallbackConnection | undefined;
       let sent: unknown;
@@ -82,8 +86,9 @@ export class LimitedPool {
       const settle = (error: Error | null, result?: unknown): void => {
         if (over) return;
         timer?.cancel();
-        if (error === null) resolve(result);
-        else reject(error);
+        if (error !== null) return reject(error);
+        resolve(result);
+        answered?.();
       };
       this.pool.getConnection((noConnection, connection) => {
         if (noConnection) return settle(noConnection);
