@@ -8,6 +8,7 @@ import { PausedJobs } from './leader/paused-jobs.js';
 import type { JobOrchestrator, JobRegistry } from './leader/scheduler-parts.js';
 import { displayName, nameProblem } from './lock-name.js';
 import type { HandOver } from './schedule/follow-ups.js';
+import { isInactive } from './schedule/made-jobs.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import {
   type DeclaredElection,
@@ -160,12 +161,12 @@ export class SchedulerLeader {
   }
 
   /**
-   * The cron jobs that the application has stopped on this instance.
+   * Whether the application has stopped a cron job on this instance, which pauses jobs besides.
    *
    * @internal
    */
-  get stopped(): ReadonlySet<object> {
-    return this.#jobs?.stopped ?? new Set();
+  hasStopped(job: object): boolean {
+    return this.#jobs?.hasStopped(job) ?? isInactive(job);
   }
 
   /**

@@ -58,21 +58,6 @@ export class JobSchedule {
     return Math.max(0, this.cron?.initialDelay ?? 0);
   }
 
-  /**
-   * The jobs of the scheduler that may be this one: that of its name, or all of its expression and zone, which cannot be
-   * told apart. None as long as the scheduler has not made it.
-   */
-  get registered(): readonly object[] {
-    const { cron } = this;
-    if (cron === undefined) return [];
-    const jobs = [...this.jobs()];
-    return jobs
-      .filter(([name, { cronTime }]) =>
-        cron.name === undefined ? isSame(cron, cronTime) : name === cron.name,
-      )
-      .map(([, job]) => job);
-  }
-
   /** Looks up ahead of time what the next call will need. */
   prepare(now: number): void {
     this.#current()?.newest(now);
@@ -94,7 +79,10 @@ export class JobSchedule {
  */
 function findCronTime(cron: CronOptions, jobs: ReadonlyMap<string, RegisteredJob>): CronTimeLike | undefined {
   if (cron.name !== undefined) return jobs.get(cron.name)?.cronTime;
-  for (const { cronTime } of jobs.values()) if (isSame(cron, cronTime)) return cronTime;
+  let known: string | undefined;
+  // To ask for it costs tens of microseconds: at most once, among however many jobs.
+  const local = (): string => (known ??= localZone());
+  for (const { cronTime } of jobs.values()) if (isSame(cron, cronTime, local)) return cronTime;
   return undefined;
 }
 
@@ -102,6 +90,7 @@ function findCronTime(cron: CronOptions, jobs: ReadonlyMap<string, RegisteredJob
 function isSame(
   { cronTime, timeZone, utcOffset }: CronOptions,
   other: CronTimeLike | undefined,
+  local: () => string,
 ): other is CronTimeLike {
   if (other === undefined) return false;
   if (typeof cronTime !== 'string') return other.realDate && Number(cronTime) === Number(other.source);
@@ -110,6 +99,5 @@ function isSame(
   if (offset !== (other.utcOffset ?? undefined)) return false;
   if (offset !== undefined) return true;
   const [own, zone] = [timeZone ?? undefined, other.timeZone ?? undefined];
-  // Mostly both have one, or neither has; and to ask for the local one costs tens of microseconds.
-  return own === zone || (own ?? localZone()) === (zone ?? localZone());
+  return own === zone || (own ?? local()) === (zone ?? local());
 }

@@ -27,14 +27,15 @@ beforeEach(() => {
 function job(settings: Partial<TickedJob['settings']> = {}, initialDelay = 0): TickedJob {
   return {
     schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay },
-    settings: { oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
+    settings: { ttl: 10_000, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
+    isStopped: () => false,
   };
 }
 
 /** Elects this instance, which has been up for so long. */
 async function elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void> {
-  followUps.catchUp(of, { maxAge, since: clock.monotonic() - uptime });
+  followUps.lead([of], { maxAge, since: clock.monotonic() - uptime });
   await clock.advance(0);
 }
 
@@ -63,9 +64,9 @@ test('what was up is judged by how long ago it was, also where the clock has bee
   await clock.advance(AGE);
   clock.setWallClock(clock.now() + HOUR);
   tick = clock.now() - AGE / 2;
-  followUps.catchUp(job(), { maxAge: HOUR, since });
+  followUps.lead([job()], { maxAge: HOUR, since });
   tick = clock.now() - 2 * AGE;
-  followUps.catchUp(job(), { maxAge: HOUR, since });
+  followUps.lead([job()], { maxAge: HOUR, since });
   await clock.advance(0);
   expect(fired.map(({ only }) => only)).toEqual([undefined, 'known']);
 });

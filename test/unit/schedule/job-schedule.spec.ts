@@ -131,19 +131,6 @@ test('a job that the scheduler makes late, or gives other times, is looked up an
   expect(found?.startAt(NOW).tick).toBe(NOW - 30_000);
 });
 
-test('the jobs that may be the one of a method are that of its name, or all that look the same', () => {
-  const [other, one, same] = [
-    new CronTime('0 0 4 * * *', 'Asia/Kolkata'),
-    new CronTime(NIGHTLY, 'Asia/Kolkata'),
-    new CronTime(NIGHTLY, 'Asia/Kolkata'),
-  ];
-  const jobs = registry(other, one, same, ['named', other]);
-  expect(schedule('zoned', jobs)?.registered).toEqual([{ cronTime: one }, { cronTime: same }]);
-  expect(schedule('named', jobs)?.registered).toEqual([{ cronTime: other }]);
-  expect(schedule('named')?.registered).toEqual([]);
-  expect(schedule('interval', jobs)?.registered).toEqual([]);
-});
-
 test('what was prepared is not asked for again', () => {
   const cronTime = new CronTime(NIGHTLY, 'Asia/Kolkata');
   let questions = 0;
@@ -198,5 +185,4 @@ test('what is in the registry and is no cron job is passed over', () => {
   const jobs = registry(odd, new CronTime(NIGHTLY, 'Asia/Kolkata'));
   const zoned = schedule('zoned', jobs);
   expect(zoned?.startAt(NOW).tick).toBeDefined();
-  expect(zoned?.registered).toHaveLength(1);
 });
