@@ -20,11 +20,11 @@ interface CronOptions {
   readonly initialDelay?: number;
 }
 
+/** Jobs that share their dates search for them once: those of one expression without a name. A leader asks for all at once. */
+const ticksOf = new WeakMap<CronTimeLike, CronTicks>();
+
 /** The schedule of one decorated method, read from what `@Cron()` and `@Interval()` have noted on it. */
 export class JobSchedule {
-  #ticks: CronTicks | undefined;
-  #cronTime: CronTimeLike | undefined;
-
   private constructor(
     private readonly cron: CronOptions | undefined,
     private readonly interval: number | undefined,
@@ -65,11 +65,12 @@ export class JobSchedule {
 
   #current(): CronTicks | undefined {
     const cronTime = this.cron === undefined ? undefined : findCronTime(this.cron, this.jobs());
-    if (cronTime !== this.#cronTime) {
-      this.#cronTime = cronTime;
-      this.#ticks = cronTime === undefined ? undefined : new CronTicks(cronTime);
-    }
-    return this.#ticks;
+    if (cronTime === undefined) return undefined;
+    const known = ticksOf.get(cronTime);
+    if (known !== undefined) return known;
+    const ticks = new CronTicks(cronTime);
+    ticksOf.set(cronTime, ticks);
+    return ticks;
   }
 }
 

@@ -26,8 +26,8 @@ interface StartedJob {
  * name look the same, and a name can be given to another job.
  */
 export class MadeJobs {
-  /** Who has a method, in the order in which the scheduler finds them, by what `@Cron()` has noted on it. */
-  readonly #owners = new Map<object, Set<object>>();
+  /** Who has a method, and in which place the scheduler finds them, by what `@Cron()` has noted on it. */
+  readonly #owners = new Map<object, Map<object, number>>();
   #records: Map<unknown, [key: string, record: CronRecord][]> | undefined;
 
   /**
@@ -47,8 +47,9 @@ export class MadeJobs {
   claim(method: object, owner: object): () => boolean {
     const options = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as object | undefined;
     if (options === undefined) return () => false;
-    const owners = this.#owners.get(options) ?? new Set();
-    this.#owners.set(options, owners.add(owner));
+    const owners = this.#owners.get(options) ?? new Map<object, number>();
+    if (!owners.has(owner)) owners.set(owner, owners.size);
+    this.#owners.set(options, owners);
     return () => this.#of(options, owner).some(([key, { ref }]) => this.#isStopped(key, ref));
   }
 
@@ -58,10 +59,9 @@ export class MadeJobs {
    */
   #of(options: object, owner: object): readonly [key: string, record: CronRecord][] {
     const records = this.#all().get(options) ?? [];
-    const owners = [...(this.#owners.get(options) ?? [])];
-    if (records.length !== owners.length) return records;
-    const own = records[owners.indexOf(owner)];
-    return own === undefined ? [] : [own];
+    const owners = this.#owners.get(options);
+    const place = owners?.get(owner) ?? 0;
+    return records.length === owners?.size ? records.slice(place, place + 1) : records;
   }
 
   /** Looked up once: after the start of the application none is added. */

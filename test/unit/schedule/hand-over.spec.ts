@@ -1,11 +1,14 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
 import { FollowUps, type TickedJob, type TickResult } from '../../../lib/schedule/follow-ups.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 /** How long ago the newest tick was, ms. */
 const AGE = 60_000;
+/** Of the lock of the job, ms. */
+const JOB_TTL = 10_000;
 /** The longest by which those that wait for one lease are spread, ms. */
 const SPREAD = 50;
 
@@ -13,8 +16,10 @@ let clock: ManualClock;
 let followUps: FollowUps;
 let tick: number;
 let fired: JobStart[];
+let stopped: boolean;
 
 beforeEach(() => {
+  stopped = false;
   clock = new ManualClock();
   followUps = new FollowUps(clock, (error) => {
     throw error;
@@ -27,9 +32,9 @@ beforeEach(() => {
 function job(settings: Partial<TickedJob['settings']> = {}, initialDelay = 0): TickedJob {
   return {
     schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay },
-    settings: { ttl: 10_000, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
+    settings: { ttl: JOB_TTL, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
-    isStopped: () => false,
+    isStopped: () => stopped,
   };
 }
 
@@ -84,6 +89,13 @@ test('an instance that leads from its start hands nothing over before the initia
   expect(fired).toEqual([]);
   await clock.advance(1);
   expect(fired.map(({ only }) => only)).toEqual(['known']);
+});
+
+test('a job that is stopped before its initialDelay has passed is left alone', async () => {
+  await elect(job({}, 5_000), 2_000);
+  stopped = true;
+  await clock.advance(HOUR);
+  expect(fired).toEqual([]);
 });
 
 test.each([
@@ -148,4 +160,170 @@ test('a lease under which the tick was started is not waited for', async () => {
   await elect(nightly, AGE);
   answer(nightly, { ran: false, reason: 'held', tick, finished: false, expiresIn: 5_000 });
   expect(clock.pending).toBe(0);
+});
+
+describe('a tick that comes while this instance leads', () => {
+  /** What the store says where the last leader has died in the middle of a run. */
+  const leftBehind = (expiresIn = 5_000): TickResult => ({
+    ran: false,
+    reason: 'held',
+    tick: tick - DAY,
+    finished: false,
+    expiresIn,
+  });
+
+  /** Elects this instance, and lets the next tick come, of which the store says so. */
+  async function refuse(of: TickedJob, result: TickResult, after = AGE): Promise<void> {
+    await elect(of, 2 * AGE);
+    answer(of, { ran: false, reason: 'already-ran', tick, finished: true });
+    await clock.advance(after);
+    fired = [];
+    come(of, result);
+  }
+
+  /** Fires the newest tick as the scheduler does. */
+  function come(of: TickedJob, result: TickResult): void {
+    tick = clock.now();
+    followUps.ended(of, followUps.begin(of, undefined) ?? {}, result);
+  }
+
+  test('waits for the end of a lease under which a run of its job has not ended', async () => {
+    const nightly = job();
+    await refuse(nightly, leftBehind());
+    await clock.advance(4_999);
+    expect(fired).toEqual([]);
+    await clock.advance(1 + SPREAD);
+    expect(fired).toEqual([{ tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
+    // It was renewed: its job goes on there.
+    answer(nightly, leftBehind(9_000));
+    await clock.advance(9_000 + SPREAD);
+    expect(fired).toHaveLength(2);
+    answer(nightly, { ran: true });
+    expect(clock.pending).toBe(0);
+  });
+
+  test.each([
+    ['the last leader may have taken before the election', JOB_TTL - 3_000, true],
+    ['was taken after the election', JOB_TTL - 2_999, false],
+  ])('waits for the end of any lease that %s', async (_, expiresIn, waits) => {
+    const nightly = job();
+    for (const result of [{ tick: tick - DAY, finished: true }, {}]) {
+      await refuse(nightly, { ...held(expiresIn), ...result }, 3_000);
+      expect(clock.pending).toBe(waits ? 1 : 0);
+    }
+  });
+
+  test('is skipped where this process has the lock itself, as any is', async () => {
+    await refuse(job(), held());
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is skipped where no instance leads', () => {
+    come(job(), leftBehind());
+    expect(clock.pending).toBe(0);
+  });
+
+  test('takes the place of an older one that waits', async () => {
+    const nightly = job();
+    await elect(nightly, 2 * AGE);
+    answer(nightly, leftBehind());
+    const [older] = fired;
+    fired = [];
+    await clock.advance(2_000);
+    come(nightly, leftBehind(3_000));
+    expect(clock.pending).toBe(1);
+    await clock.advance(HOUR);
+    expect(fired).toEqual([expect.objectContaining({ tick })]);
+    expect(tick).toBeGreaterThan(older?.tick ?? Infinity);
+  });
+
+  test('is asked for again until the store answers, once it has waited', async () => {
+    const nightly = job();
+    await refuse(nightly, leftBehind());
+    await clock.advance(5_000 + SPREAD);
+    answer(nightly, unavailable);
+    await clock.advance(1_000);
+    expect(fired).toHaveLength(2);
+    expect(fired.at(-1)).toMatchObject({ tick, handOver: true });
+    expect(fired.at(-1)?.only).toBeUndefined();
+  });
+
+  test('is missed as any is if the store is away when it comes', async () => {
+    await refuse(job(), unavailable);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe('a tick that waits is not run any more', () => {
+  const MAX_AGE = 2 * AGE;
+
+  test('when it is older than the age of a hand-over and the ttl of its lock', async () => {
+    for (const late of [0, 1]) {
+      tick = clock.now() - AGE;
+      const nightly = job();
+      await elect(nightly, AGE, MAX_AGE);
+      const before = fired.length;
+      // Held by hand, say.
+      answer(nightly, held(AGE + JOB_TTL - SPREAD));
+      await clock.advance(AGE + JOB_TTL - SPREAD - 1);
+      expect(fired).toHaveLength(before);
+      clock.setWallClock(clock.now() + late * (SPREAD + 1));
+      await clock.advance(1 + SPREAD);
+      expect(fired).toHaveLength(before + 1 - late);
+      if (late === 0) answer(nightly, { ran: true });
+      expect(clock.pending).toBe(0);
+    }
+  });
+
+  test('when this process has its lock for longer than that, or the store is away', async () => {
+    for (const result of [held(), unavailable]) {
+      const began = clock.now();
+      tick = began - AGE;
+      const nightly = job();
+      await elect(nightly, AGE, MAX_AGE);
+      while (clock.pending > 0 || fired.length > 0) {
+        if (fired.length > 0) answer(nightly, result);
+        fired = [];
+        await clock.advance(1_000);
+      }
+      expect(clock.now() - began).toBeGreaterThanOrEqual(AGE);
+      expect(clock.now() - began).toBeLessThan(AGE + JOB_TTL + 60_000);
+    }
+  });
+
+  test.each([
+    ['is for as long as its catchUp', { catchUp: HOUR }, 'known'],
+    ['is if its run was interrupted, with rerun', { rerun: 1 }, 'interrupted'],
+  ])('but %s', async (_, settings, only) => {
+    const nightly = job(settings);
+    await elect(nightly, AGE, MAX_AGE);
+    answer(nightly, held(2 * MAX_AGE));
+    await clock.advance(2 * MAX_AGE + SPREAD);
+    expect(fired).toHaveLength(2);
+    expect(fired.at(-1)).toMatchObject({ tick, only });
+  });
+
+  test.each<[string, Partial<TickedJob['settings']>, () => TickResult]>([
+    ['a lease', {}, () => held(5_000)],
+    ['an outage', { catchUp: HOUR }, () => unavailable],
+    ['its run', { rerun: 1 }, () => ({ ...held(5_000), tick, finished: false })],
+  ])('when its job was stopped while it waited for the end of %s', async (_, settings, result) => {
+    const nightly = job(settings);
+    await elect(nightly, AGE);
+    answer(nightly, result());
+    stopped = true;
+    await clock.advance(HOUR);
+    expect(fired).toHaveLength(1);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('when a newer one came that this instance did not fire', async () => {
+    const nightly = job();
+    await elect(nightly, AGE);
+    answer(nightly, held(5_000));
+    tick += 1_000;
+    await clock.advance(HOUR);
+    expect(fired).toHaveLength(1);
+    expect(clock.pending).toBe(0);
+  });
 });

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import type { CronTimeLike } from '../../../lib/schedule/cron-dates.js';
 import { JobSchedule } from '../../../lib/schedule/job-schedule.js';
@@ -149,6 +149,52 @@ test('what was prepared is not asked for again', () => {
   questions = 0;
   zoned?.startAt(NOW + 1_000);
   expect(questions).toBe(0);
+});
+
+describe('hundreds of jobs of one expression without a name', () => {
+  const JOBS = 300;
+  const { timeZone: here } = Intl.DateTimeFormat().resolvedOptions();
+  const elsewhere = here === 'Asia/Tokyo' ? 'Asia/Kolkata' : 'Asia/Tokyo';
+  let questions: number;
+  let lookUps: number;
+
+  /** One that the scheduler has made, in a zone of its own or in that of the machine. */
+  const made = (timeZone: string): CronTimeLike => ({
+    source: NIGHTLY,
+    timeZone,
+    realDate: false,
+    getNextDateFrom: (start) => {
+      questions += 1;
+      const day = 86_400_000;
+      return { toMillis: () => (Math.floor(start.getTime() / day) + 1) * day };
+    },
+  });
+
+  /** Asks each of them for its newest tick, as a new leader does. */
+  function elect(cronTimes: CronTimeLike[]): number {
+    questions = 0;
+    const jobs = registry(...cronTimes);
+    const schedules = Array.from({ length: JOBS }, () => schedule('local', jobs));
+    const lookUp = jest.spyOn(Intl, 'DateTimeFormat');
+    const ticks = new Set(schedules.map((each) => each?.startAt(NOW).tick));
+    lookUps = lookUp.mock.calls.length;
+    lookUp.mockRestore();
+    return ticks.size;
+  }
+
+  test('cost a new leader one search for dates, and one look for the zone each', () => {
+    elect([made(here)]);
+    const alone = questions;
+    expect(elect(Array.from({ length: JOBS }, () => made(here)))).toBe(1);
+    expect(questions).toBe(alone);
+    expect(lookUps).toBeLessThanOrEqual(JOBS);
+  });
+
+  test('cost it no more where as many of other zones come before them', () => {
+    const others = Array.from({ length: JOBS }, () => made(elsewhere));
+    expect(elect([...others, ...Array.from({ length: JOBS }, () => made(here))])).toBe(1);
+    expect(lookUps).toBeLessThanOrEqual(JOBS);
+  });
 });
 
 test('an interval starts by its length, without a tick', () => {
