@@ -56,10 +56,12 @@ export class SchedulerLeader {
     this.#main = leader.name;
     this.#gate = gate;
     const hooks: ElectionHooks = {
-      elected: (lease) => {
+      elected: (lease, givenBack) => {
         gate.open(lease);
         this.#jobs?.resume();
-        this.#handOver({ maxAge: 2 * this.#mainTtl, since: this.#since });
+        // Before it gave its lease back, the last leader may have waited for its jobs that long, and started none.
+        const drained = givenBack ? settings.shutdownTimeout : 0;
+        this.#handOver({ maxAge: 2 * this.#mainTtl + drained, since: this.#since });
       },
       revoked: async (reason) => {
         this.#jobs?.pause();

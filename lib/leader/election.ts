@@ -7,8 +7,12 @@ import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 
 /** What happens on this instance when it begins and ceases to lead. */
 export interface ElectionHooks {
-  /** It leads from now on. What it rejects with makes the instance resign. */
-  elected(lease: LeaderLease): unknown;
+  /**
+   * It leads from now on. What it rejects with makes the instance resign.
+   *
+   * @param givenBack whether the last leader has given its lease back, if this instance could see that
+   */
+  elected(lease: LeaderLease, givenBack: boolean): unknown;
   /** It leads no longer; the signal of the lease has aborted. The lease is kept until this has ended, if it can be. */
   revoked(reason: RevokedReason): unknown;
   /** What a shutdown waits for before it revokes. */
@@ -63,6 +67,8 @@ export class Election {
   /** Whether an irregular one came since the last regular one. */
   #extra = false;
   #campaign: Promise<void> | undefined;
+  /** How long the lease that was last in the way had to live at least, monotonic. */
+  #inTheWay = -Infinity;
   #closing = false;
 
   constructor(private readonly parts: ElectionParts) {}
@@ -116,14 +122,19 @@ export class Election {
   }
 
   async #attempt(): Promise<void> {
+    const { clock, take } = this.parts;
+    const sent = clock.monotonic();
     let expiresIn = Infinity;
     try {
-      const grant = await this.parts.take();
-      if (!this.#closing && grant.live) return this.#begin(grant);
+      const grant = await take();
+      if (!this.#closing && grant.live) return this.#begin(grant, clock.monotonic() < this.#inTheWay);
       await grant.release();
     } catch (error) {
       // A store that fails has been reported as an outage: there is nothing to do but to ask again.
-      if (error instanceof LockNotAcquiredError) expiresIn = error.expiresIn ?? Infinity;
+      if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
+        expiresIn = error.expiresIn;
+        this.#inTheWay = sent + expiresIn;
+      }
     }
     this.#later(expiresIn);
   }
@@ -152,7 +163,7 @@ export class Election {
     this.#timer = clock.setTimer(() => this.#ask(), at - clock.monotonic(), { keepAlive: true });
   }
 
-  #begin(grant: LeaderGrant): void {
+  #begin(grant: LeaderGrant, givenBack: boolean): void {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
@@ -165,7 +176,7 @@ export class Election {
     this.parts.emit({ type: 'elected', ...this.#facts(term) });
     // A listener may have given it up at once.
     if (term.over) return;
-    term.elected = this.#call(term, () => hooks.elected(lease)).catch((error: unknown) => {
+    term.elected = this.#call(term, () => hooks.elected(lease, givenBack)).catch((error: unknown) => {
       this.#failed(term, 'onElected', error);
       void this.#revoke(term, 'failed', new LockResignedError(this.name, { cause: error }));
     });

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
-import { Cron, SchedulerRegistry } from '@nestjs/schedule';
+import { Cron, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { createRequire } from 'node:module';
 import {
   type AcquireRequest,
@@ -13,8 +13,8 @@ import {
   StoreUnavailableError,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp, type TestApp } from './app.js';
-import { elected, occupied } from './leader-support.js';
+import { closeApps, gate, startApp, type TestApp } from './app.js';
+import { elected, leads, occupied } from './leader-support.js';
 import { acquired, cronAt, DAY, daily, dieIn, request, runIn, skipped } from './tick-support.js';
 
 /** The class that `@nestjs/schedule` fires by: its own copy of `cron`. */
@@ -188,6 +188,40 @@ describe('a new leader', () => {
     ]);
     // But for what `cron` may have fired on the standby, had it made the jobs in the last millisecond before the date.
     expect(skipped(app).filter(({ reason }) => reason !== 'not-leader')).toEqual([]);
+  });
+
+  test('runs what came while the last one waited for its jobs, for however long, before it gave its lease back', async () => {
+    const ttl = 500;
+    const store = new MemoryLockStore();
+    const job = gate();
+    const began = gate();
+    const runs: (number | undefined)[] = [];
+    const tick = Math.ceil((Date.now() + 2_000) / 1_000) * 1_000;
+    @Injectable()
+    class Jobs {
+      @Timeout(1)
+      async long(): Promise<void> {
+        began.open();
+        await job.opened;
+      }
+      @Cron(cronAt(new Date(tick)), { timeZone: 'UTC' })
+      @SchedulerLock({ job: 'daily', name: 'daily' })
+      async daily(): Promise<void> {
+        runs.push(currentLock().tick);
+      }
+    }
+    const start = () => startApp([Jobs], { store, leader: { name: 'main', ttl } });
+    const first = await start();
+    await began.opened;
+    const second = await start();
+    const closed = first.close();
+    await until(() => Date.now() > tick + 3 * ttl);
+    // Unless the machine is so slow that the first one has lost its lease.
+    expect(runs.length === 0 || leads(second)).toBe(true);
+    job.open();
+    await closed;
+    await until(() => runs.length > 0);
+    expect(runs).toEqual([tick]);
   });
 
   describe('leaves alone a job that was stopped on it, also one that looks like another:', () => {

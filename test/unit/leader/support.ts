@@ -14,6 +14,8 @@ export class Candidate {
   /** What happened, in order: `elected`, `aborted`, `revoked <reason>`. */
   readonly story: string[] = [];
   lease: LeaderLease | undefined;
+  /** Of each of its elections, whether the last leader was seen to have given its lease back. */
+  readonly givenBack: boolean[] = [];
   hooks: Partial<ElectionHooks> = {};
 
   constructor(
@@ -22,11 +24,12 @@ export class Candidate {
   ) {
     const settings = { ...SETTINGS, ttl: TTL, heartbeat: 2_700, onStoreError: 'throw' } as const;
     const hooks: ElectionHooks = {
-      elected: (lease) => {
+      elected: (lease, givenBack) => {
         this.lease = lease;
+        this.givenBack.push(givenBack);
         this.story.push('elected');
         lease.signal.addEventListener('abort', () => this.story.push('aborted'));
-        return this.hooks.elected?.(lease);
+        return this.hooks.elected?.(lease, givenBack);
       },
       revoked: (reason) => {
         this.story.push(`revoked ${reason}`);
