@@ -205,12 +205,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     problems.push(...found.map((problem) => `${place}: ${problem}`));
     const outermost: unknown = Reflect.get(instance, key);
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
-    const isStopped = isScheduled(outermost) ? this.#made.claim(outermost, instance) : () => false;
+    const state = isScheduled(outermost) ? this.#made.claim(outermost, instance) : () => 'started' as const;
     const fire = (start: JobStart): unknown =>
       isScheduled(outermost)
         ? this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start))
         : undefined;
-    const bound = { job, name, settings: checked.settings, schedule, fire, isStopped };
+    const bound = { job, name, settings: checked.settings, schedule, fire, state };
     this.#found.push({ instance, method, bound });
   }
 

@@ -6,6 +6,7 @@ import type { RunResult } from './lease/lock-call.js';
 import { displayName } from './lock-name.js';
 import { FollowUps, type HandOver } from './schedule/follow-ups.js';
 import type { JobSchedule } from './schedule/job-schedule.js';
+import type { JobState } from './schedule/made-jobs.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
@@ -18,8 +19,8 @@ export interface BoundJob {
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
-  /** Whether the application has stopped its cron job on this instance, or deleted it from the registry. */
-  readonly isStopped: () => boolean;
+  /** What has become of its cron job on this instance. */
+  readonly state: () => JobState;
 }
 
 /** A call that the scheduler fired; `start` is given if it is fired again. */

@@ -2,6 +2,7 @@ import type { Clock } from '../clock.js';
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { JobSchedule } from './job-schedule.js';
+import type { JobState } from './made-jobs.js';
 import { SecondChances } from './second-chances.js';
 
 /** How a job wants its ticks to be treated: its options, checked, whole milliseconds. */
@@ -20,8 +21,8 @@ export interface TickedJob {
   readonly settings: TickSettings;
   /** Fires the job as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
-  /** Whether the application has stopped it on this instance, or deleted it from the registry. */
-  readonly isStopped: () => boolean;
+  /** What has become of its cron job on this instance. */
+  readonly state: () => JobState;
 }
 
 /** What a new leader takes over. */
@@ -52,6 +53,8 @@ interface FollowedStart extends JobStart {
   readonly watching?: boolean;
   /** How often in a row the store did not answer. */
   readonly failures?: number;
+  /** In which state its job was when the tick was refused first: one that was stopped already was fired by hand. */
+  readonly before?: JobState;
   /** The tick must not be lost because of a lease that the last leader has left behind. */
   readonly handOver?: boolean;
 }
@@ -105,16 +108,18 @@ export class FollowUps {
     const { tick, watching = false, failures = 0 } = start;
     if (result.ran || tick === undefined) return;
     const { rerun } = job.settings;
+    const before = start.before ?? job.state();
     const running = result.tick === tick && result.finished === false;
     if (rerun > 0 && running && result.expiresIn !== undefined) {
-      const again = { ...start, watching: true, failures: 0 };
+      const again = { ...start, before, watching: true, failures: 0 };
       this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
     const held = result.reason === 'held' && (result.tick === undefined || result.tick < tick);
     const handOver = start.handOver ?? (held && this.#isLeftBehind(job, result));
     if (handOver && held && result.expiresIn !== undefined) {
-      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, { ...start, handOver }));
+      const again = { ...start, before, handOver };
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
     const missed = !this.#isOld(job, tick, handOver && start.only !== 'interrupted');
@@ -125,7 +130,7 @@ export class FollowUps {
     if (!(inTheWay || result.reason === 'store-unavailable') || !(missed || interrupted)) return;
     const ever = handOver && start.only === undefined;
     const only = watching || !missed ? 'interrupted' : ever ? undefined : 'known';
-    const again = { ...asking(start, only), failures: failures + 1 };
+    const again = { ...asking(start, only), before, failures: failures + 1 };
     this.#chances.afterOutage(job, tick, failures, () => this.#again(job, again));
   }
 
@@ -167,7 +172,7 @@ export class FollowUps {
         this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, handOver, tries + 1));
       return;
     }
-    if (handOver !== undefined && job.isStopped()) return;
+    if (handOver !== undefined && job.state() !== 'started') return;
     const age = this.clock.now() - start.tick;
     if (handOver !== undefined && age <= handOver.maxAge) {
       const only = this.#sawItCome(job, age, handOver) ? undefined : 'known';
@@ -201,10 +206,12 @@ export class FollowUps {
 
   /** Fires a tick for another time, if that still makes sense. */
   #again(job: TickedJob, start: FollowedStart): void {
-    const { tick = 0, only, handOver = false, watching = false } = start;
+    const { tick = 0, only, handOver = false, watching = false, before } = start;
+    const state = job.state();
+    if (state === 'gone' || (state === 'stopped' && before !== 'stopped')) return;
     const newest = job.schedule?.startAt(this.clock.now()).tick ?? tick;
     // A newer one that this instance did not fire: it was stopped, or did not lead, when that came.
-    if (newest > tick || job.isStopped()) return;
+    if (newest > tick) return;
     const old = handOver && !watching && only !== 'interrupted' && this.#isOld(job, tick, handOver);
     if (!old) return this.#fire(job, start);
     if (job.settings.rerun > 0) this.#fire(job, asking(start, 'interrupted'));

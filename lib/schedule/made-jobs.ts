@@ -13,6 +13,9 @@ export interface CronKeepers {
   readonly orchestrator: { readonly cronJobs: Readonly<Record<string, CronRecord>> } | undefined;
 }
 
+/** What has become of a cron job: stopped by the application, or deleted from the registry, or replaced there. */
+export type JobState = 'started' | 'stopped' | 'gone';
+
 /** What tells whether a cron job is started. */
 interface StartedJob {
   readonly cronTime?: { readonly realDate: boolean };
@@ -42,15 +45,20 @@ export class MadeJobs {
   /**
    * To be called for each method of each instance, in the order in which the scheduler looks for them.
    *
-   * @returns what tells whether the application has stopped, deleted or replaced the job of this method
+   * @returns what tells the state of the job of this method
    */
-  claim(method: object, owner: object): () => boolean {
+  claim(method: object, owner: object): () => JobState {
     const options = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as object | undefined;
-    if (options === undefined) return () => false;
+    if (options === undefined) return () => 'started';
     const owners = this.#owners.get(options) ?? new Map<object, number>();
     if (!owners.has(owner)) owners.set(owner, owners.size);
     this.#owners.set(options, owners);
-    return () => this.#of(options, owner).some(([key, { ref }]) => this.#isStopped(key, ref));
+    return () => {
+      const states = this.#of(options, owner).map(([key, { ref }]) => this.#state(key, ref));
+      return (
+        states.find((state) => state === 'gone') ?? states.find((state) => state === 'stopped') ?? 'started'
+      );
+    };
   }
 
   /**
@@ -77,10 +85,11 @@ export class MadeJobs {
     return (this.#records = records);
   }
 
-  #isStopped(key: string, job: unknown): boolean {
+  #state(key: string, job: unknown): JobState {
     // It is still to be made.
-    if (typeof job !== 'object' || job === null) return false;
-    return this.keepers()?.registry.getCronJobs().get(key) !== job || this.hasStopped(job);
+    if (typeof job !== 'object' || job === null) return 'started';
+    if (this.keepers()?.registry.getCronJobs().get(key) !== job) return 'gone';
+    return this.hasStopped(job) ? 'stopped' : 'started';
   }
 }
 

@@ -30,7 +30,7 @@ function job(settings: Partial<TickedJob['settings']> = {}, more: Partial<Ticked
     schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay: 0 },
     settings: { ttl: 10_000, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
-    isStopped: () => false,
+    state: () => 'started',
     ...more,
   };
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
 import { FollowUps, type TickedJob, type TickResult } from '../../../lib/schedule/follow-ups.js';
+import type { JobState } from '../../../lib/schedule/made-jobs.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 const HOUR = 3_600_000;
@@ -16,10 +17,10 @@ let clock: ManualClock;
 let followUps: FollowUps;
 let tick: number;
 let fired: JobStart[];
-let stopped: boolean;
+let state: JobState;
 
 beforeEach(() => {
-  stopped = false;
+  state = 'started';
   clock = new ManualClock();
   followUps = new FollowUps(clock, (error) => {
     throw error;
@@ -34,7 +35,7 @@ function job(settings: Partial<TickedJob['settings']> = {}, initialDelay = 0): T
     schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay },
     settings: { ttl: JOB_TTL, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
-    isStopped: () => stopped,
+    state: () => state,
   };
 }
 
@@ -93,7 +94,7 @@ test('an instance that leads from its start hands nothing over before the initia
 
 test('a job that is stopped before its initialDelay has passed is left alone', async () => {
   await elect(job({}, 5_000), 2_000);
-  stopped = true;
+  state = 'stopped';
   await clock.advance(HOUR);
   expect(fired).toEqual([]);
 });
@@ -193,7 +194,8 @@ describe('a tick that comes while this instance leads', () => {
     await clock.advance(4_999);
     expect(fired).toEqual([]);
     await clock.advance(1 + SPREAD);
-    expect(fired).toEqual([{ tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
+    expect(fired).toMatchObject([{ tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
+    expect(fired[0]?.only).toBeUndefined();
     // It was renewed: its job goes on there.
     answer(nightly, leftBehind(9_000));
     await clock.advance(9_000 + SPREAD);
@@ -307,14 +309,43 @@ describe('a tick that waits is not run any more', () => {
     ['a lease', {}, () => held(5_000)],
     ['an outage', { catchUp: HOUR }, () => unavailable],
     ['its run', { rerun: 1 }, () => ({ ...held(5_000), tick, finished: false })],
-  ])('when its job was stopped while it waited for the end of %s', async (_, settings, result) => {
-    const nightly = job(settings);
-    await elect(nightly, AGE);
-    answer(nightly, result());
-    stopped = true;
-    await clock.advance(HOUR);
-    expect(fired).toHaveLength(1);
-    expect(clock.pending).toBe(0);
+  ])('when its job was stopped or deleted while it waited for the end of %s', async (_, settings, result) => {
+    for (const now of ['stopped', 'gone'] as const) {
+      state = 'started';
+      fired = [];
+      const nightly = job(settings);
+      await elect(nightly, AGE);
+      answer(nightly, result());
+      state = now;
+      await clock.advance(10_000);
+      expect(fired).toHaveLength(1);
+      expect(clock.pending).toBe(0);
+      tick = clock.now() - AGE;
+    }
+  });
+
+  test('but is where its job was stopped all the time, and fired by hand in the scheduler; unless it was deleted', async () => {
+    for (const now of ['stopped', 'gone'] as const) {
+      const nightly = job({ rerun: 1 });
+      state = 'stopped';
+      fired = [];
+      const refusal = (): TickResult => ({
+        ran: false,
+        reason: 'held',
+        tick,
+        finished: false,
+        expiresIn: 5_000,
+      });
+      followUps.ended(nightly, followUps.begin(nightly, undefined) ?? {}, refusal());
+      await clock.advance(5_000 + SPREAD);
+      expect(fired).toHaveLength(1);
+      answer(nightly, refusal());
+      state = now;
+      await clock.advance(5_000 + SPREAD);
+      expect(fired).toHaveLength(now === 'gone' ? 1 : 2);
+      answer(nightly, { ran: true });
+      tick = clock.now() - AGE;
+    }
   });
 
   test('when a newer one came that this instance did not fire', async () => {

@@ -57,63 +57,63 @@ const { named, one, twin, interval } = Jobs.prototype;
 test('of two jobs without a name that look the same, the one is stopped that the application has stopped', () => {
   const scheduler = new Scheduler().add('one', 'twin');
   const owner = {};
-  const stopped = [one, twin].map((method) => scheduler.made.claim(method, owner));
+  const jobs = [one, twin].map((method) => scheduler.made.claim(method, owner));
   const [first, second] = scheduler.mount() as [object, object];
-  const state = () => stopped.map((isStopped) => isStopped());
-  expect(state()).toEqual([false, false]);
+  const states = () => jobs.map((state) => state());
+  expect(states()).toEqual(['started', 'started']);
   scheduler.stopped.add(first);
-  expect(state()).toEqual([true, false]);
+  expect(states()).toEqual(['stopped', 'started']);
   scheduler.stopped.delete(first);
   scheduler.stopped.add(second);
-  expect(state()).toEqual([false, true]);
+  expect(states()).toEqual(['started', 'stopped']);
 });
 
 test('of a method that two classes inherit, the job is stopped of the instance that comes in this place', () => {
   const scheduler = new Scheduler().add('one', 'twin', 'one');
-  const stopped = [{}, {}].map((owner) => scheduler.made.claim(one, owner));
+  const jobs = [{}, {}].map((owner) => scheduler.made.claim(one, owner));
   const [, , third] = scheduler.mount() as [object, object, object];
   scheduler.stopped.add(third);
-  expect(stopped.map((isStopped) => isStopped())).toEqual([false, true]);
+  expect(jobs.map((state) => state())).toEqual(['started', 'stopped']);
 });
 
 test('where it cannot be told which job is whose, one that is stopped counts for all of the method', () => {
   // An alias of a provider is scheduled again, and belongs to the same instance.
   const scheduler = new Scheduler().add('one', 'one', 'twin');
   const owner = {};
-  const stopped = [one, twin].map((method) => scheduler.made.claim(method, owner));
+  const jobs = [one, twin].map((method) => scheduler.made.claim(method, owner));
   // What overrides a guarded method is claimed for both, and is one job.
   scheduler.made.claim(twin, owner);
   const [, second] = scheduler.mount() as [object, object, object];
-  expect(stopped.map((isStopped) => isStopped())).toEqual([false, false]);
+  expect(jobs.map((state) => state())).toEqual(['started', 'started']);
   scheduler.stopped.add(second);
-  expect(stopped.map((isStopped) => isStopped())).toEqual([true, false]);
+  expect(jobs.map((state) => state())).toEqual(['stopped', 'started']);
 });
 
-test('a job is stopped that was deleted, or whose name has been given to another one', () => {
+test('a job is gone that was deleted, or whose name has been given to another one', () => {
   const scheduler = new Scheduler().add('named');
-  const isStopped = scheduler.made.claim(named, {});
+  const state = scheduler.made.claim(named, {});
   const [job] = scheduler.mount() as [object];
   scheduler.replace('named', undefined);
-  expect(isStopped()).toBe(true);
+  expect(state()).toBe('gone');
   scheduler.replace('named', {});
-  expect(isStopped()).toBe(true);
+  expect(state()).toBe('gone');
   scheduler.replace('named', job);
-  expect(isStopped()).toBe(false);
+  expect(state()).toBe('started');
 });
 
 test('a job that is still to be made is not stopped, nor is one that nobody knows of', () => {
   const scheduler = new Scheduler().add('named');
   expect([named, one, interval].map((method) => scheduler.made.claim(method, {})())).toEqual([
-    false,
-    false,
-    false,
+    'started',
+    'started',
+    'started',
   ]);
   for (const keepers of [undefined, { ...scheduler, orchestrator: undefined }]) {
     const made = new MadeJobs(
       () => keepers,
       () => true,
     );
-    expect(made.claim(named, {})()).toBe(false);
+    expect(made.claim(named, {})()).toBe('started');
   }
 });
 
@@ -127,11 +127,10 @@ test('hundreds of jobs of one expression are looked through once, however often 
     Object.defineProperty(record, 'options', { get: () => ((looks += 1), options) });
     cronJobs[key] = record;
   }
-  const stopped = Array.from({ length: 300 }, () => scheduler.made.claim(one, {}));
-  const jobs = scheduler.mount();
-  for (const job of jobs.slice(0, 10)) scheduler.stopped.add(job);
+  const states = Array.from({ length: 300 }, () => scheduler.made.claim(one, {}));
+  for (const job of scheduler.mount().slice(0, 10)) scheduler.stopped.add(job);
   for (let round = 0; round < 3; round++) {
-    expect(stopped.filter((isStopped) => isStopped())).toHaveLength(10);
+    expect(states.filter((state) => state() === 'stopped')).toHaveLength(10);
   }
   expect(looks).toBe(300);
 });
