@@ -56,12 +56,12 @@ export class SchedulerLeader {
     this.#main = leader.name;
     this.#gate = gate;
     const hooks: ElectionHooks = {
-      elected: (lease, givenBack) => {
+      elected: (lease, last) => {
         gate.open(lease);
         this.#jobs?.resume();
         // Before it gave its lease back, the last leader may have waited for its jobs that long, and started none.
-        const drained = givenBack ? settings.shutdownTimeout : 0;
-        this.#handOver({ maxAge: 2 * this.#mainTtl + drained, since: this.#since });
+        const maxAge = 2 * this.#mainTtl + (last.gaveBack ? settings.shutdownTimeout : 0);
+        this.#handOver({ maxAge, since: this.#since, lastLeader: last.holder });
       },
       revoked: async (reason) => {
         this.#jobs?.pause();

@@ -34,6 +34,8 @@ export interface HandOver {
    * if its job never ran before. An older one may come from before the first deployment of its job.
    */
   readonly since: number;
+  /** Instance id of the last leader, if it was seen. */
+  readonly lastLeader?: string | undefined;
 }
 
 /** What became of a call, as far as it says whether to try again. */
@@ -42,6 +44,7 @@ export type TickResult = { readonly ran: true } | Refused;
 interface Refused {
   readonly ran: false;
   readonly reason: SkipReason;
+  readonly holder?: string;
   readonly tick?: number;
   readonly finished?: boolean;
   readonly expiresIn?: number;
@@ -188,12 +191,17 @@ export class FollowUps {
     return age < this.clock.monotonic() - since - (schedule?.initialDelay ?? 0);
   }
 
-  /** Whether a lease in the way may be one of the last leader's, which died or has given up waiting for its jobs. */
-  #isLeftBehind({ settings: { ttl } }: TickedJob, { finished, expiresIn }: Refused): boolean {
-    // What this very process has in the way has no expiry: that is the job of this leader.
+  /** Whether a lease in the way is one that the last leader has left behind, which died or has given up waiting for its jobs. */
+  #isLeftBehind({ settings: { ttl } }: TickedJob, { finished, expiresIn, holder }: Refused): boolean {
+    // What this very process has in the way has no expiry: that is an overlap, as any.
     if (this.#term === undefined || expiresIn === undefined) return false;
-    // The run of an earlier tick has not ended; or else the lease was taken, or renewed, before the election.
-    return finished === false || this.clock.monotonic() + expiresIn <= this.#term.electedAt + ttl;
+    // The run of an earlier tick has not ended.
+    if (finished === false) return true;
+    const { lastLeader, electedAt } = this.#term;
+    // Or its lease was taken, or renewed, before the election: for another job of this lock, or by hand.
+    return (
+      holder !== undefined && holder === lastLeader && this.clock.monotonic() + expiresIn <= electedAt + ttl
+    );
   }
 
   /** Whether a tick that nobody started is not to be run any more. */

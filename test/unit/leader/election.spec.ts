@@ -170,42 +170,42 @@ describe('an instance that resigns', () => {
   });
 });
 
-describe('whether the last leader has given its lease back', () => {
-  test('is seen by who stood by, and found its lease gone before its end', async () => {
+describe('the last leader', () => {
+  test('has given its lease back if it was gone before its end for who stood by', async () => {
     const [first, second] = await elect();
-    expect(first.givenBack).toEqual([false]);
+    expect(first.last).toEqual([{ holder: undefined, gaveBack: false }]);
     await first.harness.clock.advance(4 * PERIOD);
     await first.election.resign();
     await first.harness.clock.advance(PERIOD);
-    expect(second.givenBack).toEqual([true]);
+    expect(second.last).toEqual([{ holder: 'instance-0', gaveBack: true }]);
     const [lease] = second.harness.store.of('acquire').slice(-2);
     expect(second.harness.clock.monotonic()).toBeLessThan((lease?.at ?? 0) + TTL);
     // Now the other way round.
     await first.harness.clock.advance(2 * TTL);
     await second.election.resign();
     await first.harness.clock.advance(TTL + PERIOD);
-    expect(first.givenBack).toEqual([false, true]);
+    expect(first.last[1]).toEqual({ holder: 'instance-1', gaveBack: true });
   });
 
   test.each([
     ['has died', 0],
     ['has died just before a regular campaign', TTL / 2],
-  ])('is not so if it %s', async (_, after) => {
+  ])('has not if it %s', async (_, after) => {
     const [first, second] = await elect();
     await first.harness.clock.advance(after);
     first.harness.store.breakDown(silence);
     await first.harness.clock.advance(2 * TTL);
-    expect(second.givenBack).toEqual([false]);
+    expect(second.last).toEqual([{ holder: 'instance-0', gaveBack: false }]);
   });
 
-  test('is not known to an instance that came later', async () => {
+  test('is not known to an instance that came after it', async () => {
     const [first, second] = candidates(2) as [Candidate, Candidate];
     first.election.start();
     await first.harness.clock.advance(PERIOD);
     await first.election.resign();
     second.election.start();
     await first.harness.clock.advance(0);
-    expect(second.givenBack).toEqual([false]);
+    expect(second.last).toEqual([{ holder: undefined, gaveBack: false }]);
   });
 });
 

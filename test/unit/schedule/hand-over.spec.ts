@@ -41,7 +41,7 @@ function job(settings: Partial<TickedJob['settings']> = {}, initialDelay = 0): T
 
 /** Elects this instance, which has been up for so long. */
 async function elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void> {
-  followUps.lead([of], { maxAge, since: clock.monotonic() - uptime });
+  followUps.lead([of], { maxAge, since: clock.monotonic() - uptime, lastLeader: 'last' });
   await clock.advance(0);
 }
 
@@ -205,12 +205,15 @@ describe('a tick that comes while this instance leads', () => {
   });
 
   test.each([
-    ['the last leader may have taken before the election', JOB_TTL - 3_000, true],
-    ['was taken after the election', JOB_TTL - 2_999, false],
-  ])('waits for the end of any lease that %s', async (_, expiresIn, waits) => {
+    ['waits for the end of any lease that the last leader had before the election', 'last', 3_000, true],
+    ['is skipped if the last leader has taken it since', 'last', 2_999, false],
+    ['is skipped if another instance has it', 'other', 3_000, false],
+    ['is skipped if nobody knows who has it', undefined, 3_000, false],
+  ])('%s', async (_, holder, since, waits) => {
     const nightly = job();
+    const by = holder === undefined ? {} : { holder };
     for (const result of [{ tick: tick - DAY, finished: true }, {}]) {
-      await refuse(nightly, { ...held(expiresIn), ...result }, 3_000);
+      await refuse(nightly, { ...held(JOB_TTL - since), ...by, ...result }, 3_000);
       expect(clock.pending).toBe(waits ? 1 : 0);
     }
   });
