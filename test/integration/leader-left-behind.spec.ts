@@ -45,10 +45,11 @@ const dieUnder = (name: string, store: MemoryLockStore, tick: number, left: numb
  * An instance that leads, and whose job is refused when its date comes. Begins anew where the machine is too slow for that.
  *
  * @param occupy takes the lock of the job
+ * @param options `ttl`: of the lock of the job
  */
 async function refused(
   occupy: (store: MemoryLockStore, tick: number, app: TestApp) => Promise<unknown> = die,
-  Store = MemoryLockStore,
+  { Store = MemoryLockStore, ttl = TTL } = {},
 ): Promise<Refused> {
   for (let lead = 1_000; ; lead *= 2) {
     const tick = Math.ceil((Date.now() + lead) / 1_000) * 1_000;
@@ -58,7 +59,7 @@ async function refused(
     @Injectable()
     class Jobs {
       @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
-      @SchedulerLock({ name: 'nightly', job: 'nightly', ttl: TTL })
+      @SchedulerLock({ name: 'nightly', job: 'nightly', ttl })
       async nightly(): Promise<void> {
         runs.push(currentLock().tick);
       }
@@ -69,6 +70,8 @@ async function refused(
       }
     }
     const store = new Store();
+    // Somebody led before, and died.
+    await dieIn(store, { name: 'main', token: 'gone', ttl: 100, holder: 'gone' });
     const app = await startApp([Jobs], { store, leader: { name: 'main', ttl: '1m' } });
     await elected(app);
     if (Date.now() < tick - 2 * TTL) {
@@ -94,6 +97,18 @@ describe('a tick of the leader that is refused by a lease that another leader ha
     expect(runs).toEqual([tick]);
   });
 
+  test('runs, too, where it was not for the job itself: for another job of the lock, say', async () => {
+    const { app, tick, runs, over } = await refused(
+      (store, tick) =>
+        dieIn(store, { ...request('nightly', tick, { ttl: tick - Date.now() + LEFT }), job: 'other' }),
+      { ttl: 60_000 },
+    );
+    expect(skips(app)).toMatchObject([{ reason: 'held', callTick: tick, holder: 'gone' }]);
+    expect(runs).toEqual([]);
+    await over;
+    expect(runs).toEqual([tick]);
+  });
+
   test('does not run where another instance was faster', async () => {
     class Racing extends MemoryLockStore {
       #ran: Promise<unknown> | undefined;
@@ -104,7 +119,7 @@ describe('a tick of the leader that is refused by a lease that another leader ha
         return super.acquire(lease);
       }
     }
-    const { app, tick, runs, over } = await refused(die, Racing);
+    const { app, tick, runs, over } = await refused(die, { Store: Racing });
     await over;
     expect(skips(app)).toMatchObject([{ reason: 'held' }, { reason: 'already-ran', tick }]);
     expect(runs).toEqual([]);
