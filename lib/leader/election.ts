@@ -9,7 +9,7 @@ import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 export interface LastLeader {
   /** Its instance id. */
   readonly holder: string | undefined;
-  /** Whether its lease was gone before its end: it was given back, and its work has been wound up. */
+  /** Whether its lease was gone before its end: then it was given back. */
   readonly gaveBack: boolean;
 }
 
