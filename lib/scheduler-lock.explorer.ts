@@ -12,6 +12,7 @@ import type { JobStart } from './job-start.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/scheduler-parts.js';
 import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
+import { MadeJobs } from './schedule/made-jobs.js';
 import {
   fireAgain,
   isScheduled,
@@ -19,7 +20,7 @@ import {
   markScheduled,
   takeScheduledMark,
 } from './schedule/scheduled-call.js';
-import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { type Found, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
@@ -46,7 +47,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   readonly #undo: (() => void)[] = [];
   #found: Found[] = [];
   readonly #leaders = new Set<object>();
-  #registry: Registry | undefined;
+  #keepers: { registry: Registry; orchestrator: JobOrchestrator | undefined } | undefined;
+  readonly #made = new MadeJobs(
+    () => this.#scheduler(),
+    (job) => this.leader.hasStopped(job),
+  );
 
   constructor(
     @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
@@ -93,13 +98,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     const jobs = this.#found.map(({ bound }) => bound);
     if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
-    this.leader.start((handOver) => {
-      const { stopped } = this.leader;
-      for (const job of jobs) {
-        // What the application has stopped on this instance is not run by it in passing either.
-        if (!isStopped(job, stopped)) this.interceptor.catchUp(job, handOver);
-      }
-    });
+    this.leader.start((handOver) => this.interceptor.lead(jobs, handOver));
   }
 
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
@@ -109,15 +108,16 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** The jobs that the scheduler has made; none without its module. */
   #cronJobs(): ReturnType<CronJobs> {
-    this.#registry ??= this.#scheduler()?.registry;
-    return this.#registry?.getCronJobs() ?? new Map();
+    return this.#scheduler()?.registry.getCronJobs() ?? new Map();
   }
 
   /** The parts of `@nestjs/schedule`, told by what they can do: it is never imported here. */
   #scheduler(): { registry: Registry; orchestrator: JobOrchestrator | undefined } | undefined {
+    if (this.#keepers !== undefined) return this.#keepers;
     const instances = this.discovery.getProviders().map(({ instance }): unknown => instance);
     const registry = instances.find(isRegistry);
-    return registry && { registry, orchestrator: instances.find(isOrchestrator) };
+    if (registry !== undefined) this.#keepers = { registry, orchestrator: instances.find(isOrchestrator) };
+    return this.#keepers;
   }
 
   #countModules(): number {
@@ -205,11 +205,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     problems.push(...found.map((problem) => `${place}: ${problem}`));
     const outermost: unknown = Reflect.get(instance, key);
     const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
+    const state = isScheduled(outermost) ? this.#made.claim(outermost, instance) : () => 'started' as const;
     const fire = (start: JobStart): unknown =>
       isScheduled(outermost)
         ? this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start))
         : undefined;
-    this.#found.push({ instance, method, bound: { job, name, settings: checked.settings, schedule, fire } });
+    const bound = { job, name, settings: checked.settings, schedule, fire, state };
+    this.#found.push({ instance, method, bound });
   }
 
   #bind({ instance, method, bound }: Found): void {
@@ -225,11 +227,4 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 function isRegistry(instance: unknown): instance is Registry {
   const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
   return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
-}
-
-function isStopped({ schedule }: BoundJob, stopped: ReadonlySet<object>): boolean {
-  // To look for a job among all of them takes its time: only where there is something to find.
-  if (stopped.size === 0) return false;
-  const registered = schedule?.registered ?? [];
-  return registered.length > 0 && registered.every((each) => stopped.has(each));
 }

@@ -6,6 +6,7 @@ import type { RunResult } from './lease/lock-call.js';
 import { displayName } from './lock-name.js';
 import { FollowUps, type HandOver } from './schedule/follow-ups.js';
 import type { JobSchedule } from './schedule/job-schedule.js';
+import type { JobState } from './schedule/made-jobs.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
@@ -18,6 +19,8 @@ export interface BoundJob {
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
+  /** What has become of its cron job on this instance. */
+  readonly state: () => JobState;
 }
 
 /** A call that the scheduler fired; `start` is given if it is fired again. */
@@ -77,14 +80,14 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
-  /**
-   * Runs the newest tick of a job if nobody has (`catchUp`), or if its run was interrupted (`rerun`): for the start of
-   * an instance, or of a leader.
-   *
-   * @param handOver given for a new leader, who runs a tick that nobody started though its job has no `catchUp`
-   */
-  catchUp(bound: BoundJob, handOver?: HandOver): void {
-    this.#followUps.catchUp(bound, handOver);
+  /** Runs the newest tick of a job if nobody has (`catchUp`), or if its run was interrupted (`rerun`): at the start. */
+  catchUp(bound: BoundJob): void {
+    this.#followUps.catchUp(bound);
+  }
+
+  /** The same for an instance that runs the jobs of the fleet from now on: ticks that nobody started, without `catchUp` too. */
+  lead(jobs: readonly BoundJob[], handOver: HandOver): void {
+    this.#followUps.lead(jobs, handOver);
   }
 
   onModuleDestroy(): void {

@@ -8,6 +8,7 @@ import { PausedJobs } from './leader/paused-jobs.js';
 import type { JobOrchestrator, JobRegistry } from './leader/scheduler-parts.js';
 import { displayName, nameProblem } from './lock-name.js';
 import type { HandOver } from './schedule/follow-ups.js';
+import { isInactive } from './schedule/made-jobs.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import {
   type DeclaredElection,
@@ -55,10 +56,12 @@ export class SchedulerLeader {
     this.#main = leader.name;
     this.#gate = gate;
     const hooks: ElectionHooks = {
-      elected: (lease) => {
+      elected: (lease, last) => {
         gate.open(lease);
         this.#jobs?.resume();
-        this.#handOver({ maxAge: 2 * this.#mainTtl, since: this.#since });
+        // Before it gave its lease back, the last leader may have waited for its jobs that long, and started none.
+        const maxAge = 2 * this.#mainTtl + (last.gaveBack ? settings.shutdownTimeout : 0);
+        this.#handOver({ maxAge, since: this.#since, lastLeader: last.holder });
       },
       revoked: async (reason) => {
         this.#jobs?.pause();
@@ -160,12 +163,12 @@ export class SchedulerLeader {
   }
 
   /**
-   * The cron jobs that the application has stopped on this instance.
+   * Whether the application has stopped a cron job on this instance, which pauses jobs besides.
    *
    * @internal
    */
-  get stopped(): ReadonlySet<object> {
-    return this.#jobs?.stopped ?? new Set();
+  hasStopped(job: object): boolean {
+    return this.#jobs?.hasStopped(job) ?? isInactive(job);
   }
 
   /**

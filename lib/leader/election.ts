@@ -5,10 +5,18 @@ import { withRootScope } from '../lease/current-lock.js';
 import type { Emit } from '../lease/events.js';
 import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 
+/** What an instance that stood by has seen of the leader before it. */
+export interface LastLeader {
+  /** Its instance id. */
+  readonly holder: string | undefined;
+  /** Whether its lease was gone before its end: then it was given back. */
+  readonly gaveBack: boolean;
+}
+
 /** What happens on this instance when it begins and ceases to lead. */
 export interface ElectionHooks {
   /** It leads from now on. What it rejects with makes the instance resign. */
-  elected(lease: LeaderLease): unknown;
+  elected(lease: LeaderLease, last: LastLeader): unknown;
   /** It leads no longer; the signal of the lease has aborted. The lease is kept until this has ended, if it can be. */
   revoked(reason: RevokedReason): unknown;
   /** What a shutdown waits for before it revokes. */
@@ -63,6 +71,8 @@ export class Election {
   /** Whether an irregular one came since the last regular one. */
   #extra = false;
   #campaign: Promise<void> | undefined;
+  /** The lease that was last in the way: whose, and until when it had to live at least, monotonic. */
+  #inTheWay: { readonly holder: string | undefined; readonly until: number } | undefined;
   #closing = false;
 
   constructor(private readonly parts: ElectionParts) {}
@@ -116,14 +126,19 @@ export class Election {
   }
 
   async #attempt(): Promise<void> {
+    const { clock, take } = this.parts;
+    const sent = clock.monotonic();
     let expiresIn = Infinity;
     try {
-      const grant = await this.parts.take();
+      const grant = await take();
       if (!this.#closing && grant.live) return this.#begin(grant);
       await grant.release();
     } catch (error) {
       // A store that fails has been reported as an outage: there is nothing to do but to ask again.
-      if (error instanceof LockNotAcquiredError) expiresIn = error.expiresIn ?? Infinity;
+      if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
+        expiresIn = error.expiresIn;
+        this.#inTheWay = { holder: error.holder, until: sent + expiresIn };
+      }
     }
     this.#later(expiresIn);
   }
@@ -156,6 +171,8 @@ export class Election {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
+    const { holder, until = -Infinity } = this.#inTheWay ?? {};
+    const last = { holder, gaveBack: since < until };
     const term: Term = { grant, lease, since, over: false, revocation: undefined };
     this.#term = term;
     grant.signal.addEventListener('abort', () => {
@@ -165,7 +182,7 @@ export class Election {
     this.parts.emit({ type: 'elected', ...this.#facts(term) });
     // A listener may have given it up at once.
     if (term.over) return;
-    term.elected = this.#call(term, () => hooks.elected(lease)).catch((error: unknown) => {
+    term.elected = this.#call(term, () => hooks.elected(lease, last)).catch((error: unknown) => {
       this.#failed(term, 'onElected', error);
       void this.#revoke(term, 'failed', new LockResignedError(this.name, { cause: error }));
     });

@@ -101,10 +101,9 @@ export class PausedJobs {
     if (this.#mounted) this.#park();
   }
 
-  /** The cron jobs that the application has stopped, and not started since. */
-  get stopped(): ReadonlySet<object> {
-    const jobs = [...this.registry.getCronJobs().values()];
-    return new Set(jobs.filter((job) => this.#controls.get(job)?.stopped === true));
+  /** Whether the application has stopped a cron job, and not started it since. */
+  hasStopped(job: object): boolean {
+    return this.#controls.get(job)?.stopped === true;
   }
 
   #guard(records: JobRecords): void {
@@ -146,8 +145,9 @@ export class PausedJobs {
       setTime(time);
       Object.assign(control, { wanted, stopped });
     };
-    // Jobs of decorated methods are guarded nearer to the method, where their end can be waited for.
-    if (!Object.hasOwn(this.orchestrator.cronJobs, name)) {
+    // Jobs of decorated methods are guarded nearer to the method, where their end can be waited for; not so another job
+    // that has been given the name of one.
+    if (this.orchestrator.cronJobs[name]?.ref !== job) {
       const fire = job.fireOnTick;
       job.fireOnTick = (...args) => this.gate.pass(name, () => Reflect.apply(fire, job, args));
     }

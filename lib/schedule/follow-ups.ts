@@ -2,10 +2,13 @@ import type { Clock } from '../clock.js';
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { JobSchedule } from './job-schedule.js';
+import type { JobState } from './made-jobs.js';
 import { SecondChances } from './second-chances.js';
 
 /** How a job wants its ticks to be treated: its options, checked, whole milliseconds. */
 export interface TickSettings {
+  /** Of its lock. */
+  readonly ttl: number;
   readonly oncePerTick: boolean;
   readonly maxClockSkew: number;
   readonly rerun: number;
@@ -18,6 +21,8 @@ export interface TickedJob {
   readonly settings: TickSettings;
   /** Fires the job as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
+  /** What has become of its cron job on this instance. */
+  readonly state: () => JobState;
 }
 
 /** What a new leader takes over. */
@@ -29,18 +34,21 @@ export interface HandOver {
    * if its job never ran before. An older one may come from before the first deployment of its job.
    */
   readonly since: number;
+  /** Instance id of the last leader, if it was seen. */
+  readonly lastLeader?: string | undefined;
 }
 
 /** What became of a call, as far as it says whether to try again. */
-export type TickResult =
-  | { readonly ran: true }
-  | {
-      readonly ran: false;
-      readonly reason: SkipReason;
-      readonly tick?: number;
-      readonly finished?: boolean;
-      readonly expiresIn?: number;
-    };
+export type TickResult = { readonly ran: true } | Refused;
+
+interface Refused {
+  readonly ran: false;
+  readonly reason: SkipReason;
+  readonly holder?: string;
+  readonly tick?: number;
+  readonly finished?: boolean;
+  readonly expiresIn?: number;
+}
 
 /** What is remembered of a tick from try to try. */
 interface FollowedStart extends JobStart {
@@ -48,7 +56,9 @@ interface FollowedStart extends JobStart {
   readonly watching?: boolean;
   /** How often in a row the store did not answer. */
   readonly failures?: number;
-  /** It is fired by a new leader: the tick must not be lost because of the lease that its predecessor has left behind. */
+  /** In which state its job was when the tick was refused first: one that was stopped already was fired by hand. */
+  readonly before?: JobState;
+  /** The tick must not be lost because of a lease that the last leader has left behind. */
   readonly handOver?: boolean;
 }
 
@@ -58,19 +68,22 @@ const WAIT_FOR_JOBS = 1_000;
 const MAX_WAITS = 60;
 
 /**
- * Which ticks are fired again by this library: `rerun` and `catchUp`.
+ * Which ticks are fired again by this library: `rerun`, `catchUp`, and those of a leader that its predecessor is in the way of.
  *
- * A tick is fired again only while it is the newest one of its job, and only asks: whether it runs is for the store to
- * decide, which knows what the other instances have done. So a tick that is fired again never runs without the store,
- * whatever `onStoreError` says.
+ * A tick is fired again only while it is the newest one of its job, and the job is not stopped; and it only asks: whether it
+ * runs is for the store to decide, which knows what the other instances have done. So a tick that is fired again never runs
+ * without the store, whatever `onStoreError` says.
  *
  * - An instance that is refused because another one is running this very tick asks again when that lease can have ended:
  *   one store call for each lease that it is told of, renewals in between cost it nothing.
  * - An instance that starts asks once for the newest tick.
  * - A tick that met a store that was away is asked for again until the store answers.
+ * - A leader asks for the newest tick again when a lease can have ended that its predecessor may have left behind.
  */
 export class FollowUps {
   readonly #chances: SecondChances;
+  /** Given once this instance runs the jobs of the fleet; when it does so no more, it is fired for no tick. */
+  #term: (HandOver & { readonly electedAt: number }) | undefined;
 
   /** @param onError is told what a job that is fired again throws, as the scheduler is of all others */
   constructor(
@@ -95,40 +108,55 @@ export class FollowUps {
 
   /** Notes what became of a start, and when it may be worth another try. */
   ended(job: TickedJob, start: FollowedStart, result: TickResult): void {
-    const { tick, watching = false, failures = 0, handOver = false } = start;
+    const { tick, watching = false, failures = 0 } = start;
     if (result.ran || tick === undefined) return;
-    const { rerun, catchUp } = job.settings;
+    const { rerun } = job.settings;
+    const before = start.before ?? job.state();
     const running = result.tick === tick && result.finished === false;
     if (rerun > 0 && running && result.expiresIn !== undefined) {
-      const again = { ...start, watching: true, failures: 0 };
-      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, again));
+      const again = { ...start, before, watching: true, failures: 0 };
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
-    const notStarted = result.tick === undefined || result.tick < tick;
-    if (handOver && notStarted && result.reason === 'held' && result.expiresIn !== undefined) {
-      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#fire(job, start));
+    const held = result.reason === 'held' && (result.tick === undefined || result.tick < tick);
+    const handOver = start.handOver ?? (held && this.#isLeftBehind(job, result));
+    if (handOver && held && result.expiresIn !== undefined) {
+      const again = { ...start, before, handOver };
+      this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
-    const notOld = catchUp !== false && this.clock.now() - tick <= catchUp;
-    const missed = notOld || (handOver && start.only !== 'interrupted');
+    const missed = !this.#isOld(job, tick, handOver && start.only !== 'interrupted');
     // Whether it may be waiting for somebody to run it again: seen here, or not yet known by an instance that starts.
     const interrupted = watching || (rerun > 0 && start.only !== undefined);
     // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
-    const inTheWay = (watching || (handOver && notStarted)) && result.reason === 'held';
-    if (!inTheWay && (result.reason !== 'store-unavailable' || !(missed || interrupted))) return;
+    const inTheWay = watching ? result.reason === 'held' : handOver && held;
+    if (!(inTheWay || result.reason === 'store-unavailable') || !(missed || interrupted)) return;
     const ever = handOver && start.only === undefined;
     const only = watching || !missed ? 'interrupted' : ever ? undefined : 'known';
-    const again = { ...asking(start, only), failures: failures + 1 };
-    this.#chances.afterOutage(job, tick, failures, () => this.#fire(job, again));
+    const again = { ...asking(start, only), before, failures: failures + 1 };
+    this.#chances.afterOutage(job, tick, failures, () => this.#again(job, again));
   }
 
   /**
    * Fires the newest tick of a job if nobody has started it (`catchUp`), or if its run was interrupted (`rerun`): for the
-   * start of an instance, not before its `initialDelay` has passed; or for that of a leader.
-   *
-   * @param handOver given for a new leader, who runs a tick that nobody started though its job has no `catchUp`
+   * start of an instance, not before its `initialDelay` has passed.
    */
-  catchUp(job: TickedJob, handOver?: HandOver): void {
+  catchUp(job: TickedJob): void {
+    this.#begin(job, undefined);
+  }
+
+  /** The same for an instance that runs the jobs of the fleet from now on: what nobody started, also without `catchUp`. */
+  lead(jobs: Iterable<TickedJob>, handOver: HandOver): void {
+    this.#term = { ...handOver, electedAt: this.clock.monotonic() };
+    for (const job of jobs) this.#begin(job, handOver);
+  }
+
+  /** Fires nothing any more. */
+  stop(): void {
+    this.#chances.stop();
+  }
+
+  #begin(job: TickedJob, handOver: HandOver | undefined): void {
     const { oncePerTick, rerun, catchUp } = job.settings;
     const asked = rerun > 0 || catchUp !== false || handOver !== undefined;
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
@@ -139,11 +167,6 @@ export class FollowUps {
     else this.#chances.afterJobs(job, delay, () => this.#catchUp(job, handOver, 0));
   }
 
-  /** Fires nothing any more. */
-  stop(): void {
-    this.#chances.stop();
-  }
-
   #catchUp(job: TickedJob, handOver: HandOver | undefined, tries: number): void {
     const { rerun, catchUp } = job.settings;
     const start = this.#newStart(job);
@@ -152,6 +175,7 @@ export class FollowUps {
         this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, handOver, tries + 1));
       return;
     }
+    if (handOver !== undefined && job.state() !== 'started') return;
     const age = this.clock.now() - start.tick;
     if (handOver !== undefined && age <= handOver.maxAge) {
       const only = this.#sawItCome(job, age, handOver) ? undefined : 'known';
@@ -165,6 +189,40 @@ export class FollowUps {
   /** Whether this instance stood by, and would have fired the tick had it led. Judged by age: clocks are set. */
   #sawItCome({ schedule }: TickedJob, age: number, { since }: HandOver): boolean {
     return age < this.clock.monotonic() - since - (schedule?.initialDelay ?? 0);
+  }
+
+  /** Whether a lease in the way is one that the last leader has left behind, which died or has given up waiting for its jobs. */
+  #isLeftBehind({ settings: { ttl } }: TickedJob, { finished, expiresIn, holder }: Refused): boolean {
+    // What this very process has in the way has no expiry: that is an overlap, as any.
+    if (this.#term === undefined || expiresIn === undefined) return false;
+    // The run of an earlier tick has not ended.
+    if (finished === false) return true;
+    const { lastLeader, electedAt } = this.#term;
+    // Or its lease was taken, or renewed, before the election: for another job of this lock, or by hand.
+    return (
+      holder !== undefined && holder === lastLeader && this.clock.monotonic() + expiresIn <= electedAt + ttl
+    );
+  }
+
+  /** Whether a tick that nobody started is not to be run any more. */
+  #isOld({ settings: { catchUp, ttl } }: TickedJob, tick: number, handOver: boolean): boolean {
+    const age = this.clock.now() - tick;
+    if (catchUp !== false && age <= catchUp) return false;
+    // A lease that a dead leader has left behind lives for one ttl at most.
+    return !handOver || this.#term === undefined || age > this.#term.maxAge + ttl;
+  }
+
+  /** Fires a tick for another time, if that still makes sense. */
+  #again(job: TickedJob, start: FollowedStart): void {
+    const { tick = 0, only, handOver = false, watching = false, before } = start;
+    const state = job.state();
+    if (state === 'gone' || (state === 'stopped' && before !== 'stopped')) return;
+    const newest = job.schedule?.startAt(this.clock.now()).tick ?? tick;
+    // A newer one that this instance did not fire: it was stopped, or did not lead, when that came.
+    if (newest > tick) return;
+    const old = handOver && !watching && only !== 'interrupted' && this.#isOld(job, tick, handOver);
+    if (!old) return this.#fire(job, start);
+    if (job.settings.rerun > 0) this.#fire(job, asking(start, 'interrupted'));
   }
 
   #fire(job: TickedJob, start: FollowedStart): void {

@@ -51,7 +51,7 @@ describe.each(leaderStores)('three processes with $name', ({ name, start, losesD
       return !isOfTerm;
     });
     expect(strays).toEqual([]);
-    const jobs = ['guarded', ...fleet.firsts.map((tick) => `first-${tick}`)];
+    const jobs = ['guarded', 'hung', ...fleet.firsts.map((tick) => `first-${tick}`)];
     const ticks = jobs.flatMap((job) => fleet.runs(job).map(({ tick }) => `${job} ${tick}`));
     const twice = ticks.filter((tick, index) => ticks.indexOf(tick) !== index);
     const forgotten = losses.length > 0;
@@ -130,6 +130,20 @@ describe.each(leaderStores)('three processes with $name', ({ name, start, losesD
       expect(runs()[0]?.instance).not.toBe(first.instance);
       break;
     }
+  });
+
+  test('a leader that dies in the middle of a job does not cost its next tick, though its lease on the job lives on', async () => {
+    const first = await fleet.leader('main');
+    first.child.send({ type: 'hang' });
+    const hung = () => fleet.all.flatMap(({ child }) => child.messages).filter(({ hangs }) => hangs === true);
+    const before = hung().length;
+    const run = await until(() => hung()[before], { message: 'the job to hang' });
+    await first.kill();
+    const next = Number(run['tick']) + 4_000;
+    await fleet.start();
+    const after = () => fleet.runs('hung').filter(({ tick }) => tick >= next);
+    await until(() => after().length > 0, { message: 'the job to run again' });
+    expect(after()[0]).toMatchObject({ tick: next });
   });
 
   test('a leader that is frozen past its ttl is revoked when it wakes up, before it does anything else', async () => {

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable, type Type } from '@nestjs/common';
-import { Cron, SchedulerRegistry } from '@nestjs/schedule';
+import { Cron, SchedulerRegistry, Timeout } from '@nestjs/schedule';
+import { createRequire } from 'node:module';
 import {
   type AcquireRequest,
   type AcquireResult,
@@ -12,9 +13,14 @@ import {
   StoreUnavailableError,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp, type TestApp } from './app.js';
-import { elected, occupied } from './leader-support.js';
+import { closeApps, gate, startApp, type TestApp } from './app.js';
+import { elected, leads, occupied } from './leader-support.js';
 import { acquired, cronAt, DAY, daily, dieIn, request, runIn, skipped } from './tick-support.js';
+
+/** The class that `@nestjs/schedule` fires by: its own copy of `cron`. */
+const { CronJob } = createRequire(createRequire(import.meta.url).resolve('@nestjs/schedule'))('cron') as {
+  CronJob: new (cronTime: string, onTick: () => void) => never;
+};
 
 afterEach(closeApps);
 
@@ -37,6 +43,8 @@ describe('a new leader', () => {
     return { Nightly, runs, tick };
   }
   const long = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '1m' } });
+  /** Who stands by leads within 3 s when it can. */
+  const soon = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '9s' } });
 
   test('runs the newest tick that nobody started', async () => {
     const { Nightly, runs, tick } = nightly();
@@ -135,7 +143,7 @@ describe('a new leader', () => {
   ): Promise<{ app: TestApp; tick: number }> {
     for (let lead = 1_000; ; lead *= 2) {
       const tick = Math.ceil((Date.now() + lead) / 1_000) * 1_000;
-      const starting = startApp([jobsAt(new Date(tick))], long(store));
+      const starting = startApp([jobsAt(new Date(tick))], soon(store));
       // The scheduler does not start with a date that has passed.
       const app = await starting.catch(() => undefined);
       if (app !== undefined && Date.now() < tick) return { app, tick };
@@ -180,5 +188,145 @@ describe('a new leader', () => {
     ]);
     // But for what `cron` may have fired on the standby, had it made the jobs in the last millisecond before the date.
     expect(skipped(app).filter(({ reason }) => reason !== 'not-leader')).toEqual([]);
+  });
+
+  test('runs what came while the last one waited for its jobs, for however long, before it gave its lease back', async () => {
+    const ttl = 500;
+    const store = new MemoryLockStore();
+    const job = gate();
+    const began = gate();
+    const runs: (number | undefined)[] = [];
+    const tick = Math.ceil((Date.now() + 2_000) / 1_000) * 1_000;
+    @Injectable()
+    class Jobs {
+      @Timeout(1)
+      async long(): Promise<void> {
+        began.open();
+        await job.opened;
+      }
+      @Cron(cronAt(new Date(tick)), { timeZone: 'UTC' })
+      @SchedulerLock({ job: 'daily', name: 'daily' })
+      async daily(): Promise<void> {
+        runs.push(currentLock().tick);
+      }
+    }
+    const start = () => startApp([Jobs], { store, leader: { name: 'main', ttl } });
+    const first = await start();
+    await began.opened;
+    const second = await start();
+    const closed = first.close();
+    await until(() => Date.now() > tick + 3 * ttl);
+    // Unless the machine is so slow that the first one has lost its lease.
+    expect(runs.length === 0 || leads(second)).toBe(true);
+    job.open();
+    await closed;
+    await until(() => runs.length > 0);
+    expect(runs).toEqual([tick]);
+  });
+
+  describe('leaves alone a job that was stopped on it, also one that looks like another:', () => {
+    /** A date that was within the last second: not older than two of those ttls when it is handed over. */
+    const justNow = () => {
+      const tick = Math.trunc(Date.now() / 1_000) * 1_000;
+      return { expression: cronAt(new Date(tick)), tick };
+    };
+    const ran = async (runs: string[]): Promise<void> => void runs.push(currentLock().job ?? '');
+    /** Starts an instance with these jobs, all of which missed their tick, and lets it lead when some have been stopped. */
+    async function handOver(
+      providers: Type[],
+      jobs: string[],
+      tick: number,
+      stop: (registry: SchedulerRegistry, keys: string[]) => unknown,
+    ): Promise<TestApp> {
+      const { store, free } = await occupied();
+      for (const job of jobs) await runIn(store, request(job, tick - DAY));
+      const app = await startApp(providers, soon(store));
+      const registry = app.get(SchedulerRegistry);
+      await stop(registry, [...registry.getCronJobs().keys()]);
+      await free();
+      await elected(app);
+      return app;
+    }
+
+    test.each<[string, (registry: SchedulerRegistry, key: string) => unknown]>([
+      ['stopped', (registry, key) => registry.getCronJob(key).stop()],
+      ['deleted', (registry, key) => registry.deleteCronJob(key)],
+    ])('one without a name, %s, beside a twin', async (_, act) => {
+      for (const stopped of [0, 1]) {
+        const { expression, tick } = justNow();
+        const runs: string[] = [];
+        @Injectable()
+        class Twins {
+          @Cron(expression, { timeZone: 'UTC' })
+          @SchedulerLock({ job: 'twin-0', name: 'twin-0' })
+          async first(): Promise<void> {
+            await ran(runs);
+          }
+          @Cron(expression, { timeZone: 'UTC' })
+          @SchedulerLock({ job: 'twin-1', name: 'twin-1' })
+          async second(): Promise<void> {
+            await ran(runs);
+          }
+          @Cron(expression, { name: 'last', timeZone: 'UTC' })
+          @SchedulerLock({ job: 'last', name: 'last' })
+          async last(): Promise<void> {
+            await ran(runs);
+          }
+        }
+        const jobs = ['twin-0', 'twin-1', 'last'];
+        await handOver([Twins], jobs, tick, (registry, keys) => act(registry, keys[stopped] ?? ''));
+        await until(() => runs.length === 2);
+        expect(runs).toEqual([`twin-${1 - stopped}`, 'last']);
+      }
+    });
+
+    test('that of one of two classes which inherit it', async () => {
+      const { expression, tick } = justNow();
+      const runs: string[] = [];
+      abstract class Sync {
+        @Cron(expression, { timeZone: 'UTC' })
+        @SchedulerLock()
+        async run(): Promise<void> {
+          await ran(runs);
+        }
+      }
+      @Injectable()
+      class Users extends Sync {}
+      @Injectable()
+      class Orders extends Sync {}
+      const stop = (registry: SchedulerRegistry, [, orders = '']: string[]) =>
+        registry.getCronJob(orders).stop();
+      await handOver([Users, Orders], ['Users.run', 'Orders.run'], tick, stop);
+      await until(() => runs.length > 0);
+      expect(runs).toEqual(['Users.run']);
+    });
+
+    test('one whose name has been given to another job, which runs on the leader as any that is added', async () => {
+      const { expression, tick } = justNow();
+      const runs: string[] = [];
+      const names: string[] = [];
+      @Injectable()
+      class Jobs {
+        @Cron(expression, { name: 'replaced', timeZone: 'UTC' })
+        @SchedulerLock({ job: 'replaced', name: 'replaced' })
+        async replaced(): Promise<void> {
+          await ran(runs);
+        }
+        @Cron(expression, { name: 'last', timeZone: 'UTC' })
+        @SchedulerLock({ job: 'last', name: 'last' })
+        async last(): Promise<void> {
+          await ran(runs);
+        }
+      }
+      const app = await handOver([Jobs], ['replaced', 'last'], tick, (registry) => {
+        registry.deleteCronJob('replaced');
+        const job = new CronJob(expression, () => void names.push(currentLock().name));
+        registry.addCronJob('replaced', job);
+      });
+      await until(() => runs.length > 0);
+      expect(runs).toEqual(['last']);
+      await app.fire('replaced');
+      expect(names).toEqual(['main']);
+    });
   });
 });

@@ -134,14 +134,21 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await run(`CREATE TABLE ${table} (name VARCHAR(64) NOT NULL, lock_until ${timestamp} NOT NULL,
       locked_at ${timestamp} NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name, locked_by))`);
     const store = pool.store({ table });
+    // Nor by what does not count yet, or counts only how they begin.
+    await run(
+      postgres
+        ? `ALTER TABLE ${table} ADD CONSTRAINT late UNIQUE (name) DEFERRABLE`
+        : `CREATE UNIQUE INDEX ${table}_start ON ${table} (name(10))`,
+    );
     expect(await problemOf(store)).toMatch(/not unique/);
+    if (postgres) await run(`ALTER TABLE ${table} DROP CONSTRAINT late`);
     await run(`CREATE UNIQUE INDEX ${table}_name ON ${table} (name)`);
     await works(store);
   });
 
   test('names may hold quotes and anything else, and a schema of their own', async () => {
     const schema = `s${quote}c; ${uniqueTable('schema').slice(-20)}`;
-    const table = `DROP TABLE x${quote}; -- 'ÄÖ`;
+    const table = `DROP TABLE x${quote}; -- 'ÄÖ \\ :a $1${postgres ? '?' : ''}`;
     const quoted = `${quote}${schema.replaceAll(quote, quote + quote)}${quote}`;
     await pool.write(`CREATE SCHEMA ${quoted}`);
     try {
@@ -168,7 +175,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   test('what is no name is refused at once', () => {
-    const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string];
+    const bad = ['', 'x'.repeat(65), 'a\u0000b', 7 as unknown as string, ...(postgres ? [] : ['what?'])];
     for (const table of bad) expect(() => pool.store({ table })).toThrow(SchedulerLockConfigError);
     for (const schema of bad) expect(() => pool.store({ schema })).toThrow(/schema: /);
     const Store = postgres ? PostgresLockStore : MysqlLockStore;
@@ -198,6 +205,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     url.pathname = '/nowhere';
     const nowhere = database.pool(url.href);
     expect(await problemOf(nowhere.store())).toMatch(/refused: .*nowhere/);
+    if (!postgres) expect(await problemOf(pool.store({ table: 'space ' }))).toMatch(/Incorrect table name/);
     await nowhere.end();
     url.port = String(await freePort());
     const gone = database.pool(url.href);

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
-import { Cron } from '@nestjs/schedule';
+import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import { currentLock, SchedulerLock, type SchedulerLockModuleOptions } from '../../lib/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
@@ -99,4 +99,31 @@ test('a job that ends each of its holders is repeated rerun times over the fleet
   await fireAndWait(app, 'nightly');
   expect(runs).toEqual([]);
   expect(skipped(app).at(-1)).toMatchObject({ reason: 'already-ran', tick, finished: false });
+});
+
+test.each<[string, (registry: SchedulerRegistry) => unknown]>([
+  ['stopped', (registry) => registry.getCronJob('nightly').stop()],
+  ['deleted', (registry) => registry.deleteCronJob('nightly')],
+])('an instance does not repeat a job that was %s on it meanwhile', async (_, act) => {
+  const { Nightly, tick, runs } = nightly(1);
+  const { expression, tick: laterTick } = daily();
+  let later = 0;
+  @Injectable()
+  class Later {
+    @Cron(expression, { name: 'later', timeZone: 'UTC' })
+    @SchedulerLock({ name: 'later', job: 'later', ttl: '1s', rerun: 1 })
+    async run(): Promise<void> {
+      later += 1;
+    }
+  }
+  const options = shared();
+  const store = await plainStore(options);
+  const app = await startApp([Nightly, Later], options);
+  await until(() => skipped(app).length === 2);
+  await dieIn(store, request('nightly', tick));
+  await dieIn(store, request('later', laterTick, { ttl: 1_200 }));
+  for (const job of ['nightly', 'later']) await fireAndWait(app, job);
+  await act(app.get(SchedulerRegistry));
+  await until(() => later > 0, { message: 'the job that was not stopped to be repeated' });
+  expect(runs).toEqual([]);
 });

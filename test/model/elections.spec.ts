@@ -47,9 +47,9 @@ test('whatever fails, never do two lead, hooks alternate, and one leads once all
         for (const [index, candidate] of all.entries()) {
           misbehave(candidate, seeds[index] ?? 0);
           const { elected } = candidate.hooks;
-          candidate.hooks.elected = (lease) => {
+          candidate.hooks.elected = (lease, last) => {
             check();
-            return elected?.(lease);
+            return elected?.(lease, last);
           };
           candidate.election.start();
         }

@@ -104,6 +104,7 @@ describe.each(apps)('a fresh $fixture app ($format)', ({ fixture, format, nest, 
       paused: { runs: [], active: false },
       stopped: { active: false },
       after: { runs: [], active: true },
+      twins: { inTime: true, first: [], second: ['twin-1'] },
     });
     await expect(program.exited).resolves.toEqual({ code: 0, signal: null });
     expect(withoutLateness(program.stderr)).toBe('');

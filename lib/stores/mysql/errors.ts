@@ -9,14 +9,22 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1062: 'conflict', // ER_DUP_ENTRY: another instance made the row a moment before
   1050: 'conflict', // ER_TABLE_EXISTS_ERROR, by another instance's migration
   1060: 'conflict', // ER_DUP_FIELDNAME
+  3101: 'conflict', // ER_TRANSACTION_ROLLBACK_DURING_COMMIT, by Group Replication
   1146: 'table', // ER_NO_SUCH_TABLE
   1054: 'table', // ER_BAD_FIELD_ERROR
   1044: 'denied', // ER_DBACCESS_DENIED_ERROR
   1045: 'denied', // ER_ACCESS_DENIED_ERROR
   1049: 'denied', // ER_BAD_DB_ERROR
+  1102: 'denied', // ER_WRONG_DB_NAME
+  1103: 'denied', // ER_WRONG_TABLE_NAME
+  1130: 'denied', // ER_HOST_NOT_PRIVILEGED
   1142: 'denied', // ER_TABLEACCESS_DENIED_ERROR
   1143: 'denied', // ER_COLUMNACCESS_DENIED_ERROR
   1698: 'denied', // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+  1820: 'denied', // ER_MUST_CHANGE_PASSWORD
+  1862: 'denied', // ER_MUST_CHANGE_PASSWORD_LOGIN
+  3118: 'denied', // ER_ACCOUNT_HAS_BEEN_LOCKED
+  4151: 'denied', // ER_ACCOUNT_HAS_BEEN_LOCKED: MariaDB
   [TOO_LONG]: 'too-long',
   1264: 'lock', // ER_WARN_DATA_OUT_OF_RANGE
   1292: 'lock', // ER_TRUNCATED_WRONG_VALUE
@@ -27,7 +35,8 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   // Those with which a server goes away, which it may do after it has carried out the statement.
   1053: 'unknown', // ER_SERVER_SHUTDOWN
   1180: 'unknown', // ER_ERROR_DURING_COMMIT
-  1927: 'unknown', // ER_CONNECTION_KILLED
+  1927: 'unknown', // ER_CONNECTION_KILLED: MariaDB
+  3169: 'unknown', // ER_SESSION_WAS_KILLED
   45028: 'refused', // ER_GET_CONNECTION_TIMEOUT of the driver `mariadb`, before anything was sent
 };
 

@@ -1,4 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
+import type { MysqlClient } from './client.js';
+import { GivenUp, type Sent } from './given-up.js';
 
 /** A pool of `mysql2`, without promises. */
 export interface CallbackPool {
@@ -6,6 +8,9 @@ export interface CallbackPool {
 }
 
 export interface CallbackConnection {
+  /** The server's number of the connection. */
+  readonly threadId?: unknown;
+  /** Answers the command, which has the text that is sent as its `sql`. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
@@ -26,32 +31,64 @@ export function poolOf(client: unknown): CallbackPool | undefined {
     : undefined;
 }
 
+/** How a statement is sent. */
+interface Sending {
+  /** Milliseconds, the wait for a connection included; none: for as long as it takes. */
+  readonly limit?: number;
+  givenUp?(sent: Sent): void;
+  answered?(): void;
+}
+
 /**
  * Statements through a pool of `mysql2`, each with a limit: `mysql2` has none for an answer, and with its `timeout` a
  * connection that nobody answers on keeps its place in the pool.
  */
 export class LimitedPool {
+  readonly #limited: Sending;
+
+  /** @param limit milliseconds until a connection that has not answered is closed */
   constructor(
     private readonly pool: CallbackPool,
-    /** Milliseconds until a connection that has not answered is closed. */
-    private readonly limit: number,
+    limit: number,
     private readonly clock: Clock = systemClock,
-  ) {}
+  ) {
+    const givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }), clock);
+    this.#limited = {
+      limit,
+      givenUp: (sent) => givenUp.add(sent),
+      // The database answers, so it can be asked about what it did not answer before.
+      answered: () => givenUp.end(),
+    };
+  }
 
-  query(sql: string, values: unknown[]): Promise<unknown> {
+  query(text: string, values: unknown[]): Promise<unknown> {
+    return this.#send(text, values, this.#limited);
+  }
+
+  /** What sends a statement that may take as long as it takes. */
+  get patient(): MysqlClient {
+    return { query: (text, values) => this.#send(text, values, {}) };
+  }
+
+  #send(sql: string, values: unknown[], { limit, givenUp, answered }: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let sentOn: CallbackConnection | undefined;
+      let sent: unknown;
       let over = false;
-      const timer = this.clock.setTimer(() => {
+      const giveUp = (after: number): void => {
         over = true;
         sentOn?.destroy();
-        reject(sentOn === undefined ? notSent(this.limit) : notAnswered(this.limit));
-      }, this.limit);
+        reject(sentOn === undefined ? notSent(after) : notAnswered(after));
+        const { sql: text } = Object(sent) as { sql?: unknown };
+        if (typeof text === 'string') givenUp?.({ thread: Number(sentOn?.threadId), text });
+      };
+      const timer = limit === undefined ? undefined : this.clock.setTimer(() => giveUp(limit), limit);
       const settle = (error: Error | null, result?: unknown): void => {
         if (over) return;
-        timer.cancel();
-        if (error === null) resolve(result);
-        else reject(error);
+        timer?.cancel();
+        if (error !== null) return reject(error);
+        resolve(result);
+        answered?.();
       };
       this.pool.getConnection((noConnection, connection) => {
         if (noConnection) return settle(noConnection);
@@ -69,7 +106,7 @@ export class LimitedPool {
           settle(error, result);
         };
         try {
-          connection.query(options, ended);
+          sent = connection.query(options, ended);
         } catch (error) {
           ended(error as Error);
         }

@@ -28,12 +28,15 @@ import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './tab
 export class MysqlDialect implements SqlDialect<MysqlLook> {
   readonly table: string;
   readonly #client: MysqlClient;
+  readonly #patient: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
   #migration: string;
   readonly #lastGranted = new LastGranted();
 
-  constructor(client: MysqlClient, options: SqlStoreOptions) {
+  /** @param patient what sends a statement that may take as long as it takes */
+  constructor(client: MysqlClient, options: SqlStoreOptions, patient: MysqlClient = client) {
     this.#client = client;
+    this.#patient = patient;
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
     this.#migration = mysqlCreation(this.table);
@@ -45,9 +48,10 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     if ('missing' in look) this.#migration = look.migration;
     // Whether this user may write is seen by writing nothing.
     if ('statements' in look) {
-      await this.run(`UPDATE ${this.table} SET locked_by = '' WHERE FALSE`);
-      await this.run(
+      await this.#client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
+      await this.#client.query(
         `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
+        [],
       );
     }
     return look;
@@ -61,8 +65,8 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return `ALTER TABLE ${this.table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
   }
 
-  async run(statement: string): Promise<void> {
-    await this.#client.query(statement, []);
+  async migrate(statement: string): Promise<void> {
+    await this.#patient.query(statement, []);
   }
 
   async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {

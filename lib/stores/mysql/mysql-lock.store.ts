@@ -11,8 +11,9 @@ import type { MysqlLook } from './table-look.js';
 export interface MysqlLockStoreOptions extends SqlStoreOptions {
   /**
    * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has
-   * not answered by then is closed, so that one which a network dropped silently does not stay in the pool. Only for pools
-   * of `mysql2`: any other client has to have a limit of its own.
+   * not answered by then is closed, so that one which a network dropped silently does not stay in the pool, and what the server
+   * is still at there is ended. Not for a migration, which takes as long as it takes. Only for pools of `mysql2`: any other client
+   * has to have a limit of its own.
    *
    * @default '5s'
    */
@@ -34,9 +35,9 @@ const QUERY_TIMEOUT = 5_000;
 export class MysqlLockStore extends SqlLockStore<MysqlLook> {
   /**
    * @param client a pool of `mysql2/promise` or of `mysql2`; or whatever has its `query(text, values)`, which then has to end
-   *   calls that nobody answers: until it does, they wait, and the calls behind them are turned away
-   * @throws SchedulerLockConfigError for a client without `query()`, for names that are none, and for a `queryTimeout` that is
-   *   no duration
+   *   calls that nobody answers: until it does, they wait, and most of the calls behind them are turned away
+   * @throws SchedulerLockConfigError for a client without `query()`, for names that are none or hold a question mark, and for a
+   *   `queryTimeout` that is no duration
    */
   constructor(client: MysqlClient | { promise(): MysqlClient }, options: MysqlLockStoreOptions = {}) {
     const { queryTimeout = QUERY_TIMEOUT, migrate = SQL_DEFAULTS.migrate } = options;
@@ -46,13 +47,13 @@ export class MysqlLockStore extends SqlLockStore<MysqlLook> {
         `store: queryTimeout: expected milliseconds or a text like '5s', got ${String(queryTimeout)}.`,
       ]);
     }
-    super(new MysqlDialect(clientOf(client, limit), options), { migrate });
+    const pool = poolOf(client);
+    const limited = pool && new LimitedPool(pool, limit);
+    super(new MysqlDialect(limited ?? clientOf(client), options, limited?.patient), { migrate });
   }
 }
 
-function clientOf(given: unknown, limit: number): MysqlClient {
-  const pool = poolOf(given);
-  if (pool !== undefined) return new LimitedPool(pool, limit);
+function clientOf(given: unknown): MysqlClient {
   const client = 'promise' in Object(given) ? (given as { promise(): unknown }).promise() : given;
   if (typeof (client as Partial<MysqlClient> | undefined)?.query !== 'function') {
     throw new SchedulerLockConfigError([

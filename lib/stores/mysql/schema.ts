@@ -1,11 +1,23 @@
+import { SchedulerLockConfigError } from '../../errors.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
 
 /** MySQL refuses longer names; it counts characters, most of which are one byte. */
 const NAME_BYTES = 64;
 
-/** Database and table, quoted. */
+/**
+ * Database and table, quoted.
+ *
+ * @throws SchedulerLockConfigError for what is no name, and for one with a question mark: not every version of `mysql2`, nor other
+ *   clients, see that it stands in quotes and is no parameter
+ */
 export function mysqlTable(options: SqlStoreOptions): string {
-  return quotedTable(options, '`', NAME_BYTES);
+  const quoted = quotedTable(options, '`', NAME_BYTES);
+  if (quoted.includes('?')) {
+    throw new SchedulerLockConfigError([
+      `store: table, schema: ${quoted} holds a question mark, which clients take for a parameter.`,
+    ]);
+  }
+  return quoted;
 }
 
 const OUR_COLUMNS = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;

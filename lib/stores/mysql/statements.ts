@@ -48,11 +48,14 @@ WHERE ${isNamed(table, storedName(request.name))} AND lock_until <= ${clockOf(ta
   AND COALESCE(fencing_token, 0) < ${raw(String(Number.MAX_SAFE_INTEGER))} AND ${condition}`;
 }
 
-/** The first lease of a name. Fails with a duplicate key if somebody else was first. */
+/**
+ * The first lease of a name. Fails with a duplicate key if somebody else was first. There is no state to go on from, in a type
+ * that MySQL takes for JSON: a NULL without one is binary there.
+ */
 export function firstStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
   return sql`INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
 SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)}, ${lockedBy(request)},
-  LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT NULL AS job_state) nothing`;
+  LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
 }
 
 /** Why an attempt was refused: one row, as AttemptRow, also if there is none for the lock. */

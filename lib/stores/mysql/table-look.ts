@@ -16,7 +16,7 @@ export interface MysqlLook extends MysqlTable {
 
 export type MysqlFinding =
   | { readonly statements: MysqlLook }
-  | { readonly missing: string; readonly migration: string }
+  | { readonly missing: string; readonly lacks: 'table' | 'columns'; readonly migration: string }
   | { readonly problem: string };
 
 /** A row per column of the table, none if there is no table; with what the session has to do with it. */
@@ -28,10 +28,14 @@ FROM information_schema.columns c
 WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
 }
 
-/** A row per column of each unique index of the table. Asked apart: as a subquery it would be looked up for each column. */
+/**
+ * A row per column of each unique index of the table. Asked apart: as a subquery it would be looked up for each column. Not of one
+ * that has only the beginning of a column: there names that begin alike are one.
+ */
 export function indexStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
   return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
-WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name = ${table} AND s.non_unique = 0`;
+WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name = ${table} AND s.non_unique = 0
+  AND s.sub_part IS NULL`;
 }
 
 interface Column {
@@ -62,7 +66,11 @@ function isUnique(column: string, indexes: readonly Row[]): boolean {
 export function judgeTable(table: string, rows: readonly Row[], indexes: readonly Row[]): MysqlFinding {
   const columns = new Map((rows as unknown as Column[]).map((column) => [column.name.toLowerCase(), column]));
   if (columns.size === 0) {
-    return { missing: `The table ${table} does not exist.`, migration: mysqlCreation(table) };
+    return {
+      missing: `The table ${table} does not exist.`,
+      lacks: 'table',
+      migration: mysqlCreation(table),
+    };
   }
   const lacking = (names: readonly string[]): string[] => names.filter((name) => !columns.has(name));
   const foreign = lacking(SHEDLOCK_COLUMNS);
@@ -75,6 +83,7 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
   if (missing.length > 0) {
     return {
       missing: `The table ${table} has no column ${missing.join(', ')}.`,
+      lacks: 'columns',
       migration: mysqlAddition(table, missing),
     };
   }

@@ -24,28 +24,35 @@ type Row = Readonly<Record<string, unknown>>;
 export class PostgresDialect implements SqlDialect<PostgresStatements> {
   readonly table: string;
   readonly #client: PostgresClient;
+  #migration: readonly string[];
   readonly #lastGranted = new LastGranted();
-  /** Whether the client tells how many rows a write has found, as `pg` does: others would have to be sent rows to count. */
-  #counts = false;
+  /**
+   * Whether the client tells how many rows a write has found, as `pg` does: others have to be sent rows to count. Not known
+   * before such a number was more than 0: some count the rows that they were sent.
+   */
+  #counts: boolean | undefined;
 
   constructor(client: PostgresClient, options: SqlStoreOptions) {
     this.#client = client;
     this.table = postgresTable(options);
+    this.#migration = postgresMigration(this.table, 'table');
   }
 
   async look(): Promise<TableLook<PostgresStatements>> {
-    return judgeTable(this.table, await this.#rows(LOOK, [this.table]));
+    const look = judgeTable(this.table, await this.#rows(LOOK, [this.table]));
+    if ('lacks' in look) this.#migration = postgresMigration(this.table, look.lacks);
+    return look;
   }
 
   migration(): readonly string[] {
-    return postgresMigration(this.table);
+    return this.#migration;
   }
 
   widening(): string {
     return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
   }
 
-  async run(statement: string): Promise<void> {
+  async migrate(statement: string): Promise<void> {
     await this.#client.query(statement, []);
   }
 
@@ -88,15 +95,29 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
     const by = lockedBy(lease);
+    const ended = endedBy(by, outcome);
+    let counted = true;
     // Where there was no job, there is most likely no start of one to note the end of.
     if (lease.job === undefined && keepFor === 0) {
-      const values = [lease.name, by, endedBy(by, outcome)];
-      if ((await this.#written(releasePlain, values)) > 0) return { live: true };
+      const values = [lease.name, by, ended];
+      if (this.#counts === false) {
+        const rows = await this.#rows(`${releasePlain} RETURNING 1 AS one`, values);
+        if (rows.length > 0) return { live: true };
+      } else {
+        const count = countOf(await this.#client.query(releasePlain, values)) ?? 0;
+        if (count > 0) this.#counts = true;
+        if (count > 0) return { live: true };
+        counted = this.#counts === true;
+      }
     }
     const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome]);
     if (row === undefined) return NOTHING_SEEN;
     const { live, ...seen } = row;
-    return live === null ? (seen as unknown as SeenRow) : { live: isTrue(live) };
+    if (live !== null) return { live: isTrue(live) };
+    if (counted || seen['by'] !== ended) return seen as unknown as SeenRow;
+    // A client that has never counted a write has not counted this one: it is what has ended the lease.
+    this.#counts = false;
+    return { live: true };
   }
 
   async all({ inspect }: PostgresStatements): Promise<LockInfo[]> {
@@ -113,15 +134,9 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     return 'unknown';
   }
 
-  /** How many rows a write has found. */
-  async #written(statement: string, values: unknown[]): Promise<number> {
-    if (!this.#counts) return (await this.#rows(`${statement} RETURNING 1 AS one`, values)).length;
-    return countOf(await this.#client.query(statement, values)) ?? 0;
-  }
-
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
     const result = await this.#client.query(statement, values);
-    this.#counts = countOf(result) !== undefined;
+    if (countOf(result) === undefined) this.#counts = false;
     // Prisma and TypeORM answer the rows themselves; of an UPDATE TypeORM answers them with their number.
     if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
     return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);

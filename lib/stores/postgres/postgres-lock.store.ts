@@ -15,7 +15,8 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
  * ```
  *
  * The pool is yours: it is never closed. Give it a `query_timeout`: without one a connection that a network dropped silently
- * holds its call, and its place in the pool, until TCP gives up. It needs no session of its own, so a proxy that pools transactions (PgBouncer) may
+ * holds its call, and its place in the pool, until TCP gives up; and a shorter `statement_timeout`: without one the server goes on with
+ * what nobody waits for any more. It needs no session of its own, so a proxy that pools transactions (PgBouncer) may
  * stand between, and any isolation level will do.
  */
 export class PostgresLockStore extends SqlLockStore<PostgresStatements> {

@@ -9,24 +9,25 @@ export function postgresTable(options: SqlStoreOptions): string {
 }
 
 /** What creates the table, or adds our columns to one of ShedLock's: each can be repeated. */
-export function postgresMigration(table: string): readonly string[] {
-  return [
-    `CREATE TABLE IF NOT EXISTS ${table} (
+export function postgresMigration(table: string, lacks: 'table' | 'columns'): readonly string[] {
+  const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`;
+  if (lacks === 'columns') return [addition];
+  const creation = `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
   lock_until TIMESTAMP NOT NULL,
   locked_at TIMESTAMP NOT NULL,
   locked_by VARCHAR(255) NOT NULL,
   fencing_token BIGINT,
   job_state JSONB
-)`,
-    `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`,
-  ];
+)`;
+  // A ShedLock may create it at the same moment.
+  return [creation, addition];
 }
 
 /**
  * The SQL that creates the table `shedlock`, or adds to one that ShedLock has created the columns that are missing, for
  * teams with their own migrations (`migrate: false`). It can be repeated.
  */
-export const SCHEMA: string = postgresMigration('shedlock')
+export const SCHEMA: string = postgresMigration('shedlock', 'table')
   .map((statement) => `${statement};\n`)
   .join('');

@@ -12,8 +12,8 @@ export const LOOK = `
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
   has_table_privilege(a.attrelid, 'SELECT') AND has_table_privilege(a.attrelid, 'INSERT')
     AND has_table_privilege(a.attrelid, 'UPDATE') AS usable,
-  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indpred IS NULL
-    AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
+  EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND i.indimmediate
+    AND i.indpred IS NULL AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
 
 interface Column {
@@ -33,7 +33,9 @@ export function judgeTable(
   rows: readonly Readonly<Record<string, unknown>>[],
 ): TableLook<PostgresStatements> {
   const columns = new Map((rows as unknown as Column[]).map((column) => [column.name, column]));
-  if (columns.size === 0) return { missing: `The table ${table} does not exist.` };
+  if (columns.size === 0) {
+    return { missing: `The table ${table} does not exist.`, lacks: 'table' };
+  }
   const lacking = (names: string[]): string => names.filter((name) => !columns.has(name)).join(', ');
   const foreign = lacking(SHEDLOCK_COLUMNS);
   if (foreign !== '') {
@@ -42,7 +44,7 @@ export function judgeTable(
     };
   }
   const missing = lacking(OUR_COLUMNS);
-  if (missing !== '') return { missing: `The table ${table} has no column ${missing}.` };
+  if (missing !== '') return { missing: `The table ${table} has no column ${missing}.`, lacks: 'columns' };
   const until = columns.get('lock_until')?.type ?? '';
   const [, digits = '6', zone] = /^timestamp(?:\((\d)\))? (with|without) time zone$/.exec(until) ?? [];
   // Whole seconds would end leases up to half a second before their holders expect it.

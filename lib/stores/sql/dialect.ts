@@ -12,7 +12,8 @@ export interface SqlDialect<S> {
   migration(): readonly string[];
   /** What makes room for long names. */
   widening(): string;
-  run(statement: string): Promise<void>;
+  /** Runs a statement of the migration, for as long as it takes. */
+  migrate(statement: string): Promise<void>;
 
   attempt(statements: S, request: AcquireRequest): Promise<AttemptRow>;
   /** For each lease `true`, or what the row says of one that was not renewed. */
@@ -33,6 +34,6 @@ export interface SqlDialect<S> {
 export type TableLook<S> =
   | { readonly statements: S }
   /** The table, or columns of it, are not there: the migration helps. */
-  | { readonly missing: string }
+  | { readonly missing: string; readonly lacks: 'table' | 'columns' }
   /** It cannot be used, and the migration does not help: what is to be done. */
   | { readonly problem: string };

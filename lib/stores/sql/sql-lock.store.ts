@@ -29,6 +29,8 @@ import { SqlTable, TableError } from './sql-table.js';
 const TRIES = 10;
 /** The longest pause after a statement was rolled back, ms: a few statements long, so that those who collided part. */
 const LONGEST_PAUSE = 50;
+/** How long a start waits for a migration, ms: less than it waits for a store, so that it is told what it waits for. */
+const START_PATIENCE = 8_000;
 /** How long a statement is tried that is rolled back again and again, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
@@ -45,7 +47,7 @@ export class SqlLockStore<S> implements LockStore {
   /** @internal */
   constructor(dialect: SqlDialect<S>, { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock }) {
     this.#dialect = dialect;
-    this.#table = new SqlTable(dialect, { migrate });
+    this.#table = new SqlTable(dialect, { migrate, clock });
     this.#gate = new OutageGate(clock);
     this.#clock = clock;
   }
@@ -54,11 +56,11 @@ export class SqlLockStore<S> implements LockStore {
    * Looks at the table, and creates it or adds what is missing unless `migrate` is false.
    *
    * @throws SchedulerLockConfigError if the table cannot be used, with what to do; if the database rejects the credentials
-   * @throws StoreUnavailableError if the database cannot be reached now
+   * @throws StoreUnavailableError if the database cannot be reached now, or if its migration takes long; that goes on
    */
   async init(): Promise<void> {
     try {
-      await this.#table.statements();
+      await this.#table.statements(START_PATIENCE);
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
@@ -150,15 +152,21 @@ export class SqlLockStore<S> implements LockStore {
   ): Promise<T> {
     const start = this.#clock.monotonic();
     let conflict: unknown;
+    let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
         const result = await this.#ask(operation);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
-        if (error instanceof SchedulerLockError || this.#dialect.failure(error) !== 'conflict') {
-          throw this.#failed(error, lock);
+        const failure = error instanceof SchedulerLockError ? undefined : this.#dialect.failure(error);
+        if (failure === 'table' && !lookedAgain) {
+          // Another look at it says what is missing, or that it has just been put right.
+          this.#table.forget();
+          lookedAgain = true;
+          continue;
         }
+        if (failure !== 'conflict') throw this.#failed(error, lock);
         conflict = error;
         const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
         if (tries === TRIES || this.#clock.monotonic() - start + pause >= limit) break;

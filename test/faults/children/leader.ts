@@ -103,6 +103,20 @@ class Jobs {
   }
 }
 
+/** Whether the next run of the job `hung` is to last until this instance is killed. */
+let hang = false;
+
+@Injectable()
+class Hung {
+  @Cron('*/4 * * * * *', { name: 'hung', timeZone: 'UTC' })
+  // Until it has ended, one tick comes, whenever in its run the instance is killed.
+  @SchedulerLock({ name: 'hung', job: 'hung', ttl: '6s', heartbeat: false })
+  async hung(): Promise<void> {
+    tell('run', { job: 'hung', tick: currentLock().tick, hangs: hang });
+    if (hang) await new Promise(() => undefined);
+  }
+}
+
 @Injectable()
 class Firsts {}
 
@@ -126,7 +140,7 @@ childMain(async (channel) => {
   const options = { ...opened.options, instanceId, leader: { name: 'main', ttl } };
   @Module({
     imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],
-    providers: [Witness, Feed, Jobs, Firsts],
+    providers: [Witness, Feed, Jobs, Hung, Firsts],
   })
   class AppModule {}
   // What `cron` says of a machine that is too busy.
@@ -136,6 +150,9 @@ childMain(async (channel) => {
   parent.on('resign', async ({ lock }) => {
     const led = await leader.resign(lock as string);
     tell('resigned', { led });
+  });
+  parent.on('hang', () => {
+    hang = true;
   });
   parent.on('judge', () => tell('judged', { feed: leader.isLeader('feed'), main: leader.isLeader() }));
   parent.on('close', async () => {

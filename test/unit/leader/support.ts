@@ -1,4 +1,4 @@
-import { Election, type ElectionHooks } from '../../../lib/leader/election.js';
+import { Election, type ElectionHooks, type LastLeader } from '../../../lib/leader/election.js';
 import type { LeaderLease } from '../../../lib/leader/leader-lease.js';
 import { Harness, SETTINGS } from '../lease/harness.js';
 
@@ -14,6 +14,8 @@ export class Candidate {
   /** What happened, in order: `elected`, `aborted`, `revoked <reason>`. */
   readonly story: string[] = [];
   lease: LeaderLease | undefined;
+  /** What it saw of the leader before it, at each of its elections. */
+  readonly last: LastLeader[] = [];
   hooks: Partial<ElectionHooks> = {};
 
   constructor(
@@ -22,11 +24,12 @@ export class Candidate {
   ) {
     const settings = { ...SETTINGS, ttl: TTL, heartbeat: 2_700, onStoreError: 'throw' } as const;
     const hooks: ElectionHooks = {
-      elected: (lease) => {
+      elected: (lease, last) => {
         this.lease = lease;
+        this.last.push(last);
         this.story.push('elected');
         lease.signal.addEventListener('abort', () => this.story.push('aborted'));
-        return this.hooks.elected?.(lease);
+        return this.hooks.elected?.(lease, last);
       },
       revoked: (reason) => {
         this.story.push(`revoked ${reason}`);

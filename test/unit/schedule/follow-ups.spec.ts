@@ -28,8 +28,9 @@ beforeEach(() => {
 function job(settings: Partial<TickedJob['settings']> = {}, more: Partial<TickedJob> = {}): TickedJob {
   return {
     schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay: 0 },
-    settings: { oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
+    settings: { ttl: 10_000, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
     fire: (start) => void fired.push(start),
+    state: () => 'started',
     ...more,
   };
 }

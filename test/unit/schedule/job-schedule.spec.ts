@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import type { CronTimeLike } from '../../../lib/schedule/cron-dates.js';
 import { JobSchedule } from '../../../lib/schedule/job-schedule.js';
@@ -131,19 +131,6 @@ test('a job that the scheduler makes late, or gives other times, is looked up an
   expect(found?.startAt(NOW).tick).toBe(NOW - 30_000);
 });
 
-test('the jobs that may be the one of a method are that of its name, or all that look the same', () => {
-  const [other, one, same] = [
-    new CronTime('0 0 4 * * *', 'Asia/Kolkata'),
-    new CronTime(NIGHTLY, 'Asia/Kolkata'),
-    new CronTime(NIGHTLY, 'Asia/Kolkata'),
-  ];
-  const jobs = registry(other, one, same, ['named', other]);
-  expect(schedule('zoned', jobs)?.registered).toEqual([{ cronTime: one }, { cronTime: same }]);
-  expect(schedule('named', jobs)?.registered).toEqual([{ cronTime: other }]);
-  expect(schedule('named')?.registered).toEqual([]);
-  expect(schedule('interval', jobs)?.registered).toEqual([]);
-});
-
 test('what was prepared is not asked for again', () => {
   const cronTime = new CronTime(NIGHTLY, 'Asia/Kolkata');
   let questions = 0;
@@ -162,6 +149,52 @@ test('what was prepared is not asked for again', () => {
   questions = 0;
   zoned?.startAt(NOW + 1_000);
   expect(questions).toBe(0);
+});
+
+describe('hundreds of jobs of one expression without a name', () => {
+  const JOBS = 300;
+  /** The questions to `cron` of one search where dates are regular, and what it asks besides around changes of clocks. */
+  const SEARCH = 8;
+  const { timeZone: here } = Intl.DateTimeFormat().resolvedOptions();
+  const elsewhere = here === 'Asia/Tokyo' ? 'Asia/Kolkata' : 'Asia/Tokyo';
+  let questions: number;
+  let lookUps: number;
+
+  /** One that the scheduler has made, in a zone of its own or in that of the machine. */
+  const made = (timeZone: string): CronTimeLike => ({
+    source: NIGHTLY,
+    timeZone,
+    realDate: false,
+    getNextDateFrom: (start) => {
+      questions += 1;
+      const day = 86_400_000;
+      return { toMillis: () => (Math.floor(start.getTime() / day) + 1) * day };
+    },
+  });
+
+  /** Asks each of them for its newest tick, as a new leader does. */
+  function elect(cronTimes: CronTimeLike[]): number {
+    questions = 0;
+    const jobs = registry(...cronTimes);
+    const schedules = Array.from({ length: JOBS }, () => schedule('local', jobs));
+    const lookUp = jest.spyOn(Intl, 'DateTimeFormat');
+    const ticks = new Set(schedules.map((each) => each?.startAt(NOW).tick));
+    lookUps = lookUp.mock.calls.length;
+    lookUp.mockRestore();
+    return ticks.size;
+  }
+
+  test('cost a new leader one search for dates, and one look for the zone each', () => {
+    expect(elect(Array.from({ length: JOBS }, () => made(here)))).toBe(1);
+    expect(questions).toBeLessThanOrEqual(SEARCH);
+    expect(lookUps).toBeLessThanOrEqual(JOBS);
+  });
+
+  test('cost it no more where as many of other zones come before them', () => {
+    const others = Array.from({ length: JOBS }, () => made(elsewhere));
+    expect(elect([...others, ...Array.from({ length: JOBS }, () => made(here))])).toBe(1);
+    expect(lookUps).toBeLessThanOrEqual(JOBS);
+  });
 });
 
 test('an interval starts by its length, without a tick', () => {
@@ -198,5 +231,4 @@ test('what is in the registry and is no cron job is passed over', () => {
   const jobs = registry(odd, new CronTime(NIGHTLY, 'Asia/Kolkata'));
   const zoned = schedule('zoned', jobs);
   expect(zoned?.startAt(NOW).tick).toBeDefined();
-  expect(zoned?.registered).toHaveLength(1);
 });

@@ -27,3 +27,45 @@ test.each([
 ])('after %s, the connection is left as the next user needs it', async (_what, error, fate) => {
   expect(await fateAfter(error)).toEqual([fate]);
 });
+
+test('what was given up is ended over another connection, and looked for again when the database answers', async () => {
+  const clock = new ManualClock();
+  const sent: string[] = [];
+  let silent = true;
+  const connection: CallbackConnection = {
+    threadId: 7,
+    query: (options, callback) => {
+      const { sql } = options as { sql: string };
+      sent.push(sql.slice(0, 18));
+      if (!silent) setImmediate(() => callback(null, [[], []]));
+      return { sql };
+    },
+    release: () => undefined,
+    destroy: () => undefined,
+  };
+  const pool = new LimitedPool({ getConnection: (use) => use(null, connection) }, 1_000, clock);
+  const given = expect(pool.query('UPDATE t', [])).rejects.toThrow('no answer within 1000 ms');
+  await clock.advance(1_000);
+  await given;
+  await clock.advance(60_000);
+  expect(sent).toEqual(['UPDATE t', 'SELECT p.*, INFO L']);
+  silent = false;
+  await pool.query('SELECT 1', []);
+  expect(sent.slice(2)).toEqual(['SELECT 1', 'SELECT p.*, INFO L']);
+  expect(clock.pending).toBeLessThanOrEqual(1);
+});
+
+test('a statement that may take as long as it takes is never given up', async () => {
+  const clock = new ManualClock();
+  let answer!: (error: null, result: unknown) => void;
+  const connection: CallbackConnection = {
+    query: (_options, callback) => (answer = callback),
+    release: () => undefined,
+    destroy: () => undefined,
+  };
+  const pool = new LimitedPool({ getConnection: (use) => use(null, connection) }, 1_000, clock);
+  const result = pool.patient.query('ALTER TABLE t', []);
+  await clock.advance(86_400_000);
+  answer(null, 'done');
+  expect(await result).toBe('done');
+});

@@ -20,7 +20,7 @@ function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object> {
     look: async (): Promise<TableLook<object>> => ({ statements: {} }),
     migration: () => ['CREATE TABLE shedlock'],
     widening: () => 'ALTER TABLE shedlock',
-    run: nothing,
+    migrate: nothing,
     attempt: nothing,
     renew: nothing,
     giveBack: nothing,
@@ -98,14 +98,14 @@ describe('a table that vanishes', () => {
   test('is not looked for where there is nothing wrong, and never made by a call', async () => {
     let there = true;
     const missing = new Error('no such table');
-    const run = jest.fn(async () => undefined);
+    const migrate = jest.fn(async () => undefined);
     const look = jest.fn(async (): Promise<TableLook<object>> =>
-      there ? { statements: {} } : { missing: 'The table shedlock does not exist.' },
+      there ? { statements: {} } : { missing: 'The table shedlock does not exist.', lacks: 'table' },
     );
     const { store } = opened(
       {
         look,
-        run,
+        migrate,
         attempt: async () => {
           if (!there) throw missing;
           return { ...NOTHING_SEEN, granted: 7 };
@@ -120,11 +120,113 @@ describe('a table that vanishes', () => {
     expect(look).toHaveBeenCalledTimes(looks);
     there = false;
     for (let calls = 0; calls < 3; calls++) {
-      await expect(store.acquire(request)).rejects.toMatchObject({ outcome: 'not-applied' });
+      await expect(store.acquire(request)).rejects.toMatchObject({
+        outcome: 'not-applied',
+        message: expect.stringMatching(/does not exist\. It was there before.*CREATE TABLE/s),
+      });
     }
-    expect(run).not.toHaveBeenCalled();
+    expect(migrate).not.toHaveBeenCalled();
     there = true;
     expect(await store.acquire(request)).toMatchObject({ acquired: true });
+  });
+});
+
+describe('a migration that takes long', () => {
+  const MISSING = { missing: 'The table shedlock has no column job_state.', lacks: 'columns' } as const;
+  const granted = async () => ({ ...NOTHING_SEEN, granted: 7 });
+
+  /** A store whose table is being altered until a test says what becomes of that. */
+  function migrating() {
+    let done = false;
+    let fail!: (error: Error) => void;
+    let succeed!: () => void;
+    const looks = jest.fn(async (): Promise<TableLook<object>> => (done ? { statements: {} } : MISSING));
+    const migrate = jest.fn(
+      () =>
+        new Promise<void>((resolve, reject) => {
+          succeed = () => ((done = true), resolve());
+          fail = reject;
+        }),
+    );
+    const { clock, store } = opened({ look: looks, migrate, attempt: granted }, true);
+    return {
+      clock,
+      store,
+      looks,
+      migrate,
+      succeed: () => succeed(),
+      fail: (error: Error) => fail(error),
+      /** The database has altered the table, and the answer was lost. */
+      lose: () => (done = true),
+    };
+  }
+
+  const stillAt = (seconds: number) => ({
+    code: 'STORE_UNAVAILABLE',
+    outcome: 'not-applied',
+    message: expect.stringContaining(
+      `no column job_state. Its migration has been running for ${seconds} s, and no lock can be taken`,
+    ),
+  });
+
+  test('does not keep the start, and goes on; calls are told what they wait for until it is done', async () => {
+    const { clock, store, migrate, succeed } = migrating();
+    const start = store.init();
+    const started = expect(start).rejects.toMatchObject(stillAt(8));
+    await clock.advance(1_000);
+    await expect(store.acquire(request)).rejects.toMatchObject(stillAt(1));
+    await clock.advance(7_000);
+    await started;
+    await clock.advance(22_000);
+    await expect(store.acquire(request)).rejects.toMatchObject(stillAt(30));
+    succeed();
+    await clock.advance(0);
+    expect(await store.acquire(request)).toMatchObject({ acquired: true });
+    expect(migrate).toHaveBeenCalledTimes(1);
+    expect(clock.pending).toBe(0);
+  });
+
+  test('that ends in time is waited for', async () => {
+    const { clock, store, succeed } = migrating();
+    const start = store.init();
+    const call = store.acquire(request);
+    await clock.advance(900);
+    succeed();
+    await start;
+    expect(await call).toMatchObject({ acquired: true });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is tried again by the next call if it failed', async () => {
+    const { clock, store, migrate, fail, succeed } = migrating();
+    const started = expect(store.init()).rejects.toMatchObject(stillAt(8));
+    await clock.advance(8_000);
+    await started;
+    fail(new Error('a wait that was too long'));
+    await clock.advance(0);
+    const call = store.acquire(request);
+    await clock.advance(0);
+    succeed();
+    expect(await call).toMatchObject({ acquired: true });
+    expect(migrate).toHaveBeenCalledTimes(2);
+  });
+
+  test('is seen to have ended also if its answer is lost, by a look now and then', async () => {
+    const { clock, store, looks, migrate, lose, fail } = migrating();
+    const started = expect(store.init()).rejects.toMatchObject(stillAt(8));
+    await clock.advance(8_000);
+    await started;
+    for (let i = 0; i < 5; i++) await expect(store.acquire(request)).rejects.toMatchObject(stillAt(8));
+    expect(looks).toHaveBeenCalledTimes(1);
+    lose();
+    await clock.advance(2_000);
+    await expect(store.acquire(request)).rejects.toMatchObject(stillAt(10));
+    expect(await store.acquire(request)).toMatchObject({ acquired: true });
+    // When the connection is found to be broken at last, nobody needs to know.
+    fail(new Error('ETIMEDOUT'));
+    await clock.advance(0);
+    expect(await store.acquire(request)).toMatchObject({ acquired: true });
+    expect([looks.mock.calls.length, migrate.mock.calls.length]).toEqual([2, 1]);
   });
 });
 

@@ -6,8 +6,6 @@ import { PostgresLockStore } from '../../../lib/stores/postgres/index.js';
 import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
 import { describeFailure } from '../../../lib/stores/sql/failure.js';
 import { holdingOf, lockedBy } from '../../../lib/stores/sql/holding.js';
-import { OutageGate } from '../../../lib/stores/sql/outage-gate.js';
-import { ManualClock } from '../../../lib/testing/index.js';
 
 const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const client = { query: () => Promise.reject(new Error('nobody asks')) };
@@ -97,6 +95,10 @@ describe('what an error means, on MySQL', () => {
     ['one wrapped by TypeORM', { driverError: { errno: 1213 } }, 'conflict'],
     ['a wait for a row that was too long', { errno: 1205 }, 'refused'],
     ['a server that shuts down', { errno: 1053 }, 'unknown'],
+    ['a session that was killed', { errno: 3169 }, 'unknown'],
+    ['what Group Replication rolls back', { errno: 3101 }, 'conflict'],
+    ['an account that is locked', { errno: 3118 }, 'denied'],
+    ['a name that is none', { errno: 1103 }, 'denied'],
     ['a refused connection', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }, 'refused'],
     ['a broken connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'unknown'],
     ['a wrong password', { errno: 1045 }, 'denied'],
@@ -137,49 +139,7 @@ test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
   },
 );
 
-/** Calls through a gate, to a database that answers when a test says so. */
-function gated() {
-  const clock = new ManualClock();
-  const gate = new OutageGate(clock);
-  const answers: (() => void)[] = [];
-  const call = async (): Promise<void> => {
-    const late = gate.enter();
-    if (late !== undefined) await late;
-    await new Promise<void>((resolve) => answers.push(resolve));
-    gate.leave();
-  };
-  return { clock, answers, call };
-}
-
-test('a database that says nothing gets no more calls than it takes to find out that it is back', async () => {
-  const { clock, answers, call } = gated();
-  const waiting = Array.from({ length: 30 }, call);
-  expect(answers).toHaveLength(30);
-  await clock.advance(2_000);
-  await expect(call()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
-  answers[0]?.();
-  await waiting[0];
-  waiting.push(call());
-  expect(answers).toHaveLength(31);
-  for (const answer of answers) answer();
-  await Promise.all(waiting);
-});
-
 test('a pool is never closed: the stores have nothing to close', () => {
   expect('close' in new PostgresLockStore(client)).toBe(false);
   expect('close' in new MysqlLockStore(client)).toBe(false);
-});
-
-test('calls that follow a blocked event loop are not turned away: what has arrived meanwhile is read first', async () => {
-  const { clock, answers, call } = gated();
-  const waiting = Array.from({ length: 25 }, call);
-  await clock.advance(5_000);
-  // The next turn of the loop reads the answers, and the call comes before that.
-  setImmediate(() => answers[0]?.());
-  waiting.push(call());
-  await waiting[0];
-  await new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
-  expect(answers).toHaveLength(26);
-  for (const answer of answers) answer();
-  await Promise.all(waiting);
 });

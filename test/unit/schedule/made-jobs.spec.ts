@@ -1,0 +1,147 @@
+import 'reflect-metadata';
+import { expect, test } from '@jest/globals';
+import { Cron, Interval } from '@nestjs/schedule';
+import { isInactive, MadeJobs } from '../../../lib/schedule/made-jobs.js';
+
+class Jobs {
+  @Cron('0 0 3 * * *', { name: 'named' })
+  named(): void {}
+
+  @Cron('0 0 3 * * *')
+  one(): void {}
+
+  @Cron('0 0 3 * * *')
+  twin(): void {}
+
+  @Interval(1_000)
+  interval(): void {}
+}
+
+/** A scheduler that makes the jobs of these methods, one after the other. */
+class Scheduler {
+  readonly orchestrator = { cronJobs: {} as Record<string, { options: unknown; ref?: object }> };
+  readonly #jobs = new Map<string, object>();
+  readonly registry = { getCronJobs: () => this.#jobs };
+  readonly stopped = new Set<object>();
+  readonly made = new MadeJobs(
+    () => this,
+    (job) => this.stopped.has(job),
+  );
+
+  add(...methods: ('named' | 'one' | 'twin')[]): this {
+    for (const method of methods) {
+      const key = method === 'named' ? method : `random-${Object.keys(this.orchestrator.cronJobs).length}`;
+      const options: unknown = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', Jobs.prototype[method]);
+      this.orchestrator.cronJobs[key] = { options };
+    }
+    return this;
+  }
+
+  /** Makes them; gives them in order. */
+  mount(): object[] {
+    return Object.entries(this.orchestrator.cronJobs).map(([key, record]) => {
+      record.ref = { key };
+      this.#jobs.set(key, record.ref);
+      return record.ref;
+    });
+  }
+
+  replace(key: string, job: object | undefined): void {
+    if (job === undefined) this.#jobs.delete(key);
+    else this.#jobs.set(key, job);
+  }
+}
+
+const { named, one, twin, interval } = Jobs.prototype;
+
+test('of two jobs without a name that look the same, the one is stopped that the application has stopped', () => {
+  const scheduler = new Scheduler().add('one', 'twin');
+  const owner = {};
+  const jobs = [one, twin].map((method) => scheduler.made.claim(method, owner));
+  const [first, second] = scheduler.mount() as [object, object];
+  const states = () => jobs.map((state) => state());
+  expect(states()).toEqual(['started', 'started']);
+  scheduler.stopped.add(first);
+  expect(states()).toEqual(['stopped', 'started']);
+  scheduler.stopped.delete(first);
+  scheduler.stopped.add(second);
+  expect(states()).toEqual(['started', 'stopped']);
+});
+
+test('of a method that two classes inherit, the job is stopped of the instance that comes in this place', () => {
+  const scheduler = new Scheduler().add('one', 'twin', 'one');
+  const jobs = [{}, {}].map((owner) => scheduler.made.claim(one, owner));
+  const [, , third] = scheduler.mount() as [object, object, object];
+  scheduler.stopped.add(third);
+  expect(jobs.map((state) => state())).toEqual(['started', 'stopped']);
+});
+
+test('where it cannot be told which job is whose, one that is stopped counts for all of the method', () => {
+  // An alias of a provider is scheduled again, and belongs to the same instance.
+  const scheduler = new Scheduler().add('one', 'one', 'twin');
+  const owner = {};
+  const jobs = [one, twin].map((method) => scheduler.made.claim(method, owner));
+  // What overrides a guarded method is claimed for both, and is one job.
+  scheduler.made.claim(twin, owner);
+  const [, second] = scheduler.mount() as [object, object, object];
+  expect(jobs.map((state) => state())).toEqual(['started', 'started']);
+  scheduler.stopped.add(second);
+  expect(jobs.map((state) => state())).toEqual(['stopped', 'started']);
+});
+
+test('a job is gone that was deleted, or whose name has been given to another one', () => {
+  const scheduler = new Scheduler().add('named');
+  const state = scheduler.made.claim(named, {});
+  const [job] = scheduler.mount() as [object];
+  scheduler.replace('named', undefined);
+  expect(state()).toBe('gone');
+  scheduler.replace('named', {});
+  expect(state()).toBe('gone');
+  scheduler.replace('named', job);
+  expect(state()).toBe('started');
+});
+
+test('a job that is still to be made is not stopped, nor is one that nobody knows of', () => {
+  const scheduler = new Scheduler().add('named');
+  expect([named, one, interval].map((method) => scheduler.made.claim(method, {})())).toEqual([
+    'started',
+    'started',
+    'started',
+  ]);
+  for (const keepers of [undefined, { ...scheduler, orchestrator: undefined }]) {
+    const made = new MadeJobs(
+      () => keepers,
+      () => true,
+    );
+    expect(made.claim(named, {})()).toBe('started');
+  }
+});
+
+test('hundreds of jobs of one expression are looked through once, however often one of them is asked for', () => {
+  const scheduler = new Scheduler();
+  for (let i = 0; i < 300; i++) scheduler.add('one');
+  let looks = 0;
+  const cronJobs = scheduler.orchestrator.cronJobs;
+  for (const [key, record] of Object.entries(cronJobs)) {
+    const { options } = record;
+    Object.defineProperty(record, 'options', { get: () => ((looks += 1), options) });
+    cronJobs[key] = record;
+  }
+  const states = Array.from({ length: 300 }, () => scheduler.made.claim(one, {}));
+  for (const job of scheduler.mount().slice(0, 10)) scheduler.stopped.add(job);
+  for (let round = 0; round < 3; round++) {
+    expect(states.filter((state) => state() === 'stopped')).toHaveLength(10);
+  }
+  expect(looks).toBe(300);
+});
+
+test.each([
+  ['that is started', { isActive: true, cronTime: { realDate: false } }, false],
+  ['that is stopped', { isActive: false, cronTime: { realDate: false } }, true],
+  ['that is started, by its older name', { running: true, cronTime: { realDate: false } }, false],
+  ['that is stopped, by its older name', { running: false, cronTime: { realDate: false } }, true],
+  ['whose only date has come', { isActive: false, cronTime: { realDate: true } }, false],
+  ['that is none of `cron`', {}, false],
+])('a job %s', (_, job, inactive) => {
+  expect(isInactive(job)).toBe(inactive);
+});
