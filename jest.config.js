@@ -7,7 +7,7 @@ export default {
   // No assertion waits for time to pass; a machine that is busy with other things must not fail a test.
   testTimeout: 60_000,
   // Most of them wait for servers and other processes most of the time.
-  maxWorkers: 2,
+  maxWorkers: 3,
   // Of the fleets in test/faults/chaos.spec.ts, each of which is mostly idle.
   maxConcurrency: 3,
   extensionsToTreatAsEsm: ['.ts'],
