@@ -34,7 +34,7 @@ export abstract class SchedulerLockError extends Error {
 export class SchedulerLockConfigError extends SchedulerLockError {
   readonly code = 'SCHEDULER_LOCK_CONFIG';
   /** One sentence per problem: where it is, the option, its value, what to change. */
-  readonly problems: readonly string[];
+  declare readonly problems: readonly string[];
 
   constructor(problems: readonly string[], options?: { cause?: unknown }) {
     const [only] = problems;
@@ -44,7 +44,8 @@ export class SchedulerLockConfigError extends SchedulerLockError {
         : `nestjs-scheduler-lock is misconfigured, ${problems.length} problems:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
       options,
     );
-    this.problems = problems;
+    // Not enumerable: whoever prints the error has them in its message already.
+    Object.defineProperty(this, 'problems', { value: problems, enumerable: false });
   }
 }
 
@@ -75,7 +76,7 @@ export class LockNotAcquiredError extends SchedulerLockError {
   }
 }
 
-const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined }) => string> = {
+const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined; cause?: unknown }) => string> = {
   held: ({ holder }) => `${holder === undefined ? 'another holder' : `instance ${holder}`} has it.`,
   'already-ran': () => 'this tick, or a newer one, was already started.',
   'cooling-down': () => 'its last run ended less than `atLeast` after it began.',
@@ -84,7 +85,8 @@ const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined }) =
   'shutting-down': () => 'this instance is shutting down.',
   disabled: () => 'it is switched off on this instance by `enabled: false`.',
   'not-leader': () => 'scheduled jobs are paused on this instance, as it does not lead.',
-  'invalid-name': () => 'the name is not valid.',
+  'invalid-name': ({ cause }) =>
+    cause instanceof SchedulerLockConfigError ? cause.problems.join(' ') : 'the name is not valid.',
 };
 
 /** The lease ended under a running job: another instance may run it by now. Reason of the aborted `signal`. */

@@ -1,5 +1,6 @@
 import {
   Injectable,
+  Logger,
   type OnApplicationBootstrap,
   type OnModuleDestroy,
   type OnModuleInit,
@@ -23,6 +24,7 @@ import {
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { type Found, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
+import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
 import {
   checkLockOptions,
@@ -97,6 +99,14 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
     const jobs = this.#found.map(({ bound }) => bound);
+    const fired = this.#found.filter(({ instance, method }) =>
+      isScheduled(Reflect.get(instance, method.key)),
+    );
+    if (fired.length > 0 && this.#scheduler() === undefined) {
+      new Logger('SchedulerLock').warn(
+        `Nothing fires ${fired.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
+      );
+    }
     if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
     this.leader.start((handOver) => this.interceptor.lead(jobs, handOver));
   }
@@ -163,7 +173,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     // An alias (useExisting) shows the same instance again.
     if (election === undefined || this.#leaders.has(instance)) return;
     this.#leaders.add(instance);
-    const found = this.leader.declare(instance, election);
+    const { name: _, ...names } = OPTION_NAMES.leader;
+    const found = [
+      ...unknownOptions(Object(election.options) as object, names),
+      ...this.leader.declare(instance, election),
+    ];
     problems.push(...found.map((problem) => `${instance.constructor.name}: @LeaderElection(): ${problem}`));
   }
 
@@ -185,7 +199,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       return;
     }
     const { job = place, name = job, ...given } = options;
-    const found: string[] = [];
+    const found = unknownOptions(options, OPTION_NAMES.decorator);
     if (instance.constructor.name === '' && options.job === undefined) {
       found.push(
         'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.',

@@ -110,6 +110,8 @@ export class SchedulerLockLogger {
   }
 
   #skipped(event: Extract<SchedulerLockEvent, { type: 'skipped' }>): void {
+    // The answer to a question that `rerun`, `catchUp` or a new leader asks: nothing is known of the job, so nothing was missed.
+    if (event.reason === 'already-ran' && event.callTick !== undefined && event.tick === undefined) return;
     const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
     const line = `${subject(event)}: skipped (${event.reason}${holder})`;
     // An outage has its own two lines; one per tick would bury them.

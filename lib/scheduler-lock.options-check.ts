@@ -4,6 +4,7 @@ import { formatDuration, parseDuration } from './duration.js';
 import type { LockSettings } from './lease/lock-call.js';
 import { nameProblem } from './lock-name.js';
 import type { LeaderOptions } from './scheduler-lock.leader-election.js';
+import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
 import {
   DEFAULTS,
   type LockOptions,
@@ -48,6 +49,8 @@ export interface Checked<T> {
 export const ofModule = (problems: readonly string[]): string[] =>
   problems.map((problem) => `SchedulerLockModule: ${problem}`);
 
+const inLeader = (problem: string): string => `leader.${problem}`;
+
 const MIN_TTL = 100;
 const MAX_TTL = 30 * 86_400_000;
 
@@ -64,7 +67,10 @@ export function checkModuleOptions(
   }
   const options = (typeof given === 'object' && given !== null ? given : {}) as SchedulerLockModuleOptions;
   const { connection, store, keyPrefix = DEFAULTS.keyPrefix, key, instanceId } = options;
-  if (problems.length === 0) problems.push(...storeProblems(options, environment));
+  if (problems.length === 0) {
+    problems.push(...unknownOptions(options, OPTION_NAMES.module), ...storeProblems(options, environment));
+  }
+  problems.push(...unknownOptions(Object(options.leader) as object, OPTION_NAMES.leader).map(inLeader));
   if (typeof keyPrefix !== 'string' || keyPrefix === '') {
     problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
   }
@@ -168,7 +174,10 @@ function storeProblems(
     );
     return missing.length === 0
       ? []
-      : [`store: ${show(store)} is no LockStore: it has no ${missing.join('(), ')}().`];
+      : [
+          `store: ${show(store)} is no LockStore: it has no ${missing.join('(), ')}(). ` +
+            "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",
+        ];
   }
   if (connection !== undefined) {
     const problem = connectionProblem(connection);

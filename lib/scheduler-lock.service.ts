@@ -9,6 +9,7 @@ import { LockRunner } from './lease/lock-runner.js';
 import { TimeLimits } from './lease/time-limits.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
+import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
 import type { RunOptions } from './scheduler-lock.options.js';
 import {
   checkLockOptions,
@@ -192,7 +193,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
     const { job, tick, ...given } = options;
     const { settings, problems } = checkLockOptions(given, this.#settings);
     const jobProblem = job === undefined ? undefined : nameProblem(job);
-    const all = [...problems];
+    const all = [...unknownOptions(options, OPTION_NAMES.run), ...problems];
     if (jobProblem !== undefined) all.push(`job: ${displayName(job)} is not valid: ${jobProblem}.`);
     if (tick !== undefined && !(Number.isSafeInteger(tick) && tick >= 0)) {
       all.push(`tick: ${String(tick)} is no time in epoch milliseconds.`);

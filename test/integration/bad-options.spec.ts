@@ -65,6 +65,11 @@ describe('options that cannot work', () => {
     );
   });
 
+  const LOCK_OPTIONS =
+    'ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew, onSkip, oncePerTick, rerun, catchUp';
+  const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, ${LOCK_OPTIONS}`;
+  const STORES =
+    "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.";
   const DURATION = "is no duration. Give milliseconds or a text such as '30s' or '10m'.";
   it.each([
     [{ ttl: 0 }, `ttl: 0 ${DURATION}`],
@@ -93,6 +98,10 @@ describe('options that cannot work', () => {
       `name: "${'x'.repeat(80)}" is not valid: it has 201 characters, at most 200 are allowed.`,
     ],
     [{ job: '{' }, 'job: "{" is not valid: it holds "{", "}" or a control character.'],
+    [
+      { tttl: '1m', off: undefined },
+      `tttl: there is no such option here. There are name, job, ${LOCK_OPTIONS}.`,
+    ],
     [null, '@SchedulerLock(null): expected a name or options.'],
     [42, '@SchedulerLock(42): expected a name or options.'],
   ])('of one job: %p', async (options, problem) => {
@@ -111,9 +120,9 @@ describe('options that cannot work', () => {
   it.each<[unknown, string]>([
     [
       { store: {} },
-      'store: an object of class Object is no LockStore: it has no acquire(), extend(), release().',
+      'store: an object of class Object is no LockStore: it has no acquire(), extend(), release(). ' + STORES,
     ],
-    [{ store: null }, 'store: null is no LockStore: it has no acquire(), extend(), release().'],
+    [{ store: null }, 'store: null is no LockStore: it has no acquire(), extend(), release(). ' + STORES],
     [
       { store: 'memory', connection: 'redis://localhost' },
       'connection and store are both given. Give one: a connection for Redis, or a store.',
@@ -135,6 +144,16 @@ describe('options that cannot work', () => {
     [
       { connection: 'redis://:pa#ss@host:6379' },
       'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.',
+    ],
+    ...['#1', '#w/ord', '?x', '/1'].map((part): [object, string] => [
+      { connection: `redis://user:my@secret${part}@host:6379` },
+      'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).',
+    ]),
+    [{ connection: '' }, 'connection: the URL is empty. Perhaps a variable of the environment is not set.'],
+    [{ store: 'memory', tll: '1m' }, `tll: there is no such option here. There are ${MODULE_OPTIONS}.`],
+    [
+      { store: 'memory', leader: { name: 'jobs', tll: '1m' } },
+      'leader.tll: there is no such option here. There are name, ttl.',
     ],
     [
       { connection: 'redis://host/orders' },

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, LockNotBoundError, SchedulerLock } from '../../lib/index.js';
+import { currentLock, LockNotBoundError, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
 import { runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp } from './app.js';
+import { closeApps, startApp, startModule } from './app.js';
 
 const YEARLY = '0 0 0 1 1 *';
 
@@ -27,6 +27,23 @@ afterEach(() => {
 });
 
 describe('@SchedulerLock()', () => {
+  it('warns of jobs that nothing fires where the scheduler is not imported', async () => {
+    @Injectable()
+    class Jobs {
+      @Cron(YEARLY)
+      @SchedulerLock()
+      async fired() {}
+      @SchedulerLock()
+      async byHand() {}
+    }
+    const line =
+      'warn: Nothing fires Jobs.fired: no module imports ScheduleModule.forRoot() of @nestjs/schedule.';
+    const imports = [SchedulerLockModule.forRoot({ store: 'memory' })];
+    const without = await startModule({ imports, providers: [Jobs] });
+    expect(without.logs.own).toEqual([line]);
+    expect((await startApp([Jobs])).logs.own).not.toContain(line);
+  });
+
   it('keeps the metadata of other decorators in either order, and the name and length of the function', () => {
     class Jobs {
       @SetMetadata('role', 'admin')

@@ -196,7 +196,7 @@ describe('starting an application', () => {
   it('without a password where one is needed fails', async () => {
     const redis = await lockedServer();
     await expect(startApp([Jobs], { connection: redis.url })).rejects.toThrow(
-      'nestjs-scheduler-lock is misconfigured: connection: Redis rejected the credentials: NOAUTH',
+      'nestjs-scheduler-lock is misconfigured: connection: Redis asks for a password and was given none, as in redis://:password@host:6379 (NOAUTH',
     );
   });
 

@@ -109,6 +109,20 @@ describe('SchedulerLockService.run()', () => {
     expect(store.calls).toEqual(['init']);
   });
 
+  it('takes no option that it does not know, such as one of decorators', async () => {
+    const { blue } = await twoInstances();
+    const options = { tll: '1m', onSkip: 'throw' } as object;
+    for (const call of [blue.run('import', options, () => 1), blue.acquire('import', options)]) {
+      await expect(call).rejects.toMatchObject({
+        problems: ['tll', 'onSkip'].map(
+          (name) =>
+            `lock "import": ${name}: there is no such option here. ` +
+            'There are job, tick, ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew.',
+        ),
+      });
+    }
+  });
+
   it('reads an explicit undefined as the default', async () => {
     const { blue } = await twoInstances();
     const result = await blue.run(
@@ -121,6 +135,13 @@ describe('SchedulerLockService.run()', () => {
 });
 
 describe('SchedulerLockService.acquire()', () => {
+  it('says what is wrong with a name', async () => {
+    const { blue } = await twoInstances();
+    await expect(blue.acquire('im{p')).rejects.toThrow(
+      'Lock "im{p" was not acquired (invalid-name): the lock name "im{p" is not valid: it holds "{", "}" or a control character. Nothing was run.',
+    );
+  });
+
   it('holds the lock until the scope of `await using` ends', async () => {
     const { blue, green } = await twoInstances();
     {

@@ -124,8 +124,11 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   // Of a lease that the server forgot, no more than its end is known.
   const known = ours && state.get('holder') !== '';
   const [holder, seconds, fence] = known ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
-  // Not kept of a lease that has ended; but its fencing token is the time at which it was granted, in microseconds.
-  const since = seconds === '' ? Math.floor(Number(fence) / 1_000) : Number(seconds) * 1_000;
+  // Kept in seconds, and not at all of a lease that has ended. Its fencing token is the same time in microseconds, unless
+  // the server's clock was set back.
+  const granted = Math.floor(Number(fence) / 1_000);
+  const since =
+    seconds === '' || Number(seconds) === Math.floor(granted / 1_000) ? granted : Number(seconds) * 1_000;
   return {
     name,
     state: token === null ? 'free' : ended ? 'cooling-down' : 'held',

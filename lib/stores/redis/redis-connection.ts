@@ -146,12 +146,19 @@ export class RedisConnection {
 export function connectionProblem(source: unknown): string | undefined {
   if (typeof source === 'string') {
     if (source.startsWith('/')) return undefined; // a Unix socket
+    if (source === '') {
+      return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
+    }
     if (!URL.canParse(source)) {
       return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
     }
-    const { protocol, pathname, hostname } = new URL(source);
+    const { protocol, pathname, hostname, search, hash } = new URL(source);
     if (protocol !== 'redis:' && protocol !== 'rediss:') {
       return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}`;
+    }
+    // Then what comes before it counts as the host, and would be asked for, and be logged.
+    if (hash !== '' || `${pathname}${search}`.includes('@')) {
+      return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
     }
     if (hostname === '') return 'connection: the Redis URL names no host.';
     if (!/^\/?\d*$/.test(pathname)) {
@@ -195,7 +202,12 @@ function clientPrefix(client: RedisClient): string {
 
 function startError(error: unknown): Error {
   const message = describeError(error);
-  if (/^(WRONGPASS|NOAUTH|NOPERM|ERR invalid password|ERR AUTH)/.test(message)) {
+  if (message.startsWith('NOAUTH')) {
+    return new SchedulerLockConfigError([
+      `connection: Redis asks for a password and was given none, as in redis://:password@host:6379 (${message}).`,
+    ]);
+  }
+  if (/^(WRONGPASS|NOPERM|ERR invalid password|ERR AUTH)/.test(message)) {
     return new SchedulerLockConfigError([`connection: Redis rejected the credentials: ${message}.`]);
   }
   return new StoreUnavailableError(`Redis cannot be reached: ${message}.`, { outcome: 'not-applied' });

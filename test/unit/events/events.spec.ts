@@ -254,6 +254,17 @@ describe('the log', () => {
     expect(lines).toHaveLength(1);
   });
 
+  it('of no question of its own about a job of which nothing is known', () => {
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events);
+    const { fencingToken: _token, ...facts } = FACTS;
+    const skipped = { type: 'skipped', ...facts, reason: 'already-ran', callTick: 60_000 } as const;
+    events.emit(skipped);
+    expect(lines).toEqual([]);
+    events.emit({ ...skipped, tick: 60_000 });
+    expect(lines).toEqual(['debug: Jobs.refresh [auto-refresh]: skipped (already-ran)']);
+  });
+
   it('names a lock once if the job is called the same, or there is none', () => {
     const events = new SchedulerLockEvents();
     new SchedulerLockLogger(events);

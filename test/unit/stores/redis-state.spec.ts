@@ -98,6 +98,8 @@ describe('what Redis keeps', () => {
     const [free] = await store.inspect();
     const [after] = await client.time();
     expect(free).toMatchObject({ state: 'free', holder: lease.holder, fencingToken: lease.fencingToken });
+    expect(free?.since).toBe(held?.since);
+    expect(held?.since).toBe(Math.floor(lease.fencingToken / 1_000));
     for (const info of [held, free]) {
       expect(info?.since).toBeGreaterThanOrEqual(Number(before) * 1_000);
       expect(info?.since).toBeLessThan((Number(after) + 1) * 1_000);
