@@ -95,18 +95,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** The scheduler has looked its methods up by now: from here on, whoever looks one up calls it by hand. */
   onApplicationBootstrap(): void {
+    this.#warnOfScheduler();
     for (const { instance, method } of this.#found) {
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
     const jobs = this.#found.map(({ bound }) => bound);
-    const fired = this.#found.filter(({ instance, method }) =>
-      isScheduled(Reflect.get(instance, method.key)),
-    );
-    if (fired.length > 0 && this.#scheduler() === undefined) {
-      new Logger('SchedulerLock').warn(
-        `Nothing fires ${fired.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
-      );
-    }
     if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
     this.leader.start((handOver) => this.interceptor.lead(jobs, handOver));
   }
@@ -114,6 +107,14 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
   onModuleDestroy(): void {
     for (const undo of this.#undo.splice(0)) undo();
+  }
+
+  #warnOfScheduler(): void {
+    const jobs = this.#found.filter(({ instance, method }) => isScheduled(Reflect.get(instance, method.key)));
+    if (jobs.length === 0 || this.#scheduler() !== undefined) return;
+    new Logger('SchedulerLock').warn(
+      `Nothing fires ${jobs.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
+    );
   }
 
   /** The jobs that the scheduler has made; none without its module. */
