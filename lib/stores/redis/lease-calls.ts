@@ -19,11 +19,14 @@ export class LeaseCalls<Result> {
     private readonly read: (reply: unknown) => Result,
   ) {}
 
-  /** @param args of the script for this lease; those at the end may be left out */
-  call(name: string, args: readonly string[]): Promise<Result> {
+  /**
+   * @param args of the script for this lease; those at the end may be left out
+   * @param one the script to be run for this lease if it goes alone
+   */
+  call(name: string, args: readonly string[], one = this.script.one): Promise<Result> {
     if (this.#underWay === 0) {
       this.#underWay += 1;
-      return this.scripts.one(this.script, name, args, this.#answered, this.#ended);
+      return this.scripts.one(one, name, args, this.#answered, this.#ended);
     }
     const { read } = this;
     return new Promise((resolve, reject) => {

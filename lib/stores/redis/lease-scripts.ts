@@ -3,7 +3,7 @@ import { hashTag, stateKey } from './keys.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { LeaseScript } from './script.js';
+import type { LeaseScript, Script } from './script.js';
 
 /** The most leases that one script is run for: over 1,000 keys it blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
@@ -40,7 +40,7 @@ export class LeaseScripts {
    * @param failed is called before the promise rejects
    */
   one<T>(
-    { one }: LeaseScript,
+    script: Script,
     name: string,
     args: readonly string[],
     read: (reply: unknown) => T,
@@ -52,7 +52,7 @@ export class LeaseScripts {
     };
     try {
       const [lock, state] = this.keys(name);
-      return runScript(this.connection, one, 2, [lock, state, ...args], read, giveUp);
+      return runScript(this.connection, script, 2, [lock, state, ...args], read, giveUp);
     } catch (error) {
       failed();
       return Promise.reject(error as Error);

@@ -19,7 +19,8 @@ import { PROBE } from './probe.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
-import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
+import { Released } from './released.js';
+import { ACQUIRE, ACQUIRE_FREE, EXTEND, RELEASE } from './scripts.js';
 
 /** The part of a call's limit that one node of a Cluster may take: the answers of the others are still in time. */
 const NODE_SHARE = 0.8;
@@ -40,6 +41,7 @@ export class RedisLockStore implements LockStore {
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
   readonly #releases: LeaseCalls<ReleaseResult>;
+  readonly #released = new Released();
 
   constructor(connection: RedisConnection, options: RedisLockStoreOptions) {
     this.#connection = connection;
@@ -77,12 +79,14 @@ export class RedisLockStore implements LockStore {
     const args = [token, String(ttl), holder];
     if (job !== undefined || start !== '') args.push(job ?? '');
     if (start !== '') args.push(start);
+    else if (this.#released.take(name)) return this.#acquires.call(name, args, ACQUIRE_FREE);
     return this.#acquires.call(name, args);
   }
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
+    this.#released.add(name);
     // One that nobody saw granted (0) has to say so.
     if (outcome === 'completed' && tick === undefined && keepFor <= 0 && fencingToken > 0) {
       return this.#releases.call(name, [token]);

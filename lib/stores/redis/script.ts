@@ -15,6 +15,10 @@ export interface LeaseScript {
 /** A script of its own. */
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
 
+/** A script for one lease: see {@link leaseScript}. */
+export const scriptForOne = (body: string): Script =>
+  script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`);
+
 /**
  * The same for one lease and for many. Arguments at the end that no lease of a call needs are left out.
  *
@@ -25,7 +29,7 @@ export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').u
  * one makes no function, which would cost more than any of its commands.
  */
 export const leaseScript = (body: string): LeaseScript => ({
-  one: script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`),
+  one: scriptForOne(body),
   many: script(/* lua */ `
 local width = #ARGV / (#KEYS / 2)
 local function judge(lock, state, i)${body}

@@ -1,4 +1,4 @@
-import { leaseScript } from './script.js';
+import { leaseScript, scriptForOne } from './script.js';
 
 /*
  * What the scripts have in common
@@ -113,13 +113,11 @@ end`;
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
  * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
  */
-export const ACQUIRE = leaseScript(/* lua */ `
+const acquire = (look: string, take: string): string => /* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
-local current = redis.call('GET', lock)
-if current then ${TAKEN}
-end
+local current${look}
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
 if ticks then
   local s = redis.call('HMGET', state, 'fence', 'kept', record)
@@ -135,7 +133,7 @@ if last and last >= micros then fence = last + 1 end
 if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
 if ticks then ${START}
 end
-if not current then redis.call('SET', lock, token, 'PX', ttl) end
+${take}
 local text = string.format('%.0f', fence)
 if started then
   redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1],
@@ -149,7 +147,28 @@ if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 10
   local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
 end
 if other or attempt > 1 then return { '', text, attempt, other or '' } end
-return fence`);
+return fence`;
+
+export const ACQUIRE = leaseScript(
+  acquire(
+    /* lua */ ` = redis.call('GET', lock)
+if current then ${TAKEN}
+end`,
+    /* lua */ `if not current then redis.call('SET', lock, token, 'PX', ttl) end`,
+  ),
+);
+
+/**
+ * The same for a call without a start, where the lock is probably free: one command less if it is, three more if not.
+ */
+export const ACQUIRE_FREE = scriptForOne(
+  acquire(
+    '',
+    /* lua */ `if not redis.call('SET', lock, token, 'PX', ttl, 'NX') then
+  current = redis.call('GET', lock)${TAKEN}
+end`,
+  ),
+);
 
 /**
  * Renews a lease, and restores one that the server forgot.
