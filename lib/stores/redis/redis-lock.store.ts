@@ -87,12 +87,12 @@ export class RedisLockStore implements LockStore {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
     this.#released.add(name);
-    // One that nobody saw granted (0) has to say so.
-    if (outcome === 'completed' && tick === undefined && keepFor <= 0 && fencingToken > 0) {
-      return this.#releases.call(name, [token]);
-    }
-    const facts = `${fencingToken}:${ttl}:${holder}`;
-    return this.#releases.call(name, [token, outcome, facts, keepFor > 0 ? String(keepFor) : '', job]);
+    const args = [token];
+    // One that nobody saw granted (0) has to say so, and the holder of one that is to stay taken is to be known.
+    const more = keepFor > 0 || fencingToken <= 0;
+    if (more || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
+    if (more) args.push(`${fencingToken}:${ttl}:${holder}`, keepFor > 0 ? String(keepFor) : '');
+    return this.#releases.call(name, args);
   }
 
   extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {

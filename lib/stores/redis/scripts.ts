@@ -208,7 +208,7 @@ return current and 1 or 2`);
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
  * ARGV  per lease (those at the end that are '' for all may be left out): token, outcome or '' for a run without a tick
- *       that completed, '<fencing token>:<ttl in ms>:<holder>' or '', ms to keep the lock taken or '', its job or ''
+ *       that completed, its job or '', '<fencing token>:<ttl in ms>:<holder>' or '', ms to keep the lock taken or ''
  *
  * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
  * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
@@ -232,8 +232,17 @@ if outcome == '' then
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
 end
-local facts, stay = width > 2 and ARGV[i + 2] or '', width > 3 and ARGV[i + 3] or ''
-local job = 'job:' .. (width > 4 and ARGV[i + 4] or '')
+local job = 'job:' .. (width > 2 and ARGV[i + 2] or '')
+local facts, stay = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
+if current == token and outcome == 'completed' and stay == '' then
+  local s = redis.call('HMGET', state, 'start', job)
+  local by, record = string.match(s[1] or '', '^(%S+) %d+ (.*)$')
+  if by == token and record == job and s[2] then
+    redis.call('DEL', lock)
+    redis.call('HSET', state, 'since', '', job, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
+    return 1
+  end
+end
 local s = redis.call('HMGET', state, 'token', 'since', 'start', 'undo', 'fence', job)
 local newest = s[1] == token and s[5]
 if newest and s[2] == '' and current ~= token then return 2 end

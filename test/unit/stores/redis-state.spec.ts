@@ -79,16 +79,20 @@ describe('what Redis keeps', () => {
     });
   });
 
-  test('after a release: which lease has ended, how the run of its job did, and no lock', async () => {
-    const lease = await take(RUN);
-    await store.release(lease, { outcome: 'failed' });
-    expect(await client.hgetall(STATE)).toMatchObject({
-      token: lease.token,
-      since: '',
-      [`job:${RUN.job}`]: `${RUN.tick} 1 failed `,
-    });
-    expect(await client.exists(LOCK)).toBe(0);
-  });
+  test.each(['completed', 'failed'] as const)(
+    'after a release: which lease has ended, that the run of its job has %s, and no lock',
+    async (outcome) => {
+      const lease = await take(RUN);
+      expect(await store.release(lease, { outcome })).toEqual({ released: true });
+      expect(await client.hgetall(STATE)).toMatchObject({
+        token: lease.token,
+        since: '',
+        [`job:${RUN.job}`]: `${RUN.tick} 1 ${outcome} `,
+      });
+      expect(await client.exists(LOCK)).toBe(0);
+      expect(await store.release(lease, { outcome })).toEqual({ released: false, reason: 'ended' });
+    },
+  );
 
   test('after a release: since when the lease was held, for inspect()', async () => {
     const [before] = await client.time();
