@@ -46,12 +46,11 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     return { ...request, fencingToken: result.fencingToken };
   }
 
-  const drop = (column: string): Promise<unknown> =>
-    pool.write(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+  const drop = (column: string): Promise<unknown> => pool.write(`ALTER TABLE ${table} DROP COLUMN ${column}`);
   const bringBack = (): Promise<void> => pool.store({ table, migrate: false }).migrate();
 
   test('a job that runs goes on without a column of ours that is dropped, while nobody else can start, and ends as usual', async () => {
-    const app = await startApp([], { store, ttl: 3_000, heartbeat: 50 });
+    const app = await startApp([], { store, ttl: 60_000, heartbeat: 50 });
     const locks = app.get(SchedulerLockService);
     const renewals = (): number => app.events.filter(({ type }) => type === 'renewed').length;
     const { ran } = await locks.run('job', async () => {
