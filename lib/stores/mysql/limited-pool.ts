@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type Timer } from '../../clock.js';
+import { type Clock, systemClock } from '../../clock.js';
 import type { MysqlClient } from './client.js';
 import { GivenUp, type Sent } from './given-up.js';
 
@@ -123,7 +123,7 @@ export class LimitedPool {
    * Calls `giveUp` after `limit` milliseconds. An event loop that was blocked past that reads the answers that have come
    * meanwhile first: a busy process is no silent database.
    */
-  #timer(giveUp: () => void, limit: number): Timer {
+  #timer(giveUp: () => void, limit: number): { cancel(): void } {
     const due = this.clock.monotonic() + limit;
     const check = (): void => {
       if (this.clock.monotonic() - due < LATE) giveUp();
