@@ -138,6 +138,23 @@ describe('a pool of mysql2', () => {
     await pool.end();
   });
 
+  test('that has answered while the event loop was blocked is heard, and keeps its connection', async () => {
+    const pool = testMysqlPool(server.url, { connectionLimit: 1 });
+    const store = new MysqlLockStore(pool, { table, queryTimeout: LIMIT });
+    await until(() => store.init().then(() => true));
+    const id = async (): Promise<unknown> => (await pool.query('SELECT CONNECTION_ID()'))[0];
+    const before = await id();
+    for (let round = 0; round < 3; round++) {
+      const result = store.acquire(attempt());
+      // The statement is sent.
+      await new Promise((resolve) => setImmediate(resolve));
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LIMIT + 1_000);
+      expect(await result).toMatchObject({ acquired: true });
+    }
+    expect(await id()).toEqual(before);
+    await pool.end();
+  });
+
   test('that answers rows as arrays is read all the same', async () => {
     const pool = testMysqlPool(server.url, { rowsAsArray: true });
     const store = new MysqlLockStore(pool, { table });

@@ -10,6 +10,8 @@ export interface CallbackPool {
 export interface CallbackConnection {
   /** The server's number of the connection. */
   readonly threadId?: unknown;
+  /** Its socket. */
+  readonly stream?: unknown;
   /** Answers the command, which has the text that is sent as its `sql`. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
@@ -30,6 +32,9 @@ export function poolOf(client: unknown): CallbackPool | undefined {
     ? (inner as CallbackPool)
     : undefined;
 }
+
+/** A timer that fires this late was held up by a busy event loop, milliseconds. */
+const LATE = 5;
 
 /** How a statement is sent. */
 interface Sending {
@@ -77,12 +82,12 @@ export class LimitedPool {
       let over = false;
       const giveUp = (after: number): void => {
         over = true;
-        sentOn?.destroy();
+        if (sentOn !== undefined) close(sentOn, notAnswered(after));
         reject(sentOn === undefined ? notSent(after) : notAnswered(after));
         const { sql: text } = Object(sent) as { sql?: unknown };
         if (typeof text === 'string') givenUp?.({ thread: Number(sentOn?.threadId), text });
       };
-      const timer = limit === undefined ? undefined : this.clock.setTimer(() => giveUp(limit), limit);
+      const timer = limit === undefined ? undefined : this.#timer(() => giveUp(limit), limit);
       const settle = (error: Error | null, result?: unknown): void => {
         if (over) return;
         timer?.cancel();
@@ -113,6 +118,30 @@ export class LimitedPool {
       });
     });
   }
+
+  /**
+   * Calls `giveUp` after `limit` milliseconds. An event loop that was blocked past that reads the answers that have come
+   * meanwhile first: a busy process is no silent database.
+   */
+  #timer(giveUp: () => void, limit: number): { cancel(): void } {
+    const due = this.clock.monotonic() + limit;
+    const check = (): void => {
+      if (this.clock.monotonic() - due < LATE) giveUp();
+      else timer = this.clock.setTimer(giveUp, 1);
+    };
+    let timer = this.clock.setTimer(check, limit);
+    return { cancel: () => timer.cancel() };
+  }
+}
+
+/**
+ * Closes a connection on which nobody answers. With `destroy()` alone `mysql2` closes its own side and waits for the server to
+ * do the same; a pool that is being ended would wait for ever for the connection's last command, which is told of the error.
+ */
+function close(connection: CallbackConnection, error: Error): void {
+  connection.destroy();
+  const stream = Object(connection.stream) as { destroy?: unknown };
+  if (typeof stream.destroy === 'function') stream.destroy(error);
 }
 
 function notSent(limit: number): Error {

@@ -118,7 +118,7 @@ export class SqlLockStore<S> implements LockStore {
         // The others were judged all the same.
         for (const index of left) results[index] = { held: null, error: unsettled() };
       },
-      { limit },
+      { limit, ofLease: true },
     );
     return results;
   }
@@ -132,7 +132,7 @@ export class SqlLockStore<S> implements LockStore {
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,
-      { lock: lease.name },
+      { lock: lease.name, ofLease: true },
     );
   }
 
@@ -143,19 +143,24 @@ export class SqlLockStore<S> implements LockStore {
   /**
    * Runs an operation until it has an answer that means something.
    *
-   * @param call the one lock it is about; how long the caller waits, ms
+   * @param call the one lock it is about; how long the caller waits, ms; whether it is about leases that may live: these go on
+   *   with a table that lacks something, as long as their statements do not need it
    */
   async #run<T>(
     operation: (statements: S) => Promise<T | typeof AGAIN>,
     otherwise: () => T,
-    { lock, limit = TRYING }: { lock?: string; limit?: number | undefined } = {},
+    {
+      lock,
+      limit = TRYING,
+      ofLease = false,
+    }: { lock?: string; limit?: number | undefined; ofLease?: boolean } = {},
   ): Promise<T> {
     const start = this.#clock.monotonic();
     let conflict: unknown;
     let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await this.#ask(operation);
+        const result = await this.#ask(operation, ofLease && !lookedAgain ? this.#table.known : undefined);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -177,11 +182,11 @@ export class SqlLockStore<S> implements LockStore {
     return otherwise();
   }
 
-  async #ask<T>(operation: (statements: S) => Promise<T>): Promise<T> {
+  async #ask<T>(operation: (statements: S) => Promise<T>, known: S | undefined): Promise<T> {
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {
-      return await operation(this.#table.ready ?? (await this.#table.statements()));
+      return await operation(this.#table.ready ?? known ?? (await this.#table.statements()));
     } finally {
       this.#gate.leave();
     }

@@ -43,7 +43,7 @@ export class SqlTable<S> {
   readonly #clock: Clock;
   #pending: Promise<S> | undefined;
   #ready: S | undefined;
-  #seen = false;
+  #known: S | undefined;
   #migration: Migration | undefined;
 
   constructor(dialect: SqlDialect<S>, options: { migrate: boolean; clock?: Clock }) {
@@ -55,6 +55,15 @@ export class SqlTable<S> {
   /** The statements, if the table has been looked at. */
   get ready(): S | undefined {
     return this.#ready;
+  }
+
+  /** The statements that were found last, also if something is missing by now: not all of them need it. */
+  get known(): S | undefined {
+    return this.#known;
+  }
+
+  get #seen(): boolean {
+    return this.#known !== undefined;
   }
 
   /**
@@ -85,7 +94,7 @@ export class SqlTable<S> {
     const kept = statements.then(
       (ready) => {
         this.#ready = ready;
-        this.#seen = true;
+        this.#known = ready;
         return ready;
       },
       (error: unknown) => {

@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { type LeaseRef, SchedulerLockService } from '../../lib/index.js';
+import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp } from './app.js';
+
+const missed = (column: string) => ({
+  code: 'STORE_UNAVAILABLE',
+  outcome: 'not-applied',
+  message: expect.stringContaining(`has no column ${column}. It had that before`),
+});
+
+describe.each(DATABASES.map((database) => [database.name, database] as const))('on %s', (_name, database) => {
+  let server: DatabaseServer;
+  let pool: TestPool;
+  let table: string;
+  let store: SqlStore;
+
+  beforeAll(async () => {
+    server = await database.provide();
+    pool = database.pool(server.url);
+  }, 60_000);
+
+  beforeEach(async () => {
+    table = uniqueTable('dropped');
+    store = pool.store({ table });
+    await store.init();
+  });
+
+  afterEach(async () => {
+    await closeApps();
+    await pool.write(`DROP TABLE IF EXISTS ${table}`);
+  });
+
+  afterAll(async () => {
+    await pool.end();
+    await server?.stop();
+  });
+
+  async function lease(name: string, job?: string): Promise<LeaseRef> {
+    const request = { name, token: randomUUID(), ttl: 60_000, holder: 'host', ...(job && { job }) };
+    const result = await store.acquire(request);
+    if (!result.acquired) throw new Error(`refused: ${result.reason}`);
+    return { ...request, fencingToken: result.fencingToken };
+  }
+
+  const drop = (column: string): Promise<unknown> => pool.write(`ALTER TABLE ${table} DROP COLUMN ${column}`);
+  const bringBack = (): Promise<void> => pool.store({ table, migrate: false }).migrate();
+
+  test('a job that runs goes on without a column of ours that is dropped, while nobody else can start, and ends as usual', async () => {
+    const app = await startApp([], { store, ttl: 60_000, heartbeat: 50 });
+    const locks = app.get(SchedulerLockService);
+    const renewals = (): number => app.events.filter(({ type }) => type === 'renewed').length;
+    const { ran } = await locks.run('job', async () => {
+      await drop('fencing_token');
+      for (let round = 0; round < 3; round++) {
+        await expect(lease('another')).rejects.toMatchObject(missed('fencing_token'));
+        const before = renewals();
+        await until(() => renewals() >= before + 3, { message: 'renewals without the column' });
+      }
+    });
+    expect(ran).toBe(true);
+    expect(app.events.filter(({ type }) => type === 'lost' || type === 'outage-started')).toEqual([]);
+    expect(await pool.rows(`SELECT name FROM ${table} WHERE locked_by LIKE '%/completed'`)).toHaveLength(1);
+    await bringBack();
+    expect(await locks.run('job', () => undefined)).toMatchObject({ ran: true });
+  });
+
+  test.each(['fencing_token', 'job_state'])(
+    'leases that live are renewed without the column %s, and what needs it fails until it is back',
+    async (column) => {
+      const [plain, ofJob] = [await lease('plain'), await lease('of-job', 'Jobs.report')];
+      await drop(column);
+      for (let beats = 0; beats < 3; beats++) {
+        await expect(lease('another')).rejects.toMatchObject(missed(column));
+        await expect(store.inspect()).rejects.toMatchObject(missed(column));
+        expect(await store.extend([plain, ofJob])).toEqual([{ held: true }, { held: true }]);
+      }
+      if (column === 'fencing_token') {
+        expect(await store.release(plain)).toEqual({ released: true });
+        expect(await store.release(ofJob)).toEqual({ released: true });
+      } else {
+        await expect(store.release(plain)).rejects.toMatchObject(missed(column));
+        await expect(store.release(ofJob)).rejects.toMatchObject(missed(column));
+        expect(await store.extend([plain, ofJob])).toEqual([{ held: true }, { held: true }]);
+      }
+      await bringBack();
+      if (column === 'job_state') {
+        expect(await store.release(plain)).toEqual({ released: true });
+        expect(await store.release(ofJob)).toEqual({ released: true });
+      }
+      const again = await lease('plain');
+      expect(again.fencingToken).toBeGreaterThan(plain.fencingToken);
+      expect(await store.extend([again])).toEqual([{ held: true }]);
+      expect(await store.release(again)).toEqual({ released: true });
+      expect(await store.inspect()).toHaveLength(2);
+    },
+  );
+
+  test('a lease in a table that is dropped is told so, and not renewed by the statements of before', async () => {
+    const held = await lease('job');
+    await pool.write(`DROP TABLE ${table}`);
+    const message = expect.stringContaining('does not exist. It was there before');
+    for (let beats = 0; beats < 2; beats++) {
+      await expect(store.extend([held])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message });
+      await expect(store.release(held)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message });
+    }
+    await bringBack();
+    expect(await store.extend([held])).toEqual([{ held: false, reason: 'expired' }]);
+    await lease('job');
+  });
+});
