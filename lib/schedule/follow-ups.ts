@@ -72,6 +72,8 @@ const MAX_WAITS = 60;
  */
 export class FollowUps {
   readonly #chances: SecondChances;
+  /** The newest tick of each job that had to wait in a term: another one may be between that and its turn. */
+  readonly #waiting = new WeakMap<TickedJob, number>();
   /** The newest one of this instance. Kept when it is over: the gate lets no tick through then. */
   #term: Term | undefined;
 
@@ -114,6 +116,7 @@ export class FollowUps {
     if (handOver && held && result.expiresIn !== undefined) {
       const wanted = looking && leftBehind ? this.#taking(job, start, tick) : start;
       const again = { ...wanted, before, handOver };
+      if (again.only !== 'interrupted') this.#waiting.set(job, tick);
       this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
@@ -173,13 +176,14 @@ export class FollowUps {
     }
     if (state !== 'started') return;
     const { tick } = start;
-    if (term?.takesOver(tick)) return this.#fire(job, this.#taking(job, start, tick));
+    const waits = term?.waitsFor(tick, ttl) === true;
+    if (term?.takesOver(tick) || (waits && this.#waiting.get(job) === tick))
+      return this.#fire(job, this.#taking(job, start, tick));
     if (catchUp !== false && this.clock.now() - tick <= catchUp)
       return this.#fire(job, { ...start, only: 'known', handOver: term !== undefined });
-    const looking = term?.waitsFor(tick, ttl) === true;
-    if (rerun === 0 && !looking) return;
+    if (rerun === 0 && !waits) return;
     const handOver = term !== undefined && rerun > 0;
-    this.#fire(job, { ...start, only: 'interrupted', handOver, looking });
+    this.#fire(job, { ...start, only: 'interrupted', handOver, looking: waits });
   }
 
   /** A tick as a new leader asks for it: to begin it. */

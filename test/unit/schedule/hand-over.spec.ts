@@ -49,9 +49,9 @@ async function elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void
 const answer = (of: TickedJob, result: TickResult): void => followUps.ended(of, fired.at(-1) ?? {}, result);
 
 const unavailable: TickResult = { ran: false, reason: 'store-unavailable' };
-const held = (expiresIn?: number): TickResult => ({
-  ran: false,
-  reason: 'held',
+const held = (expiresIn?: number) => ({
+  ran: false as const,
+  reason: 'held' as const,
   ...(expiresIn === undefined ? undefined : { expiresIn }),
 });
 
