@@ -168,7 +168,8 @@ export class FollowUps {
     const start = this.#newStart(job);
     const state = job.state();
     // By its `initialDelay` it is to be started just now.
-    const starting = state === 'stopped' && job.schedule?.initialDelay !== 0 && looks === 0;
+    const starting =
+      term === undefined && state === 'stopped' && job.schedule?.initialDelay !== 0 && looks === 0;
     if (start?.tick === undefined || starting) {
       if (looks < MAX_WAITS)
         this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, term, looks + 1));

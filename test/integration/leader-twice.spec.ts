@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { currentLock, MemoryLockStore, SchedulerLeader, SchedulerLock } from '../../lib/index.js';
@@ -60,39 +60,41 @@ async function waiting(left: number, { standby }: { standby: boolean }): Promise
   }
 }
 
-test('a tick that waits for a lease left behind runs once on the next leader but one', async () => {
-  const left = 4_000;
-  for (;;) {
-    const { leader, standby, tick, runs } = await waiting(left, { standby: true });
-    if (standby === undefined) throw new Error('no standby');
-    await until(() => Date.now() > tick + TOO_OLD);
-    await leader.get(SchedulerLeader).resign();
-    await elected(standby);
-    await until(() => skipped(standby).length > 0);
-    if (skipped(standby)[0]?.reason === 'held') {
-      await until(() => runs.length > 0);
-      await until(() => acquired(leader, standby).filter(({ job }) => job === 'nightly').length > 0);
-      expect(runs).toEqual([tick]);
-      expect(acquired(standby)).toMatchObject([{ lock: 'main' }, { job: 'nightly', tick, attempt: 1 }]);
-      return;
+describe('a tick that waits for a lease left behind', () => {
+  test('runs once on the next leader but one', async () => {
+    const left = 4_000;
+    for (;;) {
+      const { leader, standby, tick, runs } = await waiting(left, { standby: true });
+      if (standby === undefined) throw new Error('no standby');
+      await until(() => Date.now() > tick + TOO_OLD);
+      await leader.get(SchedulerLeader).resign();
+      await elected(standby);
+      await until(() => skipped(standby).length > 0);
+      if (skipped(standby)[0]?.reason === 'held') {
+        await until(() => runs.length > 0);
+        await until(() => acquired(leader, standby).filter(({ job }) => job === 'nightly').length > 0);
+        expect(runs).toEqual([tick]);
+        expect(acquired(standby)).toMatchObject([{ lock: 'main' }, { job: 'nightly', tick, attempt: 1 }]);
+        return;
+      }
+      await closeApps();
     }
-    await closeApps();
-  }
-}, 60_000);
+  }, 60_000);
 
-test('a tick whose turn came while its instance did not lead for a moment runs once when it leads again', async () => {
-  const left = 1_500;
-  for (;;) {
-    const { leader, tick, runs } = await waiting(left, { standby: false });
-    await until(() => Date.now() > tick + left - 100);
-    await leader.get(SchedulerLeader).resign();
-    await until(() => skipped(leader).some(({ reason }) => reason === 'not-leader') || leads(leader));
-    if (!leads(leader)) {
-      await elected(leader);
-      await until(() => runs.length > 0);
-      expect(runs).toEqual([tick]);
-      return;
+  test('runs once when its instance leads again that did not when its turn came', async () => {
+    const left = 1_500;
+    for (;;) {
+      const { leader, tick, runs } = await waiting(left, { standby: false });
+      await until(() => Date.now() > tick + left - 100);
+      await leader.get(SchedulerLeader).resign();
+      await until(() => skipped(leader).some(({ reason }) => reason === 'not-leader') || leads(leader));
+      if (!leads(leader)) {
+        await elected(leader);
+        await until(() => runs.length > 0);
+        expect(runs).toEqual([tick]);
+        return;
+      }
+      await closeApps();
     }
-    await closeApps();
-  }
-}, 60_000);
+  }, 60_000);
+});
