@@ -11,7 +11,7 @@ import { acquired, cronAt, DAY, dieIn, request, skipped } from './tick-support.j
 afterEach(closeApps);
 
 /** Of the leader, ms: what came more than twice that ago (and the shutdownTimeout) is not begun by the next one. */
-const TTL = 300;
+const TTL = 900;
 const SHUTDOWN_TIMEOUT = 100;
 const TOO_OLD = 2 * TTL + SHUTDOWN_TIMEOUT;
 /** Of the job, ms: its tick waits for so much longer. */
@@ -60,19 +60,22 @@ async function waiting(left: number, { standby }: { standby: boolean }): Promise
   }
 }
 
+/** How often they were elected: more than the test wants where the machine is so slow that a leader loses its lease. */
+const elections = (...apps: TestApp[]): number =>
+  apps.flatMap(({ events }) => events.filter(({ type }) => type === 'elected')).length;
+
 describe('a tick that waits for a lease left behind', () => {
   test('runs once on the next leader but one', async () => {
-    const left = 4_000;
+    const left = 6_000;
     for (;;) {
       const { leader, standby, tick, runs } = await waiting(left, { standby: true });
       if (standby === undefined) throw new Error('no standby');
       await until(() => Date.now() > tick + TOO_OLD);
       await leader.get(SchedulerLeader).resign();
-      await elected(standby);
-      await until(() => skipped(standby).length > 0);
-      if (skipped(standby)[0]?.reason === 'held') {
-        await until(() => runs.length > 0);
-        await until(() => acquired(leader, standby).filter(({ job }) => job === 'nightly').length > 0);
+      await until(() => skipped(standby).length > 0 || elections(leader, standby) > 2);
+      const isHeld = skipped(standby)[0]?.reason === 'held';
+      if (isHeld) await until(() => runs.length > 0 || elections(leader, standby) > 2);
+      if (isHeld && elections(leader, standby) === 2) {
         expect(runs).toEqual([tick]);
         expect(acquired(standby)).toMatchObject([{ lock: 'main' }, { job: 'nightly', tick, attempt: 1 }]);
         return;
@@ -82,17 +85,20 @@ describe('a tick that waits for a lease left behind', () => {
   }, 60_000);
 
   test('runs once when its instance leads again that did not when its turn came', async () => {
-    const left = 1_500;
+    const left = 2_500;
     for (;;) {
       const { leader, tick, runs } = await waiting(left, { standby: false });
       await until(() => Date.now() > tick + left - 100);
       await leader.get(SchedulerLeader).resign();
-      await until(() => skipped(leader).some(({ reason }) => reason === 'not-leader') || leads(leader));
-      if (!leads(leader)) {
+      const missed = (): boolean => skipped(leader).some(({ reason }) => reason === 'not-leader');
+      await until(() => missed() || leads(leader));
+      if (missed()) {
         await elected(leader);
-        await until(() => runs.length > 0);
-        expect(runs).toEqual([tick]);
-        return;
+        await until(() => runs.length > 0 || elections(leader) > 2);
+        if (elections(leader) === 2) {
+          expect(runs).toEqual([tick]);
+          return;
+        }
       }
       await closeApps();
     }
