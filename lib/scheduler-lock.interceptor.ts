@@ -4,7 +4,8 @@ import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from './e
 import type { JobStart } from './job-start.js';
 import type { RunResult } from './lease/lock-call.js';
 import { displayName } from './lock-name.js';
-import { FollowUps, type HandOver } from './schedule/follow-ups.js';
+import { FollowUps } from './schedule/follow-ups.js';
+import type { HandOver } from './schedule/term.js';
 import type { JobSchedule } from './schedule/job-schedule.js';
 import type { JobState } from './schedule/made-jobs.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';

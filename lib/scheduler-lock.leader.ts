@@ -7,13 +7,13 @@ import type { LockSettings } from './lease/lock-call.js';
 import { PausedJobs } from './leader/paused-jobs.js';
 import type { JobOrchestrator, JobRegistry } from './leader/scheduler-parts.js';
 import { displayName, nameProblem } from './lock-name.js';
-import type { HandOver } from './schedule/follow-ups.js';
 import { isInactive } from './schedule/made-jobs.js';
+import type { HandOver } from './schedule/term.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
-import {
-  type DeclaredElection,
-  type LeaderElectionOptions,
-  type LeaderHooks,
+import type {
+  DeclaredElection,
+  LeaderElectionOptions,
+  LeaderHooks,
 } from './scheduler-lock.leader-election.js';
 import {
   checkLockOptions,
@@ -103,29 +103,17 @@ export class SchedulerLeader {
     return this.#election(name).resign();
   }
 
-  /**
-   * What is wrong with the module's option `leader`.
-   *
-   * @internal
-   */
+  /** What is wrong with the module's option `leader`. @internal */
   get problems(): readonly string[] {
     return this.#problems;
   }
 
-  /**
-   * Whether jobs run on the leader only.
-   *
-   * @internal
-   */
+  /** Whether jobs run on the leader only. @internal */
   get pausesJobs(): boolean {
     return this.#gate !== undefined;
   }
 
-  /**
-   * The names of all elections, which are those of their locks.
-   *
-   * @internal
-   */
+  /** The names of all elections, which are those of their locks. @internal */
   get names(): ReadonlySet<unknown> {
     return new Set(this.#places.keys());
   }

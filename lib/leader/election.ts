@@ -172,6 +172,8 @@ export class Election {
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
     const { holder, until = -Infinity } = this.#inTheWay ?? {};
+    // Whoever it was does not lead before the next term of this instance, unless it is seen again.
+    this.#inTheWay = undefined;
     const last = { holder, gaveBack: since < until };
     const term: Term = { grant, lease, since, over: false, revocation: undefined };
     this.#term = term;

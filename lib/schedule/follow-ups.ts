@@ -4,6 +4,7 @@ import type { JobStart } from '../job-start.js';
 import type { JobSchedule } from './job-schedule.js';
 import type { JobState } from './made-jobs.js';
 import { SecondChances } from './second-chances.js';
+import { type HandOver, Term } from './term.js';
 
 /** How a job wants its ticks to be treated: its options, checked, whole milliseconds. */
 export interface TickSettings {
@@ -23,19 +24,6 @@ export interface TickedJob {
   readonly fire: (start: JobStart) => unknown;
   /** What has become of its cron job on this instance. */
   readonly state: () => JobState;
-}
-
-/** What a new leader takes over. */
-export interface HandOver {
-  /** How old a tick may be that it runs though its job has no `catchUp`, milliseconds. */
-  readonly maxAge: number;
-  /**
-   * Since when this instance stands by, monotonic. A tick that came later fell into a fleet that was up: it is run also
-   * if its job never ran before. An older one may come from before the first deployment of its job.
-   */
-  readonly since: number;
-  /** Instance id of the last leader, if it was seen. */
-  readonly lastLeader?: string | undefined;
 }
 
 /** What became of a call, as far as it says whether to try again. */
@@ -58,8 +46,10 @@ interface FollowedStart extends JobStart {
   readonly failures?: number;
   /** In which state its job was when the tick was refused first: one that was stopped already was fired by hand. */
   readonly before?: JobState;
-  /** The tick must not be lost because of a lease that the last leader has left behind. */
+  /** The tick must not be lost because of a lease that a former leader has left behind. */
   readonly handOver?: boolean;
+  /** It is too old to be begun by a new leader, unless such a lease is in its way: that is all it asks for. */
+  readonly looking?: boolean;
 }
 
 /** How long to wait for the scheduler to make its jobs, ms: other modules may be slow to start. */
@@ -82,8 +72,10 @@ const MAX_WAITS = 60;
  */
 export class FollowUps {
   readonly #chances: SecondChances;
-  /** Given once this instance runs the jobs of the fleet; when it does so no more, it is fired for no tick. */
-  #term: (HandOver & { readonly electedAt: number }) | undefined;
+  /** The newest tick of each job that had to wait in a term: another one may be between that and its turn. */
+  readonly #waiting = new WeakMap<TickedJob, number>();
+  /** The newest one of this instance. Kept when it is over: the gate lets no tick through then. */
+  #term: Term | undefined;
 
   /** @param onError is told what a job that is fired again throws, as the scheduler is of all others */
   constructor(
@@ -108,31 +100,34 @@ export class FollowUps {
 
   /** Notes what became of a start, and when it may be worth another try. */
   ended(job: TickedJob, start: FollowedStart, result: TickResult): void {
-    const { tick, watching = false, failures = 0 } = start;
+    const { tick, watching = false, looking = false, failures = 0 } = start;
     if (result.ran || tick === undefined) return;
-    const { rerun } = job.settings;
+    const { rerun, ttl } = job.settings;
     const before = start.before ?? job.state();
     const running = result.tick === tick && result.finished === false;
     if (rerun > 0 && running && result.expiresIn !== undefined) {
-      const again = { ...start, before, watching: true, failures: 0 };
+      const again = { ...start, before, watching: true, looking: false, failures: 0 };
       this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
     const held = result.reason === 'held' && (result.tick === undefined || result.tick < tick);
-    const handOver = start.handOver ?? (held && this.#isLeftBehind(job, result));
+    const leftBehind = held && this.#term?.isLeftBehind(result, ttl) === true;
+    const handOver = start.handOver === true || leftBehind;
     if (handOver && held && result.expiresIn !== undefined) {
-      const again = { ...start, before, handOver };
+      const wanted = looking && leftBehind ? this.#taking(job, start, tick) : start;
+      const again = { ...wanted, before, handOver };
+      if (again.only !== 'interrupted') this.#waiting.set(job, tick);
       this.#chances.afterLease(job, tick, result.expiresIn, () => this.#again(job, again));
       return;
     }
-    const missed = !this.#isOld(job, tick, handOver && start.only !== 'interrupted');
+    const missed = !this.#isOld(job, tick, looking || (handOver && start.only !== 'interrupted'));
     // Whether it may be waiting for somebody to run it again: seen here, or not yet known by an instance that starts.
     const interrupted = watching || (rerun > 0 && start.only !== undefined);
     // `held` by this very process, by a call by hand or another job of this lock: nobody knows for how long.
     const inTheWay = watching ? result.reason === 'held' : handOver && held;
     if (!(inTheWay || result.reason === 'store-unavailable') || !(missed || interrupted)) return;
     const ever = handOver && start.only === undefined;
-    const only = watching || !missed ? 'interrupted' : ever ? undefined : 'known';
+    const only = watching || looking || !missed ? 'interrupted' : ever ? undefined : 'known';
     const again = { ...asking(start, only), before, failures: failures + 1 };
     this.#chances.afterOutage(job, tick, failures, () => this.#again(job, again));
   }
@@ -147,8 +142,9 @@ export class FollowUps {
 
   /** The same for an instance that runs the jobs of the fleet from now on: what nobody started, also without `catchUp`. */
   lead(jobs: Iterable<TickedJob>, handOver: HandOver): void {
-    this.#term = { ...handOver, electedAt: this.clock.monotonic() };
-    for (const job of jobs) this.#begin(job, handOver);
+    const term = new Term(this.clock, handOver);
+    this.#term = term;
+    for (const job of jobs) this.#begin(job, term);
   }
 
   /** Fires nothing any more. */
@@ -156,60 +152,52 @@ export class FollowUps {
     this.#chances.stop();
   }
 
-  #begin(job: TickedJob, handOver: HandOver | undefined): void {
+  #begin(job: TickedJob, term: Term | undefined): void {
     const { oncePerTick, rerun, catchUp } = job.settings;
-    const asked = rerun > 0 || catchUp !== false || handOver !== undefined;
+    const asked = rerun > 0 || catchUp !== false || term !== undefined;
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
     // Most leaders are elected long after their start: then it has passed.
-    const passed = handOver === undefined ? 0 : this.clock.monotonic() - handOver.since;
-    const delay = job.schedule.initialDelay - passed;
-    if (delay <= 0) this.#catchUp(job, handOver, 0);
-    else this.#chances.afterJobs(job, delay, () => this.#catchUp(job, handOver, 0));
+    const delay = job.schedule.initialDelay - (term?.uptime ?? 0);
+    if (term !== undefined && delay <= 0) this.#catchUp(job, term, 0);
+    // Never at once at the start: the application may still be about to stop the job.
+    else this.#chances.afterJobs(job, Math.max(delay, 0), () => this.#catchUp(job, term, 0));
   }
 
-  #catchUp(job: TickedJob, handOver: HandOver | undefined, tries: number): void {
-    const { rerun, catchUp } = job.settings;
+  #catchUp(job: TickedJob, term: Term | undefined, looks: number): void {
+    const { rerun, catchUp, ttl } = job.settings;
     const start = this.#newStart(job);
-    if (start?.tick === undefined) {
-      if (tries < MAX_WAITS)
-        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, handOver, tries + 1));
+    const state = job.state();
+    // By its `initialDelay` it is to be started just now.
+    const starting =
+      term === undefined && state === 'stopped' && job.schedule?.initialDelay !== 0 && looks === 0;
+    if (start?.tick === undefined || starting) {
+      if (looks < MAX_WAITS)
+        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, term, looks + 1));
       return;
     }
-    if (handOver !== undefined && job.state() !== 'started') return;
-    const age = this.clock.now() - start.tick;
-    if (handOver !== undefined && age <= handOver.maxAge) {
-      const only = this.#sawItCome(job, age, handOver) ? undefined : 'known';
-      return this.#fire(job, { ...asking(start, only), handOver: true });
-    }
-    const only = catchUp !== false && age <= catchUp ? 'known' : 'interrupted';
-    if (only === 'interrupted' && rerun === 0) return;
-    this.#fire(job, { ...start, only, handOver: handOver !== undefined });
+    if (state !== 'started') return;
+    const { tick } = start;
+    const waits = term?.waitsFor(tick, ttl) === true;
+    if (term?.takesOver(tick) || (waits && this.#waiting.get(job) === tick))
+      return this.#fire(job, this.#taking(job, start, tick));
+    if (catchUp !== false && this.clock.now() - tick <= catchUp)
+      return this.#fire(job, { ...start, only: 'known', handOver: term !== undefined });
+    if (rerun === 0 && !waits) return;
+    const handOver = term !== undefined && rerun > 0;
+    this.#fire(job, { ...start, only: 'interrupted', handOver, looking: waits });
   }
 
-  /** Whether this instance stood by, and would have fired the tick had it led. Judged by age: clocks are set. */
-  #sawItCome({ schedule }: TickedJob, age: number, { since }: HandOver): boolean {
-    return age < this.clock.monotonic() - since - (schedule?.initialDelay ?? 0);
-  }
-
-  /** Whether a lease in the way is one that the last leader has left behind, which died or has given up waiting for its jobs. */
-  #isLeftBehind({ settings: { ttl } }: TickedJob, { finished, expiresIn, holder }: Refused): boolean {
-    // What this very process has in the way has no expiry: that is an overlap, as any.
-    if (this.#term === undefined || expiresIn === undefined) return false;
-    // The run of an earlier tick has not ended.
-    if (finished === false) return true;
-    const { lastLeader, electedAt } = this.#term;
-    // Or its lease was taken, or renewed, before the election: for another job of this lock, or by hand.
-    return (
-      holder !== undefined && holder === lastLeader && this.clock.monotonic() + expiresIn <= electedAt + ttl
-    );
+  /** A tick as a new leader asks for it: to begin it. */
+  #taking({ schedule }: TickedJob, start: FollowedStart, tick: number): FollowedStart {
+    const sawItCome = this.#term?.sawItCome(tick, schedule?.initialDelay ?? 0);
+    const { looking: _, ...rest } = asking(start, sawItCome ? undefined : 'known');
+    return { ...rest, handOver: true };
   }
 
   /** Whether a tick that nobody started is not to be run any more. */
   #isOld({ settings: { catchUp, ttl } }: TickedJob, tick: number, handOver: boolean): boolean {
-    const age = this.clock.now() - tick;
-    if (catchUp !== false && age <= catchUp) return false;
-    // A lease that a dead leader has left behind lives for one ttl at most.
-    return !handOver || this.#term === undefined || age > this.#term.maxAge + ttl;
+    if (catchUp !== false && this.clock.now() - tick <= catchUp) return false;
+    return !handOver || this.#term?.waitsFor(tick, ttl) !== true;
   }
 
   /** Fires a tick for another time, if that still makes sense. */

@@ -29,13 +29,13 @@ const options = (store: MemoryLockStore) => ({ store, leader: { name: 'main', tt
 
 describe('a new leader', () => {
   /** A daily job whose newest tick was half a minute ago. */
-  function nightly() {
+  function nightly(ttl?: string) {
     const { expression, tick } = daily();
     const runs: (number | undefined)[] = [];
     @Injectable()
     class Nightly {
       @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
-      @SchedulerLock({ name: 'nightly', job: 'nightly' })
+      @SchedulerLock({ name: 'nightly', job: 'nightly', ttl })
       async run(): Promise<void> {
         runs.push(currentLock().tick);
       }
@@ -105,20 +105,22 @@ describe('a new leader', () => {
     ['that was started before', 'started'],
     ['of a job that never ran', 'unknown'],
     ['that is older than two ttls', 'old'],
+    ['that is older than that and the ttl of its job, nor asks for it', 'ancient'],
   ])('does not run a tick %s', async (_, situation) => {
-    const { Nightly, runs, tick } = nightly();
+    const { Nightly, runs, tick } = nightly(situation === 'ancient' ? '10s' : '5m');
     const store = new MemoryLockStore();
     if (situation !== 'unknown') {
       await runIn(store, request('nightly', situation === 'started' ? tick : tick - DAY));
     }
-    const app = await startApp([Nightly], situation === 'old' ? options(store) : long(store));
+    const isOld = situation === 'old' || situation === 'ancient';
+    const app = await startApp([Nightly], isOld ? options(store) : long(store));
     await elected(app);
-    if (situation !== 'old') {
+    if (situation !== 'ancient') {
       await until(() => skipped(app).length === 1);
       expect(skipped(app)).toMatchObject([{ reason: 'already-ran', job: 'nightly' }]);
     }
     expect(runs).toEqual([]);
-    if (situation === 'old') expect(skipped(app)).toEqual([]);
+    if (situation === 'ancient') expect(skipped(app)).toEqual([]);
   });
 
   test('alone runs what is to be caught up; the others do not', async () => {

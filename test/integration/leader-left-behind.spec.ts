@@ -7,6 +7,7 @@ import {
   type AcquireRequest,
   type AcquireResult,
   currentLock,
+  type LockInfo,
   MemoryLockStore,
   SchedulerLeader,
   SchedulerLock,
@@ -94,6 +95,8 @@ async function refused(
   }
 }
 
+const free = ({ name, state }: LockInfo, of: string): boolean => name === of && state === 'free';
+
 /** What became of the job that did not run. */
 const skips = (app: TestApp) => skipped(app).filter(({ job }) => job === 'nightly');
 
@@ -177,6 +180,18 @@ describe('a tick of the leader is skipped', () => {
     await lock?.release();
     await over;
     expect(skips(app)).toMatchObject([{ reason: 'held', callTick: tick, holder: 'other' }]);
+    expect(runs).toEqual([]);
+  });
+
+  test('while somebody has its lock by hand elsewhere, also after a run long ago that was never ended', async () => {
+    const { app, tick, runs, over } = await refused(async (store, tick) => {
+      await dieIn(store, request('nightly', tick - DAY, { ttl: 1 }));
+      await until(async () => (await store.inspect()).some((lock) => free(lock, 'nightly')));
+      const by = { name: 'nightly', token: 'by-hand', holder: 'other' };
+      await dieIn(store, { ...by, ttl: tick - Date.now() + LEFT });
+    });
+    await over;
+    expect(skips(app)).toMatchObject([{ reason: 'held', callTick: tick, holder: 'other', finished: false }]);
     expect(runs).toEqual([]);
   });
 });

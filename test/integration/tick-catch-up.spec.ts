@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { afterEach, expect, test } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
-import { Cron } from '@nestjs/schedule';
-import { currentLock, SchedulerLock } from '../../lib/index.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { currentLock, MemoryLockStore, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
 import { type LocalRedis, startRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp } from './app.js';
+import { closeApps, startApp, startModule } from './app.js';
 import { acquired, DAY, daily, fireAndWait, plainStore, request, runIn, skipped } from './tick-support.js';
 
 let redis: LocalRedis | undefined;
@@ -59,4 +59,62 @@ test.each([
     expect(acquired(...apps)).toMatchObject([{ job: 'nightly', attempt: 1, tick }]);
   },
   90_000,
+);
+
+test.each([
+  ['after', false],
+  ['before', true],
+])(
+  'a tick is not caught up on an instance that stops its job as it starts, with the scheduler imported %s the locks',
+  async (_, schedulerFirst) => {
+    const { expression, tick } = daily();
+    const runs: (string | undefined)[] = [];
+    @Injectable()
+    class Jobs {
+      @Inject(SchedulerRegistry)
+      private readonly registry!: SchedulerRegistry;
+
+      onApplicationBootstrap(): void {
+        for (const name of ['stopped', 'deleted', 'later']) this.registry.getCronJob(name).stop();
+        this.registry.deleteCronJob('deleted');
+        this.registry.getCronJob('later').start();
+      }
+
+      @Cron(expression, { name: 'stopped', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'stopped', job: 'stopped', catchUp: '1h' })
+      async stopped(): Promise<void> {
+        runs.push(currentLock().job);
+      }
+
+      @Cron(expression, { name: 'deleted', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'deleted', job: 'deleted', catchUp: '1h' })
+      async deleted(): Promise<void> {
+        runs.push(currentLock().job);
+      }
+
+      @Cron(expression, { name: 'later', timeZone: 'UTC' })
+      @SchedulerLock({ name: 'later', job: 'later', catchUp: '1h' })
+      async later(): Promise<void> {
+        runs.push(currentLock().job);
+      }
+
+      // Started by the scheduler itself, at the moment from which on it may be caught up.
+      @Cron(expression, { name: 'delayed', timeZone: 'UTC', initialDelay: 10 })
+      @SchedulerLock({ name: 'delayed', job: 'delayed', catchUp: '1h' })
+      async delayed(): Promise<void> {
+        runs.push(currentLock().job);
+      }
+    }
+    const store = new MemoryLockStore();
+    for (const job of ['stopped', 'deleted', 'later', 'delayed'])
+      await runIn(store, request(job, tick - DAY));
+    const modules = [SchedulerLockModule.forRoot({ store }), ScheduleModule.forRoot()];
+    const app = await startModule({
+      imports: schedulerFirst ? modules.reverse() : modules,
+      providers: [Jobs],
+    });
+    await until(() => runs.includes('later') && runs.includes('delayed'));
+    expect(runs.toSorted()).toEqual(['delayed', 'later']);
+    expect(skipped(app)).toEqual([]);
+  },
 );

@@ -198,6 +198,18 @@ describe('the last leader', () => {
     expect(second.last).toEqual([{ holder: 'instance-0', gaveBack: false }]);
   });
 
+  test('is not known any more when this instance has led since', async () => {
+    const [first, second] = await elect();
+    await first.election.stop();
+    await first.harness.clock.advance(PERIOD);
+    await second.election.resign();
+    await first.harness.clock.advance(TTL);
+    expect(second.last).toEqual([
+      { holder: 'instance-0', gaveBack: true },
+      { holder: undefined, gaveBack: false },
+    ]);
+  });
+
   test('is not known to an instance that came after it', async () => {
     const [first, second] = candidates(2) as [Candidate, Candidate];
     first.election.start();

@@ -49,9 +49,9 @@ async function elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void
 const answer = (of: TickedJob, result: TickResult): void => followUps.ended(of, fired.at(-1) ?? {}, result);
 
 const unavailable: TickResult = { ran: false, reason: 'store-unavailable' };
-const held = (expiresIn?: number): TickResult => ({
-  ran: false,
-  reason: 'held',
+const held = (expiresIn?: number) => ({
+  ran: false as const,
+  reason: 'held' as const,
   ...(expiresIn === undefined ? undefined : { expiresIn }),
 });
 
@@ -104,7 +104,7 @@ test.each([
   ['is run if its job ran before, with catchUp', { catchUp: HOUR }, ['known']],
   ['is run if it was interrupted, with rerun', { rerun: 1 }, ['interrupted']],
 ])('a tick that is too old for a hand-over %s', async (_, settings, expected) => {
-  await elect(job(settings), 2 * AGE, AGE - 1);
+  await elect(job(settings), 2 * AGE, AGE - JOB_TTL - 1);
   expect(fired.map(({ only }) => only)).toEqual(expected);
 });
 
@@ -166,11 +166,10 @@ test('a lease under which the tick was started is not waited for', async () => {
 describe('a tick that comes while this instance leads', () => {
   /** What the store says where the last leader has died in the middle of a run. */
   const leftBehind = (expiresIn = 5_000): TickResult => ({
-    ran: false,
-    reason: 'held',
+    ...held(expiresIn),
+    holder: 'last',
     tick: tick - DAY,
     finished: false,
-    expiresIn,
   });
 
   /** Elects this instance, and lets the next tick come, of which the store says so. */
@@ -188,7 +187,7 @@ describe('a tick that comes while this instance leads', () => {
     followUps.ended(of, followUps.begin(of, undefined) ?? {}, result);
   }
 
-  test('waits for the end of a lease under which a run of its job has not ended', async () => {
+  test('waits for the end of a lease of the last leader, where no end is known of the last run of its job', async () => {
     const nightly = job();
     await refuse(nightly, leftBehind());
     await clock.advance(4_999);
@@ -204,16 +203,31 @@ describe('a tick that comes while this instance leads', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test.each([
-    ['waits for the end of any lease that the last leader had before the election', 'last', 3_000, true],
-    ['is skipped if the last leader has taken it since', 'last', 2_999, false],
-    ['is skipped if another instance has it', 'other', 3_000, false],
-    ['is skipped if nobody knows who has it', undefined, 3_000, false],
-  ])('%s', async (_, holder, since, waits) => {
+  const NEVER_ENDED = { finished: false };
+  test.each<[string, string | undefined, number, { finished?: boolean }, boolean]>([
+    ['waits for the end of any lease that the last leader had before the election', 'last', 3_000, {}, true],
+    ['is skipped if the last leader has taken it since', 'last', 2_999, {}, false],
+    ['is skipped if another instance has it', 'other', 3_000, {}, false],
+    [
+      'waits where no end is known of the last run, for any lease from before the election',
+      'other',
+      3_000,
+      NEVER_ENDED,
+      true,
+    ],
+    [
+      'is skipped if another has taken it since, also where no end is known of the last run',
+      'other',
+      2_999,
+      NEVER_ENDED,
+      false,
+    ],
+    ['is skipped if nobody knows who has it', undefined, 3_000, NEVER_ENDED, false],
+  ])('%s', async (_, holder, since, more, waits) => {
     const nightly = job();
     const by = holder === undefined ? {} : { holder };
     for (const result of [{ tick: tick - DAY, finished: true }, {}]) {
-      await refuse(nightly, { ...held(JOB_TTL - since), ...by, ...result }, 3_000);
+      await refuse(nightly, { ...held(JOB_TTL - since), ...by, ...result, ...more }, 3_000);
       expect(clock.pending).toBe(waits ? 1 : 0);
     }
   });
