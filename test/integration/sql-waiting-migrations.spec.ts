@@ -217,41 +217,60 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await altering(table)).toBe(0);
   });
 
-  test('a try whose connection has fallen silent is given up, also by the pool, and begun anew', async () => {
-    const { table, free } = await usedTable();
-    const { hostname, port } = new URL(server.url);
-    const proxy = await startProxy({ host: hostname, port: Number(port), protocol: 'raw' });
-    cleanups.push(() => proxy.stop());
-    const url = new URL(server.url);
-    url.port = String(proxy.port);
-    // Longer than it waits for a lock.
+  describe('a try whose connection has fallen silent', () => {
+    /** Longer than it waits for a lock, ms. */
     const limit = 3_000;
-    const silent = (): { store: SqlLockStore<never>; end(): Promise<void> } => {
+
+    /** A store with a pool of one connection that is to lead through a proxy, and a limit of its own for tries. */
+    function opening(url: string, table: string): { store: SqlStore; end(): Promise<void> } {
+      const made = (dialect: unknown): SqlStore =>
+        new SqlLockStore(dialect as MysqlDialect, { migrate: true }) as SqlStore;
       if (postgres) {
-        const own = testPool(url.href, { max: 1, query_timeout: 5_000 });
-        const dialect = new PostgresDialect(own, { table }, limit);
-        return { store: new SqlLockStore(dialect, { migrate: true }) as never, end: () => own.end() };
+        const own = testPool(url, { max: 1, query_timeout: 5_000 });
+        return { store: made(new PostgresDialect(own, { table }, limit)), end: () => own.end() };
       }
-      const own = testMysqlPool(url.href, { connectionLimit: 1 });
+      const own = testMysqlPool(url, { connectionLimit: 1 });
       const inner = poolOf(own);
       if (inner === undefined) throw new Error('a pool of mysql2 shows its connections');
       const dialect = new MysqlDialect(new LimitedPool(inner, 5_000), { table }, briefOn(inner, limit));
-      return { store: new SqlLockStore(dialect, { migrate: true }) as never, end: () => own.end() };
-    };
-    const { store, end } = silent();
-    let silence = false;
-    const fault = proxy.swallowReplies(
-      (reply) => (silence ||= /lock timeout|lock wait timeout/i.test(reply)),
-    );
-    start(store as never);
-    await fault.struck;
-    await until(
-      () => store.acquire(attempt()).catch(({ message }: Error) => /no answer|read timeout/.test(message)),
-      { interval: 50 },
-    );
-    fault.stop();
-    await free();
-    await works(store);
-    await end();
+      return { store: made(dialect), end: () => own.end() };
+    }
+
+    /** Until `speak` is called nothing is answered any more, beginning with what became of the first try. */
+    async function silent() {
+      const used = await usedTable();
+      const { hostname, port } = new URL(server.url);
+      const proxy = await startProxy({ host: hostname, port: Number(port), protocol: 'raw' });
+      cleanups.push(() => proxy.stop());
+      const url = new URL(server.url);
+      url.port = String(proxy.port);
+      let silence = false;
+      const { struck, stop } = proxy.swallowReplies(
+        (reply) => (silence ||= /lock timeout|lock wait timeout/i.test(reply)),
+      );
+      const { store, end } = opening(url.href, used.table);
+      start(store);
+      await struck;
+      return { ...used, store, end, speak: stop };
+    }
+
+    test('is given up, also by the pool, and begun anew', async () => {
+      const { store, end, speak, free } = await silent();
+      const isTold = ({ message }: Error): boolean => /no answer|read timeout/.test(message);
+      await until(() => store.acquire(attempt()).catch(isTold), { interval: 50 });
+      speak();
+      await free();
+      await works(store);
+      await end();
+    });
+
+    test('does not keep a pool from being ended', async () => {
+      const { store, end } = await silent();
+      await store.close();
+      // `mysql2` says what has become of the connection.
+      await end().catch((error: unknown) =>
+        expect(error).toMatchObject({ message: expect.stringMatching(/^no answer within/) }),
+      );
+    });
   });
 });
