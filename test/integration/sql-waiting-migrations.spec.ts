@@ -33,7 +33,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   afterEach(async () => {
-    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+    // The transaction first: others may wait for it.
+    for (const cleanup of cleanups.splice(0)) await cleanup();
     await closeApps();
   });
 
@@ -226,7 +227,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       const made = (dialect: unknown): SqlStore =>
         new SqlLockStore(dialect as MysqlDialect, { migrate: true }) as SqlStore;
       if (postgres) {
-        const own = testPool(url, { max: 1, query_timeout: 5_000 });
+        const own = testPool(url, { max: 1, query_timeout: 30_000 });
         return { store: made(new PostgresDialect(own, { table }, limit)), end: () => own.end() };
       }
       const own = testMysqlPool(url, { connectionLimit: 1 });

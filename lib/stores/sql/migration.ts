@@ -65,15 +65,9 @@ export class Migration {
 
   /** Ends it, done or not. A statement that is under way ends by itself. */
   stop(): void {
-    const message = `The store was closed before the migration of ${this.missing === undefined ? 'its table' : 'this was done'}`;
-    this.#end(
-      new StoreUnavailableError(
-        this.missing === undefined ? `${message} began.` : `${message}: ${this.missing}`,
-        {
-          outcome: 'not-applied',
-        },
-      ),
-    );
+    const what = this.missing === undefined ? '' : ` ${this.missing}`;
+    const message = `The store was closed before its migration was done.${what}`;
+    this.#end(new StoreUnavailableError(message, { outcome: 'not-applied' }));
   }
 
   /** How it stands, in sentences. */
