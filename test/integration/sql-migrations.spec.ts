@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
-import { until } from '../support/until.js';
 
 const attempt = () => ({ name: 'job', token: randomUUID(), ttl: 60_000, holder: 'host' });
 const unavailable = { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' };
@@ -12,8 +11,7 @@ async function works(store: SqlStore): Promise<void> {
   expect(await store.acquire(attempt())).toMatchObject({ reason: 'held', holder: 'host' });
 }
 
-describe.each(DATABASES.map((database) => [database.name, database] as const))('on %s', (name, database) => {
-  const postgres = name === 'PostgreSQL';
+describe.each(DATABASES.map((database) => [database.name, database] as const))('on %s', (_name, database) => {
   let server: DatabaseServer;
   let pool: TestPool;
   const tables = new Set<string>();
@@ -33,28 +31,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await pool.end();
     await server?.stop();
   });
-
-  /** How many statements that alter a table are under way. */
-  async function altering(table: string): Promise<number> {
-    const statement = postgres
-      ? `SELECT query FROM pg_stat_activity WHERE state = 'active' AND query LIKE ? AND query LIKE ?`
-      : 'SELECT INFO FROM information_schema.PROCESSLIST WHERE INFO LIKE ? AND INFO LIKE ?';
-    return (await pool.rows(statement, ['ALTER TABLE%', `%${table}%`])).length;
-  }
-
-  /** Has somebody use a table of ShedLock's, so that it cannot be altered until the answered function is called. */
-  async function usedTable(): Promise<{ table: string; free: () => Promise<void> }> {
-    const table = newTable();
-    await pool.write(database.shedlock(table));
-    const user = database.pool(server.url, { max: 1 });
-    await user.rows('START TRANSACTION');
-    await user.rows(`SELECT * FROM ${table}`);
-    const free = async (): Promise<void> => {
-      await user.rows('COMMIT');
-      await user.end();
-    };
-    return { table, free };
-  }
 
   test.each([
     ['job_state', false],
@@ -94,37 +70,5 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await pool.write(`DROP TABLE ${table}`);
     await pool.store({ table }).migrate();
     await works(store);
-  });
-
-  test('a migration that has to wait is not given up, nor begun a second time, and then all works', async () => {
-    const { table, free } = await usedTable();
-    const store = pool.store({ table, queryTimeout: 700 });
-    await until(async () => {
-      await store.acquire(attempt()).catch(() => undefined);
-      return altering(table);
-    });
-    // A call waits for it for longer than a statement may take.
-    for (let calls = 0; calls < 2; calls++) {
-      await expect(store.acquire(attempt())).rejects.toMatchObject({
-        ...unavailable,
-        message: expect.stringMatching(/no column .*Its migration has been running for \d+ s/),
-      });
-    }
-    expect(await altering(table)).toBe(1);
-    await free();
-    await until(() => store.acquire(attempt()).then(({ acquired }) => acquired));
-    expect(await altering(table)).toBe(0);
-  });
-
-  test('a start does not wait for a migration that takes long, and the store is usable when that is done', async () => {
-    const { table, free } = await usedTable();
-    const store = pool.store({ table, queryTimeout: 4_000 });
-    await expect(store.init()).rejects.toMatchObject({
-      ...unavailable,
-      message: expect.stringMatching(/Its migration has been running for 8 s/),
-    });
-    expect(await altering(table)).toBe(1);
-    await free();
-    await until(() => store.acquire(attempt()).then(({ acquired }) => acquired));
   });
 });

@@ -10,6 +10,7 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1050: 'conflict', // ER_TABLE_EXISTS_ERROR, by another instance's migration
   1060: 'conflict', // ER_DUP_FIELDNAME
   3101: 'conflict', // ER_TRANSACTION_ROLLBACK_DURING_COMMIT, by Group Replication
+  1205: 'locked', // ER_LOCK_WAIT_TIMEOUT
   1146: 'table', // ER_NO_SUCH_TABLE
   1054: 'table', // ER_BAD_FIELD_ERROR
   1044: 'denied', // ER_DBACCESS_DENIED_ERROR

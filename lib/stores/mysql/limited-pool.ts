@@ -1,5 +1,4 @@
 import { type Clock, systemClock } from '../../clock.js';
-import type { MysqlClient } from './client.js';
 import { GivenUp, type Sent } from './given-up.js';
 
 /** A pool of `mysql2`, without promises. */
@@ -68,11 +67,6 @@ export class LimitedPool {
 
   query(text: string, values: unknown[]): Promise<unknown> {
     return this.#send(text, values, this.#limited);
-  }
-
-  /** What sends a statement that may take as long as it takes. */
-  get patient(): MysqlClient {
-    return { query: (text, values) => this.#send(text, values, {}) };
   }
 
   #send(sql: string, values: unknown[], { limit, givenUp, answered }: Sending): Promise<unknown> {

@@ -7,6 +7,7 @@ import { lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { briefIfMariadb } from './brief.js';
 import { type MysqlClient, read, type Row, write, type Written } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
@@ -28,15 +29,15 @@ import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './tab
 export class MysqlDialect implements SqlDialect<MysqlLook> {
   readonly table: string;
   readonly #client: MysqlClient;
-  readonly #patient: MysqlClient;
+  readonly #brief: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
   #migration: string;
   readonly #lastGranted = new LastGranted();
 
-  /** @param patient what sends a statement that may take as long as it takes */
-  constructor(client: MysqlClient, options: SqlStoreOptions, patient: MysqlClient = client) {
+  /** @param brief what sends a statement that waits for locks for a short time only */
+  constructor(client: MysqlClient, options: SqlStoreOptions, brief: MysqlClient = briefIfMariadb(client)) {
     this.#client = client;
-    this.#patient = patient;
+    this.#brief = brief;
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
     this.#migration = mysqlCreation(this.table);
@@ -66,7 +67,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async migrate(statement: string): Promise<void> {
-    await this.#patient.query(statement, []);
+    await this.#brief.query(statement, []);
   }
 
   async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {

@@ -2,6 +2,7 @@ import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { briefOn } from './brief.js';
 import type { MysqlClient } from './client.js';
 import { LimitedPool, poolOf } from './limited-pool.js';
 import { MysqlDialect } from './mysql-dialect.js';
@@ -12,7 +13,7 @@ export interface MysqlLockStoreOptions extends SqlStoreOptions {
   /**
    * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has
    * not answered by then is closed, so that one which a network dropped silently does not stay in the pool, and what the server
-   * is still at there is ended. Not for a migration, which takes as long as it takes. Only for pools of `mysql2`: any other client
+   * is still at there is ended. Not for a migration, which has limits of its own. Only for pools of `mysql2`: any other client
    * has to have a limit of its own.
    *
    * @default '5s'
@@ -49,7 +50,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlLook> {
     }
     const pool = poolOf(client);
     const limited = pool && new LimitedPool(pool, limit);
-    super(new MysqlDialect(limited ?? clientOf(client), options, limited?.patient), { migrate });
+    super(new MysqlDialect(limited ?? clientOf(client), options, pool && briefOn(pool)), { migrate });
   }
 }
 

@@ -5,7 +5,9 @@ import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { endedBy, lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
+import { TRY_LIMIT } from '../sql/migration.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
+import { briefly, isPool } from './brief.js';
 import { postgresMigration, postgresTable } from './schema.js';
 import type { PostgresStatements } from './statements.js';
 import { judgeTable, LOOK } from './table-look.js';
@@ -32,7 +34,12 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
    */
   #counts: boolean | undefined;
 
-  constructor(client: PostgresClient, options: SqlStoreOptions) {
+  /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
+  constructor(
+    client: PostgresClient,
+    options: SqlStoreOptions,
+    private readonly tryLimit: number = TRY_LIMIT,
+  ) {
     this.#client = client;
     this.table = postgresTable(options);
     this.#migration = postgresMigration(this.table, 'table');
@@ -53,7 +60,9 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
   }
 
   async migrate(statement: string): Promise<void> {
-    await this.#client.query(statement, []);
+    const text = briefly(statement);
+    if (isPool(this.#client)) await this.#client.query({ text, values: [], query_timeout: this.tryLimit });
+    else await this.#client.query(text, []);
   }
 
   async attempt(statements: PostgresStatements, request: AcquireRequest): Promise<AttemptRow> {
@@ -163,6 +172,8 @@ function failureOf(sqlState: string): SqlFailure {
     case '42701': // duplicate_column
     case '42710': // duplicate_object: the type that a table has
       return 'conflict';
+    case '55P03': // lock_not_available: after lock_timeout
+      return 'locked';
     case '40003': // statement_completion_unknown
       return 'unknown';
     case '42P01': // undefined_table

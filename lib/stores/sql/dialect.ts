@@ -12,7 +12,10 @@ export interface SqlDialect<S> {
   migration(): readonly string[];
   /** What makes room for long names. */
   widening(): string;
-  /** Runs a statement of the migration, for as long as it takes. */
+  /**
+   * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and fails as `locked` then; where the
+   * client lets itself be told, one that has no answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
+   */
   migrate(statement: string): Promise<void>;
 
   attempt(statements: S, request: AcquireRequest): Promise<AttemptRow>;

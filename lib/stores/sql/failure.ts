@@ -2,6 +2,8 @@
 export type SqlFailure =
   /** Rolled back because of others who were at it too: worth another try. */
   | 'conflict'
+  /** Not carried out, as others had locked what it needs for longer than it waits. */
+  | 'locked'
   /** What is kept for this one lock cannot be read or written. */
   | 'lock'
   /** The name of the lock has no room in its column, as ShedLock makes it. */

@@ -59,6 +59,7 @@ export class SqlLockStore<S> implements LockStore {
    * @throws StoreUnavailableError if the database cannot be reached now, or if its migration takes long; that goes on
    */
   async init(): Promise<void> {
+    this.#table.open();
     try {
       await this.#table.statements(START_PATIENCE);
     } catch (error) {
@@ -72,10 +73,11 @@ export class SqlLockStore<S> implements LockStore {
 
   /**
    * Creates the table, or adds to one that ShedLock has created the columns that are missing. Does nothing if all is there.
-   * Any number of instances may call it at once.
+   * Any number of instances may call it at once. While others use the table it is tried again and again, and waited for; a
+   * migration that the start has begun is waited for, too.
    *
    * @throws SchedulerLockConfigError if the table cannot be used even so
-   * @throws StoreUnavailableError if the database cannot be reached, or refuses
+   * @throws StoreUnavailableError if the database cannot be reached, or refuses, or if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
     try {
@@ -84,6 +86,14 @@ export class SqlLockStore<S> implements LockStore {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       throw this.#failed(error);
     }
+  }
+
+  /**
+   * Ends a migration that is still being tried: a statement of it that was sent ends by itself, within seconds. Nothing else is open,
+   * and the pool is yours.
+   */
+  async close(): Promise<void> {
+    this.#table.close();
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {

@@ -2,13 +2,14 @@ import { type Clock, systemClock } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
+import { Migration } from './migration.js';
 
-/** Several instances that start at once may make each other's migration fail, each at most once per statement. */
-const MIGRATION_TRIES = 20;
 /** How long a call waits for a migration, ms: less than a caller waits by default, so that it is told what it waits for. */
 const PATIENCE = 1_000;
 /** How often it is looked whether a migration has ended whose answer was lost with its connection, ms. */
 const LOOK_EVERY = 10_000;
+/** Of a timer that is cancelled, ms. */
+const FOR_EVER = 30 * 86_400_000;
 
 /** The table cannot be used, with what to do about it. */
 export class TableError extends Error {}
@@ -22,14 +23,6 @@ const WAS_THERE = {
     'It had that before, and what was in it is forgotten (fencing tokens, which ticks have run); if the table was made anew, so are the ' +
     'leases that lived in it. When the jobs that run have ended, start an instance that may alter it, call migrate(), or run this:',
 } as const;
-
-/** A migration that is under way; times are monotonic. */
-interface Migration {
-  readonly since: number;
-  /** When it was looked last whether it has ended. */
-  lookedAt: number;
-  readonly missing: string;
-}
 
 /**
  * The table of a store: looked at once, and made if it is not there and the store may.
@@ -45,6 +38,10 @@ export class SqlTable<S> {
   #ready: S | undefined;
   #known: S | undefined;
   #migration: Migration | undefined;
+  #creation: Promise<S> | undefined;
+  /** When it was looked last whether the migration has ended. */
+  #lookedAt = 0;
+  #closed = false;
 
   constructor(dialect: SqlDialect<S>, options: { migrate: boolean; clock?: Clock }) {
     this.#dialect = dialect;
@@ -74,14 +71,38 @@ export class SqlTable<S> {
    * @throws StoreUnavailableError if its migration takes longer
    */
   statements(patience: number = PATIENCE): Promise<S> {
-    this.#pending ??= this.#kept(this.#migrate && !this.#seen ? this.#create() : this.#look());
+    const create = this.#migrate && !this.#seen && !this.#closed;
+    this.#pending ??= this.#kept(create ? this.#create() : this.#look());
     return this.#within(this.#pending, patience);
   }
 
-  /** Creates the table, or adds what is missing, whether the store is to do so by itself or not. @throws TableError */
+  /**
+   * Creates the table, or adds what is missing, whether the store is to do so by itself or not. It waits for a migration that is
+   * under way, for as long as that takes.
+   *
+   * @throws TableError if it cannot be used even so
+   * @throws StoreUnavailableError if the store is closed meanwhile
+   */
   async migrate(): Promise<void> {
-    this.#pending = this.#kept(this.#create());
-    await this.#pending;
+    // Somebody waits for it, so the process is not to end in a pause between two tries.
+    const awake = this.#clock.setTimer(() => undefined, FOR_EVER, { keepAlive: true });
+    try {
+      this.#pending = this.#kept(this.#create());
+      await this.#pending;
+    } finally {
+      awake.cancel();
+    }
+  }
+
+  /** Begins no more migrations by itself, and ends the one that is under way; a statement of it that was sent ends by itself. */
+  close(): void {
+    this.#closed = true;
+    this.#migration?.stop();
+  }
+
+  /** Takes back {@link close}. */
+  open(): void {
+    this.#closed = false;
   }
 
   /** The next call looks at the table again, and says what is missing. */
@@ -113,8 +134,9 @@ export class SqlTable<S> {
       let over = false;
       const check = (): void => {
         const now = this.#clock.monotonic();
-        const left = patience - (now - Math.min(start, this.#migration?.since ?? start));
-        if (left <= 0 && this.#migration !== undefined) reject(this.#stillMigrating(this.#migration));
+        const migration = this.#migration?.missing === undefined ? undefined : this.#migration;
+        const left = patience - (now - Math.min(start, migration?.since ?? start));
+        if (left <= 0 && migration !== undefined) reject(this.#stillMigrating(migration));
         else timer = this.#clock.setTimer(check, left > 0 ? left : patience);
       };
       let timer: { cancel(): void } | undefined;
@@ -131,25 +153,18 @@ export class SqlTable<S> {
   }
 
   #stillMigrating(migration: Migration): StoreUnavailableError {
-    const { since, lookedAt, missing } = migration;
     const now = this.#clock.monotonic();
-    if (now - lookedAt >= LOOK_EVERY) {
-      migration.lookedAt = now;
-      void this.#lookMeanwhile();
+    if (now - Math.max(this.#lookedAt, migration.since) >= LOOK_EVERY) {
+      this.#lookedAt = now;
+      void this.#lookMeanwhile(migration);
     }
-    return new StoreUnavailableError(
-      `${missing} Its migration has been running for ${Math.round((now - since) / 1_000)} s, and no lock can be taken until it is done. ` +
-        'It has to wait for every transaction that uses the table.',
-      { outcome: 'not-applied' },
-    );
+    return new StoreUnavailableError(migration.describe(), { outcome: 'not-applied' });
   }
 
   /** Whether the table has become what it is to be, though nobody was told. */
-  async #lookMeanwhile(): Promise<void> {
+  async #lookMeanwhile(migration: Migration): Promise<void> {
     const statements = await this.#look().catch(() => undefined);
-    if (statements === undefined || this.#migration === undefined) return;
-    this.#migration = undefined;
-    this.#pending = this.#kept(Promise.resolve(statements));
+    if (statements !== undefined) migration.finish();
   }
 
   async #look(): Promise<S> {
@@ -160,29 +175,30 @@ export class SqlTable<S> {
     throw new TableError(`${look.missing} ${help}\n${this.#sql()}`);
   }
 
-  async #create(): Promise<S> {
-    let failed: unknown;
-    for (let tries = 0; tries < MIGRATION_TRIES; tries++) {
-      // A migration that is not needed would wait for, and hold up, everybody who uses the table.
-      const look = await this.#dialect.look();
-      if (!('missing' in look)) return this.#look();
-      const since = this.#clock.monotonic();
-      this.#migration ??= { since, lookedAt: since, missing: look.missing };
-      try {
-        for (const statement of this.#dialect.migration()) await this.#dialect.migrate(statement);
-      } catch (error) {
-        failed = error;
-        // Another instance is doing the same at this moment: the next look may find it done.
-        if (this.#dialect.failure(error) === 'conflict') continue;
-        if (this.#dialect.failure(error) !== 'denied') throw error;
-        throw new TableError(
-          `${look.missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${this.#sql()}`,
-        );
-      } finally {
-        this.#migration = undefined;
-      }
+  /** There is one migration at a time, whoever asks for it. */
+  #create(): Promise<S> {
+    if (this.#creation !== undefined) return this.#creation;
+    const creation = this.#run(new Migration(this.#dialect, this.#clock)).finally(() => {
+      this.#creation = undefined;
+    });
+    return (this.#creation = creation);
+  }
+
+  async #run(migration: Migration): Promise<S> {
+    this.#migration = migration;
+    try {
+      await migration.run();
+      return await this.#look();
+    } catch (error) {
+      const { missing } = migration;
+      const denied = !(error instanceof TableError) && this.#dialect.failure(error) === 'denied';
+      if (missing === undefined || !denied) throw error;
+      throw new TableError(
+        `${missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${this.#sql()}`,
+      );
+    } finally {
+      this.#migration = undefined;
     }
-    throw failed ?? new TableError(`The table ${this.#dialect.table} could not be created:\n${this.#sql()}`);
   }
 
   /** The migration, to be run by hand. */

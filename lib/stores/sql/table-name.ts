@@ -16,7 +16,8 @@ export interface SqlStoreOptions {
   readonly schema?: string | undefined;
   /**
    * Whether the store creates the table when the application starts, or adds to one that ShedLock has created the columns
-   * that are missing. `false`: it only looks, and what is missing stops the start, with the SQL to run.
+   * that are missing: in tries of 2 s, during which others have to wait for the table. `false`: it only looks, and what is missing
+   * stops the start, with the SQL to run.
    *
    * @default true
    */

@@ -115,18 +115,3 @@ test('what was given up is ended over another connection, and looked for again w
   expect(sent.slice(2)).toEqual(['SELECT 1', 'SELECT p.*, INFO L']);
   expect(clock.pending).toBeLessThanOrEqual(1);
 });
-
-test('a statement that may take as long as it takes is never given up', async () => {
-  const clock = new ManualClock();
-  let answer!: (error: null, result: unknown) => void;
-  const connection: CallbackConnection = {
-    query: (_options, callback) => (answer = callback),
-    release: () => undefined,
-    destroy: () => undefined,
-  };
-  const pool = new LimitedPool({ getConnection: (use) => use(null, connection) }, 1_000, clock);
-  const result = pool.patient.query('ALTER TABLE t', []);
-  await clock.advance(86_400_000);
-  answer(null, 'done');
-  expect(await result).toBe('done');
-});

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { MysqlLockStore } from '../../../lib/stores/mysql/index.js';
 import { MysqlDialect } from '../../../lib/stores/mysql/mysql-dialect.js';
 import { jobKey, jobOfKey } from '../../../lib/stores/mysql/starts.js';
@@ -70,6 +70,7 @@ describe('what an error means, on PostgreSQL', () => {
     ['a refused connection of Prisma 7', prisma7({ kind: 'DatabaseNotReachable' }), 'refused'],
     ['a broken connection of Prisma 7', prisma7({ kind: 'ConnectionClosed' }), 'unknown'],
     ['a statement_timeout', { code: '57014' }, 'refused'],
+    ['a lock_timeout', { code: '55P03' }, 'locked'],
     ['a server that shuts down', { code: '57P01' }, 'unknown'],
     ['a standby', { code: '25006' }, 'refused'],
     ['a wrong password', { code: '28P01' }, 'denied'],
@@ -93,7 +94,7 @@ describe('what an error means, on MySQL', () => {
   test.each<[string, object, string]>([
     ['a deadlock', { errno: 1213 }, 'conflict'],
     ['one wrapped by TypeORM', { driverError: { errno: 1213 } }, 'conflict'],
-    ['a wait for a row that was too long', { errno: 1205 }, 'refused'],
+    ['a wait for a row that was too long', { errno: 1205 }, 'locked'],
     ['a server that shuts down', { errno: 1053 }, 'unknown'],
     ['a session that was killed', { errno: 3169 }, 'unknown'],
     ['what Group Replication rolls back', { errno: 3101 }, 'conflict'],
@@ -139,7 +140,9 @@ test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
   },
 );
 
-test('a pool is never closed: the stores have nothing to close', () => {
-  expect('close' in new PostgresLockStore(client)).toBe(false);
-  expect('close' in new MysqlLockStore(client)).toBe(false);
+test('a pool is never closed', async () => {
+  const pool = { ...client, end: jest.fn() };
+  await new PostgresLockStore(pool).close();
+  await new MysqlLockStore(pool).close();
+  expect(pool.end).not.toHaveBeenCalled();
 });
