@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/migration.js';
 import type { MysqlClient } from './client.js';
-import type { CallbackConnection, CallbackPool } from './limited-pool.js';
+import { type CallbackConnection, type CallbackPool, closeSilent } from './limited-pool.js';
 
 /**
  * What sends a statement that fails when it has waited {@link LOCK_WAIT} for a lock. On a connection that nobody else gets, which is
@@ -27,11 +27,8 @@ export function briefOn(
         else reject(error);
       };
       const timer = clock.setTimer(() => {
-        const error = noAnswer(limit, used !== undefined);
-        const { stream } = Object(used) as { stream?: { destroy?(error: Error): void } };
-        end(error);
-        // `destroy()` waits for the server to close its side, too, and a pool that is being ended waits for that.
-        stream?.destroy?.(error);
+        over = true;
+        reject(closeSilent(used, limit));
       }, limit);
       pool.getConnection((noConnection, connection) => {
         if (noConnection) return end(noConnection);
@@ -63,9 +60,4 @@ export function briefIfMariadb(client: MysqlClient): MysqlClient {
     query: (statement, values) =>
       client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, values),
   };
-}
-
-function noAnswer(limit: number, sent: boolean): Error {
-  if (sent) return new Error(`no answer within ${limit} ms, so the connection was closed`);
-  return Object.assign(new Error(`the pool had no connection within ${limit} ms`), { syscall: 'connect' });
 }

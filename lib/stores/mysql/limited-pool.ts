@@ -37,8 +37,8 @@ const LATE = 5;
 
 /** How a statement is sent. */
 interface Sending {
-  /** Milliseconds, the wait for a connection included; none: for as long as it takes. */
-  readonly limit?: number;
+  /** Milliseconds, the wait for a connection included. */
+  readonly limit: number;
   givenUp?(sent: Sent): void;
   answered?(): void;
 }
@@ -74,17 +74,16 @@ export class LimitedPool {
       let sentOn: CallbackConnection | undefined;
       let sent: unknown;
       let over = false;
-      const giveUp = (after: number): void => {
+      const giveUp = (): void => {
         over = true;
-        if (sentOn !== undefined) close(sentOn, notAnswered(after));
-        reject(sentOn === undefined ? notSent(after) : notAnswered(after));
+        reject(closeSilent(sentOn, limit));
         const { sql: text } = Object(sent) as { sql?: unknown };
         if (typeof text === 'string') givenUp?.({ thread: Number(sentOn?.threadId), text });
       };
-      const timer = limit === undefined ? undefined : this.#timer(() => giveUp(limit), limit);
+      const timer = this.#timer(giveUp, limit);
       const settle = (error: Error | null, result?: unknown): void => {
         if (over) return;
-        timer?.cancel();
+        timer.cancel();
         if (error !== null) return reject(error);
         resolve(result);
         answered?.();
@@ -131,17 +130,18 @@ export class LimitedPool {
 /**
  * Closes a connection on which nobody answers. With `destroy()` alone `mysql2` closes its own side and waits for the server to
  * do the same; a pool that is being ended would wait for ever for the connection's last command, which is told of the error.
+ *
+ * @param connection none, if the pool had none
+ * @returns what to tell whoever waited, for `limit` milliseconds
  */
-function close(connection: CallbackConnection, error: Error): void {
+export function closeSilent(connection: CallbackConnection | undefined, limit: number): Error {
+  if (connection === undefined) {
+    const error = new Error(`the pool had no connection within ${limit} ms`);
+    return Object.assign(error, { syscall: 'connect' });
+  }
+  const error = new Error(`no answer within ${limit} ms, so the connection was closed`);
   connection.destroy();
   const stream = Object(connection.stream) as { destroy?: unknown };
   if (typeof stream.destroy === 'function') stream.destroy(error);
-}
-
-function notSent(limit: number): Error {
-  return Object.assign(new Error(`the pool had no connection within ${limit} ms`), { syscall: 'connect' });
-}
-
-function notAnswered(limit: number): Error {
-  return new Error(`no answer within ${limit} ms, so the connection was closed`);
+  return error;
 }
