@@ -18,7 +18,11 @@ export interface SchedulerLockOptionsFactory {
 }
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<SchedulerLockModuleOptions>({ moduleName: 'SchedulerLock' })
+  new ConfigurableModuleBuilder<SchedulerLockModuleOptions>({
+    moduleName: 'SchedulerLock',
+    // Nest names it where the module is imported without options.
+    optionsInjectionToken: Symbol('options of SchedulerLockModule.forRoot() or forRootAsync()'),
+  })
     .setClassMethodName('forRoot')
     .setFactoryMethodName('createSchedulerLockOptions')
     .setExtras<SchedulerLockModuleExtras>({ isGlobal: true }, (definition, { isGlobal }) => ({

@@ -238,4 +238,10 @@ describe('options that cannot work', () => {
       process.env['NODE_ENV'] = before;
     }
   });
+
+  it('of a module that is imported without forRoot() are told by Nest, which names that', async () => {
+    await expect(startModule({ imports: [SchedulerLockModule] })).rejects.toThrow(
+      'argument Symbol(options of SchedulerLockModule.forRoot() or forRootAsync()) at index [0]',
+    );
+  });
 });
