@@ -107,7 +107,7 @@ test('an application that cannot start leaves no timer and no connection', async
   await server.command('CONFIG', 'SET', 'requirepass', 'secret');
   await until(() => timers.pending().length === 0, { message: 'the helper to disconnect' });
   try {
-    await expect(start()).rejects.toThrow('credentials');
+    await expect(start()).rejects.toThrow('Redis asks for a password');
     await expectNoTimer();
     await disconnected();
   } finally {
