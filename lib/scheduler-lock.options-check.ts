@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { formatDuration, parseDuration } from './duration.js';
+import { formatDuration } from './duration.js';
 import type { LockSettings } from './lease/lock-call.js';
 import { nameProblem } from './lock-name.js';
 import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
+import {
+  MAX_TTL,
+  readBoolean,
+  readChoice,
+  readCount,
+  readDuration,
+  show,
+} from './scheduler-lock.option-values.js';
 import {
   DEFAULTS,
   type LockOptions,
@@ -52,7 +60,6 @@ export const ofModule = (problems: readonly string[]): string[] =>
 const inLeader = (problem: string): string => `leader.${problem}`;
 
 const MIN_TTL = 100;
-const MAX_TTL = 30 * 86_400_000;
 
 /** Reads and checks the options of the module. Whatever is wrong is replaced by its default, to find the rest. */
 export function checkModuleOptions(
@@ -196,56 +203,6 @@ function readEnabled(given: LockOptions, module: ModuleSettings, problems: strin
     readBoolean('enabled', choice, problems),
   );
   return !choices.includes(false);
-}
-
-function readBoolean(option: 'enabled' | 'oncePerTick', given: unknown, problems: string[]): boolean {
-  if (given === undefined) return DEFAULTS[option];
-  if (typeof given !== 'boolean') problems.push(`${option}: ${show(given)} is neither true nor false.`);
-  return given !== false;
-}
-
-function readCount(option: 'rerun', given: unknown, problems: string[]): number {
-  if (given === undefined) return DEFAULTS[option];
-  if (Number.isInteger(given) && (given as number) >= 0 && (given as number) <= 1_000) return given as number;
-  problems.push(`${option}: ${show(given)} is no whole number from 0 to 1000.`);
-  return DEFAULTS[option];
-}
-
-function readChoice<T extends string>(
-  option: string,
-  given: T | undefined,
-  choices: readonly [T, ...T[]],
-  problems: string[],
-): T {
-  const [fallback] = choices;
-  if (given === undefined) return fallback;
-  if (choices.includes(given)) return given;
-  problems.push(
-    `${option}: ${show(given)} is not one of ${choices.map((choice) => `'${choice}'`).join(', ')}.`,
-  );
-  return fallback;
-}
-
-function readDuration(option: string, given: unknown, problems: string[]): number | undefined {
-  if (given === undefined) return undefined;
-  const milliseconds = parseDuration(given);
-  if (milliseconds === undefined) {
-    problems.push(
-      `${option}: ${show(given)} is no duration. Give milliseconds or a text such as '30s' or '10m'.`,
-    );
-  } else if (milliseconds > MAX_TTL && option !== 'ttl') {
-    problems.push(`${option}: ${show(given)} is longer than 30 days.`);
-    return undefined;
-  }
-  return milliseconds;
-}
-
-/** A value as it would be written in the code, short. */
-function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
-  if (typeof value === 'object' && value !== null)
-    return `an object of class ${value.constructor?.name ?? 'null'}`;
-  return typeof value === 'function' ? 'a function' : String(value);
 }
 
 function defaultInstanceId(): string {

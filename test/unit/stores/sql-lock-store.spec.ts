@@ -4,31 +4,10 @@ import type { SqlDialect, TableLook } from '../../../lib/stores/sql/dialect.js';
 import { LastGranted } from '../../../lib/stores/sql/last-granted.js';
 import { SqlLockStore } from '../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../lib/testing/index.js';
+import { request, scripted } from './scripted-dialect.js';
 
-const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
-const request = { name: 'job', token: TOKEN, ttl: 60_000, holder: 'host' };
 const lease = { ...request, fencingToken: 1 };
 const conflict = Object.assign(new Error('could not serialize access'), { conflict: true });
-
-/** A database that answers as it is told. */
-function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object> {
-  const nothing = (): never => {
-    throw new Error('nobody told what to answer');
-  };
-  return {
-    table: 'shedlock',
-    look: async (): Promise<TableLook<object>> => ({ statements: {} }),
-    migration: () => ['CREATE TABLE shedlock'],
-    widening: () => 'ALTER TABLE shedlock',
-    migrate: nothing,
-    attempt: nothing,
-    renew: nothing,
-    giveBack: nothing,
-    all: nothing,
-    failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
-    ...script,
-  };
-}
 
 function opened(script: Partial<SqlDialect<object>>, migrate = false) {
   const clock = new ManualClock();
