@@ -69,7 +69,8 @@ end`;
  * those for which that is not enough: long ones, and starts of jobs.
  *
  * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
- * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit.
+ * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit. Up to there Redis writes a number that is
+ * given to redis.call() with all of its digits.
  */
 const acquire = (look: string, take: string): string => /* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
@@ -92,19 +93,18 @@ if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out 
 if ticks then ${START}
 end
 ${take}
-local text = string.format('%.0f', fence)
 if started then
-  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1],
+  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
     record, started, 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', before)
 else
-  redis.call('HSET', state, 'token', token, 'fence', text, 'holder', holder, 'since', t[1])
+  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1])
 end
 local hour = ${HOUR_MS * 1_000}
 if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
   kept = kept or redis.call('HGET', state, 'kept')
   local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
 end
-if other or attempt > 1 then return { '', text, attempt, other or '' } end
+if other or attempt > 1 then return { '', fence, attempt, other or '' } end
 return fence`;
 
 export const ACQUIRE = leaseScript(
