@@ -2,7 +2,7 @@ import { footprint } from './footprint.js';
 import type { Session } from './session.js';
 import { format, median, medianRatio } from './statistics.js';
 import type { Row } from './table.js';
-import type { Figures, Task } from './task.js';
+import type { Figures, Task, TurnsMeasurement } from './task.js';
 
 /** One question to the benchmark, with its answer as lines of the table. */
 export interface BenchCase {
@@ -39,7 +39,7 @@ export const CASES: readonly BenchCase[] = [
   { name: 'footprint', rounds: 1, run: async () => footprint() },
 ];
 
-/** All contenders in turn, round after round: what disturbs the machine disturbs all of them. */
+/** All contenders, round after round: what disturbs the machine disturbs all of them. */
 async function measureAll(
   session: Session,
   rounds: number,
@@ -48,7 +48,8 @@ async function measureAll(
 ): Promise<Measurements> {
   const all = new Map<Task['contender'], Figures[]>(contenders.map((contender) => [contender, []]));
   for (let round = 0; round < rounds; round++) {
-    for (const [contender, figures] of all) figures.push(await session.measure(measurement, contender));
+    const found = await session.round(measurement, contenders);
+    for (const [contender, figures] of all) figures.push(...(found.get(contender) ?? []));
     process.stderr.write(`${measurement}: round ${round + 1} of ${rounds}\n`);
   }
   return all;
@@ -60,7 +61,7 @@ const column = (all: Measurements, contender: Task['contender'], figure: string)
 async function throughput(
   session: Session,
   rounds: number,
-  measurement: 'cycles' | 'at-once',
+  measurement: TurnsMeasurement,
   title: string,
   target: number,
 ): Promise<Row[]> {

@@ -1,19 +1,27 @@
+import { createInterface } from 'node:readline';
 import { measureBlock } from './cases/block.js';
-import { measureAtOnce, measureCycles } from './cases/cycles.js';
+import { takeAtOnce, takeCycles } from './cases/cycles.js';
 import { measureHold } from './cases/hold.js';
-import { measureRefused } from './cases/refused.js';
+import { takeRefused } from './cases/refused.js';
 import { measureSearch } from './cases/search.js';
 import { measureStart } from './cases/start.js';
 import { measureTicks } from './cases/ticks.js';
-import type { Figures, Task } from './task.js';
+import { type Figures, isInTurns, type Task, type TurnsMeasurement, type TurnTaker } from './task.js';
 
 /*
- * One measurement in a process of its own, which the next one cannot inherit compiled code, garbage or timers from.
+ * One measurement in a process of its own, which the next one cannot inherit compiled code, garbage or timers from. What
+ * it finds goes to its output, a line of JSON each; what is measured in turns is told by its input, a line each, when to take
+ * one, and when to close.
  */
-const MEASUREMENTS: Record<Task['measurement'], (task: Task) => Promise<Figures>> = {
-  cycles: measureCycles,
-  'at-once': measureAtOnce,
-  refused: measureRefused,
+type Whole = Exclude<Task['measurement'], TurnsMeasurement>;
+
+const TURNS: Record<TurnsMeasurement, (task: Task) => Promise<TurnTaker>> = {
+  cycles: takeCycles,
+  'at-once': takeAtOnce,
+  refused: takeRefused,
+};
+
+const WHOLE: Record<Whole, (task: Task) => Promise<Figures>> = {
   hold: measureHold,
   block: measureBlock,
   start: measureStart,
@@ -22,5 +30,22 @@ const MEASUREMENTS: Record<Task['measurement'], (task: Task) => Promise<Figures>
 };
 
 const task = JSON.parse(process.argv[2] ?? '') as Task;
-const figures = await MEASUREMENTS[task.measurement](task);
-process.stdout.write(`${JSON.stringify(figures)}\n`, () => process.exit(0));
+const { measurement } = task;
+if (isInTurns(measurement)) await takeTurns(await TURNS[measurement](task));
+else say(await WHOLE[measurement](task));
+process.stdout.write('', () => process.exit(0));
+
+async function takeTurns(taker: TurnTaker): Promise<void> {
+  let turns = 0;
+  say({ turns: taker.turns });
+  for await (const _ of createInterface({ input: process.stdin })) {
+    if (turns === taker.turns) return say(await taker.close());
+    turns += 1;
+    say(await taker.turn());
+  }
+  throw new Error('Nobody waits for the figures any more');
+}
+
+function say(figures: Figures): void {
+  process.stdout.write(`${JSON.stringify(figures)}\n`);
+}

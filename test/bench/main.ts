@@ -10,7 +10,7 @@ import { markdownTable, type Row } from './table.js';
  * npm run bench [-- --only <part of a case's name>] [-- --rounds <n>] [-- --quick]
  *
  * A benchmark, not a test: it ends with 0 whatever the figures are. Ratios are medians over interleaved rounds, each
- * measurement in a fresh process.
+ * measurement in fresh processes; where they are compared with one another, these take turns within a round.
  */
 const args = parseArguments(process.argv.slice(2));
 const cases = CASES.filter(({ name }) => name.includes(args.only));

@@ -1,11 +1,9 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { guard } from '../support/process-guard.js';
-import { builtScript } from '../support/project.js';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
-import type { Figures, Task } from './task.js';
+import { Child } from './child-process.js';
+import { type Figures, isInTurns, type Task, type TurnsMeasurement } from './task.js';
 
 /** One run of the benchmark: its Redis, and the core that all is measured on. */
 export class Session {
@@ -22,23 +20,55 @@ export class Session {
     return new Session(redis, pid === undefined ? undefined : pin(pid), quick);
   }
 
-  /** Runs one measurement in a fresh process. */
-  async measure(measurement: Task['measurement'], contender: Task['contender']): Promise<Figures> {
+  /**
+   * Runs one measurement once for each contender, in a fresh process each: one after another, or in turns of a fraction
+   * of a second, so that what else the machine does falls on all of them.
+   *
+   * @returns what each found, in each of its turns if there are turns
+   */
+  async round(
+    measurement: Task['measurement'],
+    contenders: readonly Task['contender'][],
+  ): Promise<Map<Task['contender'], Figures[]>> {
+    if (isInTurns(measurement)) return this.#inTurns(measurement, contenders);
+    const found = new Map<Task['contender'], Figures[]>();
+    for (const contender of contenders) {
+      const child = this.#child(measurement, contender);
+      found.set(contender, [await child.answer()]);
+      await child.exit();
+    }
+    return found;
+  }
+
+  async #inTurns(
+    measurement: TurnsMeasurement,
+    contenders: readonly Task['contender'][],
+  ): Promise<Map<Task['contender'], Figures[]>> {
+    const children: { contender: Task['contender']; child: Child; figures: Figures[] }[] = [];
+    let turns = 0;
+    for (const contender of contenders) {
+      const child = this.#child(measurement, contender);
+      // One after another: nobody warms up while somebody else does.
+      turns = (await child.answer())['turns'] ?? 0;
+      children.push({ contender, child, figures: [] });
+    }
+    for (let turn = 0; turn < turns; turn++) {
+      for (const { child, figures } of children) figures.push(await child.ask());
+    }
+    const found = new Map<Task['contender'], Figures[]>();
+    for (const { contender, child, figures } of children) {
+      const rest = await child.ask();
+      await child.exit();
+      const all = figures.map((turn) => ({ ...turn, ...rest }));
+      found.set(contender, all);
+    }
+    return found;
+  }
+
+  #child(measurement: Task['measurement'], contender: Task['contender']): Child {
     const { url } = this.redis;
     const task: Task = { measurement, contender, url, prefix: uniquePrefix('bench'), quick: this.quick };
-    const node = [process.execPath, builtScript('test/bench/child.js'), JSON.stringify(task)];
-    const [command = '', ...args] =
-      this.core === undefined ? node : ['taskset', '-c', String(this.core), ...node];
-    const child = spawn(command, args, {
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_ENV: 'production' },
-    });
-    guard(child);
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
-    const [code] = (await once(child, 'close')) as [number | null];
-    if (code !== 0) throw new Error(`${measurement} of ${contender} failed (${code})`);
-    return JSON.parse(output) as Figures;
+    return new Child(task, this.core);
   }
 
   /** What the figures were measured with. */

@@ -1,42 +1,54 @@
 import { Redis } from 'ioredis';
 import { type Contender, createContender } from '../contenders.js';
 import { measure } from '../measure.js';
-import type { Figures, Task } from '../task.js';
+import type { Task, TurnTaker } from '../task.js';
 
 const TTL = 60_000;
 const COUNTED = 50;
 
 /** Attempts at a lock that somebody else has, and at one that this very process has. */
-export async function measureRefused({ contender: name, url, prefix, quick }: Task): Promise<Figures> {
+export async function takeRefused({ contender: name, url, prefix, quick }: Task): Promise<TurnTaker> {
   if (name === 'idle') throw new Error('An idle process takes no locks');
   const observer = new Redis(url);
   const contender = await createContender(name, { url, prefix, ttl: TTL });
-  // As many as in `cycles`: what compiled code costs, not what compiling costs.
-  const attempts = quick ? 200 : 40_000;
+  // As in `cycles`: what compiled code costs, not what compiling costs.
+  const [attempts, warmUp, turns] = quick ? [50, 200, 2] : [4_000, 40_000, 10];
   // By somebody who knows nothing of us and just follows the recipe.
   await observer.set(contender.key('taken'), 'somebody else', 'PX', 600_000);
   const work = async (lock: string, count: number): Promise<void> => {
     for (let i = 0; i < count; i++) await refused(contender, lock);
   };
-  await work('taken', attempts);
-  const cost = await measure(observer, attempts, () => work('taken', attempts));
-  const commands = (await countCommands(url, () => work('taken', COUNTED))) / COUNTED;
-  // The attempts come from outside of the job: inside of it they would be nested calls.
+  await work('taken', warmUp);
+  return {
+    turns,
+    turn: () => measure(observer, attempts, () => work('taken', attempts)),
+    close: async () => {
+      const commands = (await countCommands(url, () => work('taken', COUNTED))) / COUNTED;
+      const repeated = await whileRunning(contender, 'own', () =>
+        countCommands(url, () => work('own', COUNTED)),
+      );
+      await contender.close();
+      observer.disconnect();
+      return { commands, repeated: repeated / COUNTED };
+    },
+  };
+}
+
+/** Does `work` while a job holds this lock, and outside of that job: inside of it, attempts would be nested calls. */
+async function whileRunning<T>(contender: Contender, lock: string, work: () => Promise<T>): Promise<T> {
   let begin!: () => void;
   let letGo!: () => void;
   const begun = new Promise<void>((resolve) => (begin = resolve));
   const ended = new Promise<void>((resolve) => (letGo = resolve));
-  const run = contender.run('own', () => {
+  const run = contender.run(lock, () => {
     begin();
     return ended;
   });
   await begun;
-  const repeated = (await countCommands(url, () => work('own', COUNTED))) / COUNTED;
+  const result = await work();
   letGo();
   await run;
-  await contender.close();
-  observer.disconnect();
-  return { ...cost, commands, repeated };
+  return result;
 }
 
 async function refused(contender: Contender, lock: string): Promise<void> {

@@ -1,0 +1,52 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { guard } from '../support/process-guard.js';
+import { builtScript } from '../support/project.js';
+import type { Figures, Task } from './task.js';
+
+/** A fresh process that measures one thing: see child.ts. */
+export class Child {
+  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #lines: AsyncIterator<string>;
+  readonly #exit: Promise<unknown[]>;
+  readonly #task: Task;
+
+  /** @param core where it is to run; `undefined`: anywhere */
+  constructor(task: Task, core: number | undefined) {
+    const node = [process.execPath, builtScript('test/bench/child.js'), JSON.stringify(task)];
+    const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', String(core), ...node];
+    this.#task = task;
+    this.#process = spawn(command, args, {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, NODE_ENV: 'production' },
+    });
+    guard(this.#process);
+    this.#exit = once(this.#process, 'close');
+    this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+  }
+
+  /** What it says next. */
+  async answer(): Promise<Figures> {
+    const { done, value } = await this.#lines.next();
+    if (done) throw this.#failed(this.#process.exitCode);
+    return JSON.parse(value) as Figures;
+  }
+
+  /** What it finds in its next turn, or after the last one. */
+  ask(): Promise<Figures> {
+    this.#process.stdin.write('next\n');
+    return this.answer();
+  }
+
+  async exit(): Promise<void> {
+    const [code] = (await this.#exit) as [number | null];
+    if (code !== 0) throw this.#failed(code);
+  }
+
+  #failed(code: number | null): Error {
+    const { measurement, contender } = this.#task;
+    return new Error(`${measurement} of ${contender} failed (${code})`);
+  }
+}
