@@ -49,7 +49,7 @@ async function measureAll(
   const all = new Map<Task['contender'], Figures[]>(contenders.map((contender) => [contender, []]));
   for (let round = 0; round < rounds; round++) {
     const found = await session.round(measurement, contenders);
-    for (const [contender, figures] of all) figures.push(...(found.get(contender) ?? []));
+    for (const [contender, figures] of found) all.get(contender)?.push(figures);
     process.stderr.write(`${measurement}: round ${round + 1} of ${rounds}\n`);
   }
   return all;

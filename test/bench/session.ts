@@ -3,6 +3,7 @@ import { cpus } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { Child } from './child-process.js';
+import { means } from './statistics.js';
 import { type Figures, isInTurns, type Task, type TurnsMeasurement } from './task.js';
 
 /** One run of the benchmark: its Redis, and the core that all is measured on. */
@@ -23,18 +24,16 @@ export class Session {
   /**
    * Runs one measurement once for each contender, in a fresh process each: one after another, or in turns of a fraction
    * of a second, so that what else the machine does falls on all of them.
-   *
-   * @returns what each found, in each of its turns if there are turns
    */
   async round(
     measurement: Task['measurement'],
     contenders: readonly Task['contender'][],
-  ): Promise<Map<Task['contender'], Figures[]>> {
+  ): Promise<Map<Task['contender'], Figures>> {
     if (isInTurns(measurement)) return this.#inTurns(measurement, contenders);
-    const found = new Map<Task['contender'], Figures[]>();
+    const found = new Map<Task['contender'], Figures>();
     for (const contender of contenders) {
       const child = this.#child(measurement, contender);
-      found.set(contender, [await child.answer()]);
+      found.set(contender, await child.answer());
       await child.exit();
     }
     return found;
@@ -43,7 +42,7 @@ export class Session {
   async #inTurns(
     measurement: TurnsMeasurement,
     contenders: readonly Task['contender'][],
-  ): Promise<Map<Task['contender'], Figures[]>> {
+  ): Promise<Map<Task['contender'], Figures>> {
     const children: { contender: Task['contender']; child: Child; figures: Figures[] }[] = [];
     let turns = 0;
     for (const contender of contenders) {
@@ -55,12 +54,10 @@ export class Session {
     for (let turn = 0; turn < turns; turn++) {
       for (const { child, figures } of children) figures.push(await child.ask());
     }
-    const found = new Map<Task['contender'], Figures[]>();
+    const found = new Map<Task['contender'], Figures>();
     for (const { contender, child, figures } of children) {
-      const rest = await child.ask();
+      found.set(contender, { ...means(figures), ...(await child.ask()) });
       await child.exit();
-      const all = figures.map((turn) => ({ ...turn, ...rest }));
-      found.set(contender, all);
     }
     return found;
   }

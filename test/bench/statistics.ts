@@ -1,3 +1,5 @@
+import type { Figures } from './task.js';
+
 /** The middle of the values, or the mean of the two in the middle; `NaN` of none. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
@@ -12,6 +14,15 @@ export function median(values: readonly number[]): number {
  */
 export function medianRatio(dividends: readonly number[], divisors: readonly number[]): number {
   return median(dividends.map((dividend, round) => dividend / (divisors[round] ?? NaN)));
+}
+
+/** The mean of each figure: of turns in one process, where a dear one, with its garbage collection, has to count. */
+export function means(figures: readonly Figures[]): Figures {
+  const sums: Figures = {};
+  for (const each of figures) {
+    for (const [name, value] of Object.entries(each)) sums[name] = (sums[name] ?? 0) + value / figures.length;
+  }
+  return sums;
 }
 
 /** Three significant digits, no exponent; `-` for no number. */

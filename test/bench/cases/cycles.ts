@@ -10,7 +10,7 @@ const NAMES = 100;
 /** Take and give back, one after another. */
 export async function takeCycles(task: Task): Promise<TurnTaker> {
   // Warmed up long enough for compiled code: a process that runs jobs for days is not measured by its first second.
-  const [cycles, warmUp, turns] = task.quick ? [50, 200, 2] : [4_000, 40_000, 10];
+  const [cycles, warmUp, turns] = task.quick ? [50, 200, 2] : [2_000, 40_000, 20];
   return withContender(task, turns, cycles, async (contender, count = warmUp) => {
     for (let i = 0; i < count; i++) await taken(contender, `job-${i % NAMES}`);
   });
@@ -18,7 +18,7 @@ export async function takeCycles(task: Task): Promise<TurnTaker> {
 
 /** A thousand locks taken and given back at once. */
 export async function takeAtOnce(task: Task): Promise<TurnTaker> {
-  const [keys, volleys, warmUp, turns] = task.quick ? [100, 1, 1, 2] : [1_000, 6, 30, 10];
+  const [keys, volleys, warmUp, turns] = task.quick ? [100, 1, 1, 2] : [1_000, 3, 30, 20];
   const names = Array.from({ length: keys }, (_, i) => `job-${i}`);
   return withContender(task, turns, keys * volleys, async (contender, count) => {
     const rounds = count === undefined ? warmUp : count / keys;

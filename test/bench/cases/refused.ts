@@ -12,7 +12,7 @@ export async function takeRefused({ contender: name, url, prefix, quick }: Task)
   const observer = new Redis(url);
   const contender = await createContender(name, { url, prefix, ttl: TTL });
   // As in `cycles`: what compiled code costs, not what compiling costs.
-  const [attempts, warmUp, turns] = quick ? [50, 200, 2] : [4_000, 40_000, 10];
+  const [attempts, warmUp, turns] = quick ? [50, 200, 2] : [2_000, 40_000, 20];
   // By somebody who knows nothing of us and just follows the recipe.
   await observer.set(contender.key('taken'), 'somebody else', 'PX', 600_000);
   const work = async (lock: string, count: number): Promise<void> => {

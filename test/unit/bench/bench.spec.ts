@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../bench/arguments.js';
-import { format, median, medianRatio } from '../../bench/statistics.js';
+import { format, means, median, medianRatio } from '../../bench/statistics.js';
 import { markdownTable } from '../../bench/table.js';
 
 describe('the figures of the benchmark', () => {
@@ -12,6 +12,16 @@ describe('the figures of the benchmark', () => {
 
   it('are divided within a round before the median is taken, so that a slow round cancels out', () => {
     expect(medianRatio([20, 200, 20], [10, 100, 5])).toBe(2);
+  });
+
+  it('are averaged over the turns of one process, each by its name', () => {
+    expect(
+      means([
+        { cpu: 1, wall: 10 },
+        { cpu: 3, wall: 20 },
+      ]),
+    ).toEqual({ cpu: 2, wall: 15 });
+    expect(means([])).toEqual({});
   });
 
   it('are shown with about three digits', () => {
