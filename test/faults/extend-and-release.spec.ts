@@ -1,9 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import { EXTEND } from '../../lib/stores/redis/scripts.js';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
+import { proxiedRedis } from './support/proxied-redis.js';
 import {
   extensions,
   loadScripts,
@@ -17,48 +16,37 @@ import { faultSuite } from './support/suite.js';
 
 faultSuite();
 
-let server: LocalRedis;
-let proxy: TcpProxy;
+const redis = proxiedRedis();
 /** Requests of the library as they reach the server. */
 let arrived: string[];
 
-beforeAll(async () => {
-  server = await startRedis();
-});
-beforeEach(async () => {
-  await server.command('FLUSHALL');
-  await loadScripts(server);
+beforeEach(() => {
   arrived = [];
-  proxy = await startProxy(server);
-  proxy.onRequest((request) => {
+  redis.proxy.onRequest((request) => {
     if (extensions(request)) arrived.push('extend');
     if (releases(request)) arrived.push('release');
   });
 });
-afterEach(() => proxy.stop());
-afterAll(() => server.stop());
 
 const start = (storeTimeout?: number): Promise<TestApp> =>
-  startApp({ connection: proxy.url, ttl: '1m', heartbeat: 50, storeTimeout });
-
-const free = async (): Promise<boolean> => (await server.command('EXISTS', lockKey('job'))) === 0;
+  startApp({ connection: redis.proxy.url, ttl: '1m', heartbeat: 50, storeTimeout });
 
 test('a release waits for the renewal under way, so a lease restored by it is given back', async () => {
-  const client = userClient(proxy.url);
+  const client = userClient(redis.proxy.url);
   const app = await startApp({ connection: client, ttl: '1m', heartbeat: 50, storeTimeout: '20s' });
   const { end } = await hold(app, 'job');
-  const letGo = proxy.holdRequests();
+  const letGo = redis.proxy.holdRequests();
   const calls = jest.spyOn(client, 'evalsha').mock.calls;
   await until(() => calls.some(([sha]) => sha === EXTEND.many.sha), { message: 'a renewal under way' });
   // Now the server forgets everything, and the job ends.
-  await server.command('FLUSHDB');
+  await redis.server.command('FLUSHDB');
   const ended = end();
   const before = arrived.length;
   letGo();
   await ended;
   expect(arrived.slice(before).slice(-2)).toEqual(['extend', 'release']);
-  expect(await free()).toBe(true);
-  expect((await look(server, 'job')).ended).toBe(true);
+  expect(await redis.free()).toBe(true);
+  expect((await look(redis.server, 'job')).ended).toBe(true);
   await app.close();
   client.disconnect();
 });
@@ -67,27 +55,27 @@ test('a release of a forgotten lease is recorded, so that a renewal that arrives
   const app = await start(300);
   const { end } = await hold(app, 'job');
   let renewal = '';
-  const stop = proxy.onRequest((request) => {
+  const stop = redis.proxy.onRequest((request) => {
     if (extensions(request)) renewal = request;
   });
   // The network keeps the renewals to itself, until all is over.
-  const kept = proxy.swallowRequests(extensions);
+  const kept = redis.proxy.swallowRequests(extensions);
   await app.event('renewal-failed');
-  await server.command('FLUSHDB');
+  await redis.server.command('FLUSHDB');
   await end();
   stop();
   kept.stop();
   expect(app.heard('released')).toMatchObject([{ outcome: 'completed', confirmed: false }]);
-  expect(await free()).toBe(true);
-  await loadScripts(server);
-  expect(await replay(server, renewal)).toEqual([0]);
-  expect(await free()).toBe(true);
+  expect(await redis.free()).toBe(true);
+  await loadScripts(redis.server);
+  expect(await replay(redis.server, renewal)).toEqual([0]);
+  expect(await redis.free()).toBe(true);
 });
 
 test('a renewal that arrives after the release of a lease that was not forgotten restores nothing either', async () => {
   const app = await start();
   let renewal = '';
-  proxy.onRequest((request) => {
+  redis.proxy.onRequest((request) => {
     // Of the lease: at its start the application may try scripts on other keys.
     if (extensions(request) && request.includes(lockKey('job'))) renewal = request;
   });
@@ -95,38 +83,38 @@ test('a renewal that arrives after the release of a lease that was not forgotten
   await until(() => renewal);
   await end();
   expect(app.heard('released')).toMatchObject([{ outcome: 'completed' }]);
-  await until(free);
-  expect(await replay(server, renewal)).toEqual([0]);
-  expect(await free()).toBe(true);
+  await until(() => redis.free());
+  expect(await replay(redis.server, renewal)).toEqual([0]);
+  expect(await redis.free()).toBe(true);
 });
 
 test('a renewal that timed out is followed by the release, and nothing is left when both arrive', async () => {
   const app = await start(200);
   const { end } = await hold(app, 'job');
-  const letGo = proxy.holdRequests();
+  const letGo = redis.proxy.holdRequests();
   await app.event('renewal-failed');
-  await server.command('FLUSHDB');
+  await redis.server.command('FLUSHDB');
   await end();
   expect(app.heard('released')).toMatchObject([{ confirmed: false }]);
   letGo();
   await until(() => arrived.includes('release'), { message: 'the release to arrive' });
-  await until(free, { message: 'the lock to be free' });
+  await until(() => redis.free(), { message: 'the lock to be free' });
   await app.close();
-  expect(await free()).toBe(true);
-  expect((await look(server, 'job')).ended).toBe(true);
+  expect(await redis.free()).toBe(true);
+  expect((await look(redis.server, 'job')).ended).toBe(true);
 });
 
 test('a Redis that forgot a lease while its release was under way does not get it back from the next renewals', async () => {
   const app = await start();
   const [released, kept] = [await hold(app, 'job'), await hold(app, 'kept')];
   // The other lease keeps the heartbeat going, and is restored in one batch with whatever is still in it.
-  const held = proxy.swallowReplyTo(releases, { cut: true });
+  const held = redis.proxy.swallowReplyTo(releases, { cut: true });
   const ended = released.end();
   await held.struck;
-  await server.command('FLUSHDB');
+  await redis.server.command('FLUSHDB');
   await until(() => app.heard('renewed', 'kept').some(({ restored }) => restored));
-  expect(await free()).toBe(true);
-  expect(await server.command('EXISTS', lockKey('kept'))).toBe(1);
+  expect(await redis.free()).toBe(true);
+  expect(await redis.server.command('EXISTS', lockKey('kept'))).toBe(1);
   await Promise.all([ended, kept.end()]);
-  expect(await free()).toBe(true);
+  expect(await redis.free()).toBe(true);
 });

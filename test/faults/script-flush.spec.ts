@@ -1,28 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { RELEASE } from '../../lib/stores/redis/scripts.js';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
-import { acquires, extensions, loadScripts, lockKey, look, releases } from './support/redis-view.js';
+import { proxiedRedis } from './support/proxied-redis.js';
+import { acquires, extensions, look, releases } from './support/redis-view.js';
 import { faultSuite } from './support/suite.js';
 
 faultSuite();
 
-let server: LocalRedis;
-let proxy: TcpProxy;
+const redis = proxiedRedis();
 /** What reaches the server: `evalsha acquire`, `eval release`, … */
 let arrived: string[];
 
-beforeAll(async () => {
-  server = await startRedis();
-});
-beforeEach(async () => {
-  await server.command('FLUSHALL');
-  await loadScripts(server);
+beforeEach(() => {
   arrived = [];
-  proxy = await startProxy(server);
-  proxy.onRequest((request) => {
+  redis.proxy.onRequest((request) => {
     const [command = ''] = request.split(' ', 1);
     for (const [what, matches] of Object.entries({
       acquire: acquires,
@@ -32,26 +24,22 @@ beforeEach(async () => {
       if (matches(request)) arrived.push(`${command.toLowerCase()} ${what}`);
   });
 });
-afterEach(() => proxy.stop());
-afterAll(() => server.stop());
 
 const start = (storeTimeout: number | string): Promise<TestApp> =>
-  startApp({ connection: proxy.url, ttl: '1m', heartbeat: 50, storeTimeout });
+  startApp({ connection: redis.proxy.url, ttl: '1m', heartbeat: 50, storeTimeout });
 
 /** The server forgets all scripts but the release, which another instance has just used. */
 async function flushAllButRelease(): Promise<void> {
-  await server.command('SCRIPT', 'FLUSH');
-  await server.command('SCRIPT', 'LOAD', RELEASE.one.lua);
+  await redis.server.command('SCRIPT', 'FLUSH');
+  await redis.server.command('SCRIPT', 'LOAD', RELEASE.one.lua);
 }
-
-const free = async (): Promise<boolean> => (await server.command('EXISTS', lockKey('job'))) === 0;
 
 test('a SCRIPT FLUSH while calls are in flight costs no lease, and no call', async () => {
   const app = await start('20s');
   const { end } = await hold(app, 'job');
-  const letGo = proxy.holdRequests();
+  const letGo = redis.proxy.holdRequests();
   const others = ['a', 'b', 'c'].map((name) => app.locks.run(name, () => name));
-  await server.command('SCRIPT', 'FLUSH');
+  await redis.server.command('SCRIPT', 'FLUSH');
   letGo();
   await expect(Promise.all(others)).resolves.toEqual(['a', 'b', 'c'].map((value) => ({ ran: true, value })));
   const renewals = app.heard('renewed').length;
@@ -59,7 +47,7 @@ test('a SCRIPT FLUSH while calls are in flight costs no lease, and no call', asy
   await end();
   expect(app.heard('released').filter(({ confirmed }) => confirmed)).toHaveLength(4);
   expect(app.heard('lost')).toEqual([]);
-  expect(await free()).toBe(true);
+  expect(await redis.free()).toBe(true);
 });
 
 test('a release does not overtake an acquire that has to be sent as a whole script, and has timed out meanwhile', async () => {
@@ -67,16 +55,18 @@ test('a release does not overtake an acquire that has to be sent as a whole scri
   let runs = 0;
   arrived.length = 0;
   await flushAllButRelease();
-  const letGo = proxy.holdReplies();
+  const letGo = redis.proxy.holdReplies();
   expect(await app.locks.run('job', () => void runs++)).toMatchObject({ reason: 'store-unavailable' });
   // The server refused the acquire for now (NOSCRIPT), and has carried out the release.
   await until(() => arrived.includes('evalsha release'));
   expect(arrived[0]).toBe('evalsha acquire');
   letGo();
-  await until(async () => (await look(server, 'job')).fence > 0, { message: 'the acquire to be granted' });
-  await until(free, { message: 'the grant to be taken back' });
+  await until(async () => (await look(redis.server, 'job')).fence > 0, {
+    message: 'the acquire to be granted',
+  });
+  await until(() => redis.free(), { message: 'the grant to be taken back' });
   expect(arrived.lastIndexOf('evalsha release')).toBeGreaterThan(arrived.indexOf('eval acquire'));
-  expect(await look(server, 'job')).toMatchObject({ ended: true });
+  expect(await look(redis.server, 'job')).toMatchObject({ ended: true });
   expect(runs).toBe(0);
 });
 
@@ -84,7 +74,7 @@ test('a release does not overtake a renewal that has to be sent as a whole scrip
   const app = await start('20s');
   const { end } = await hold(app, 'job');
   await app.event('renewed');
-  const letGo = proxy.holdReplies();
+  const letGo = redis.proxy.holdReplies();
   await flushAllButRelease();
   arrived.length = 0;
   await until(() => arrived.includes('evalsha extend'), { message: 'a renewal in flight' });
@@ -95,14 +85,14 @@ test('a release does not overtake a renewal that has to be sent as a whole scrip
   expect(order.at(-1)).toBe('evalsha release');
   expect(app.heard('released')).toMatchObject([{ outcome: 'completed', confirmed: true }]);
   expect(app.heard('lost')).toEqual([]);
-  expect(await free()).toBe(true);
+  expect(await redis.free()).toBe(true);
 });
 
 test('a renewal that timed out, and is sent as a whole script after the release, restores nothing', async () => {
   const app = await start(200);
   const { end } = await hold(app, 'job');
   await app.event('renewed');
-  const letGo = proxy.holdReplies();
+  const letGo = redis.proxy.holdReplies();
   await flushAllButRelease();
   arrived.length = 0;
   const failures = app.heard('renewal-failed').length;
@@ -112,5 +102,5 @@ test('a renewal that timed out, and is sent as a whole script after the release,
   await until(() => arrived.includes('eval extend'), { message: 'the late renewal' });
   await app.close();
   expect(arrived.indexOf('evalsha release')).toBeGreaterThanOrEqual(0);
-  expect(await look(server, 'job')).toMatchObject({ token: null, ended: true });
+  expect(await look(redis.server, 'job')).toMatchObject({ token: null, ended: true });
 });

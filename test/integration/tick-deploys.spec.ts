@@ -1,25 +1,25 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { currentLock, SchedulerLock, type SchedulerLockModuleOptions } from '../../lib/index.js';
-import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { currentLock, SchedulerLock } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { closeApps, gate, startApp, type TestApp } from './app.js';
-import { acquired, daily, dieIn, fireAndWait, plainStore, request, runIn, skipped } from './tick-support.js';
+import { gate, startApp, type TestApp } from './app.js';
+import {
+  acquired,
+  daily,
+  dieIn,
+  fireAndWait,
+  fleetsOnRedis,
+  plainStore,
+  request,
+  runIn,
+  skipped,
+} from './tick-support.js';
 
 /** Two versions of an application side by side, as during a rolling deploy. */
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await provideRedis();
-}, 120_000);
-afterEach(closeApps);
-afterAll(async () => {
-  await redis.stop();
-});
-
-const shared = (): SchedulerLockModuleOptions => ({ connection: redis.url, keyPrefix: uniquePrefix() });
+const shared = fleetsOnRedis();
 
 interface Version {
   readonly expression: string;

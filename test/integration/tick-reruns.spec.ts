@@ -1,23 +1,22 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, SchedulerLock, type SchedulerLockModuleOptions } from '../../lib/index.js';
-import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { currentLock, SchedulerLock } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp, type TestApp } from './app.js';
-import { acquired, daily, dieIn, fireAndWait, plainStore, request, skipped } from './tick-support.js';
+import { startApp, type TestApp } from './app.js';
+import {
+  acquired,
+  daily,
+  dieIn,
+  fireAndWait,
+  fleetsOnRedis,
+  plainStore,
+  request,
+  skipped,
+} from './tick-support.js';
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await provideRedis();
-}, 120_000);
-afterEach(closeApps);
-afterAll(async () => {
-  await redis.stop();
-});
-
-const shared = (): SchedulerLockModuleOptions => ({ connection: redis.url, keyPrefix: uniquePrefix() });
+const shared = fleetsOnRedis();
 
 /** A job of one tick that was due half a minute ago; it notes its attempts. */
 function nightly(rerun: number | undefined) {

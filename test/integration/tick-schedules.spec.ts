@@ -1,26 +1,15 @@
 import 'reflect-metadata';
-import { afterAll, afterEach, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, CronExpression } from '@nestjs/schedule';
-import { SchedulerLock, type SchedulerLockModuleOptions } from '../../lib/index.js';
-import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { SchedulerLock } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp, type TestApp } from './app.js';
-import { acquired, daily, fireAndWait, skipped } from './tick-support.js';
+import { startApp, type TestApp } from './app.js';
+import { acquired, daily, fireAndWait, fleetsOnRedis, skipped } from './tick-support.js';
 
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await provideRedis();
-}, 120_000);
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await closeApps();
-});
-afterAll(async () => {
-  await redis.stop();
-});
-
-const shared = (): SchedulerLockModuleOptions => ({ connection: redis.url, keyPrefix: uniquePrefix() });
+// Hooks are called in the order of their registration: before the applications are closed.
+afterEach(() => void jest.restoreAllMocks());
+const shared = fleetsOnRedis();
 
 /** A job that only fires when a test says so. */
 function job(expression: string, timeZone = 'UTC', options: { oncePerTick?: boolean } = {}) {

@@ -1,10 +1,28 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { LOCK_STORE, type LockStore, type SchedulerLockModuleOptions } from '../../lib/index.js';
 import type { AcquireRequest, SchedulerLockEvent } from '../../lib/index.js';
+import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
-import { startApp, type TestApp } from './app.js';
+import { closeApps, startApp, type TestApp } from './app.js';
 
 export const DAY = 86_400_000;
+
+/**
+ * To be called once at the top of a file: provides a Redis for its tests, and closes after each test what it has started.
+ * Answers what makes the options of a fleet, which shares nothing with any other.
+ */
+export function fleetsOnRedis(): () => SchedulerLockModuleOptions {
+  let redis: RedisServer;
+  beforeAll(async () => {
+    redis = await provideRedis();
+  }, 120_000);
+  afterEach(closeApps);
+  afterAll(async () => {
+    await redis.stop();
+  });
+  return () => ({ connection: redis.url, keyPrefix: uniquePrefix() });
+}
 
 /** A cron expression (UTC) whose newest tick was half a minute ago, and whose next one is a day later. */
 export function daily(): { expression: string; tick: number } {

@@ -20,7 +20,8 @@ import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answ
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
-import { SqlTable, TableError } from './sql-table.js';
+import { SqlTable } from './sql-table.js';
+import { TableError } from './table-error.js';
 
 /**
  * How often a statement is tried that was rolled back because of others, or whose answer explains nothing because the row

@@ -1,6 +1,5 @@
 import 'reflect-metadata';
-import { Injectable, type LoggerService, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Injectable, Module } from '@nestjs/common';
 import {
   currentLock,
   type Lock,
@@ -11,6 +10,7 @@ import {
 } from 'nestjs-scheduler-lock';
 import { childMain, type Parent } from '../../support/child-main.js';
 import type { InstanceOptions } from '../support/instance.js';
+import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
 
 /*
@@ -65,12 +65,9 @@ class Jobs {
 @Module({ imports: [SchedulerLockModule.forRoot(options)], providers: [Jobs] })
 class AppModule {}
 
-const silent = (): void => undefined;
-const logger: LoggerService = { log: silent, warn: silent, error: silent, debug: silent };
-
 childMain(async (channel) => {
   parent = channel;
-  const app = await NestFactory.createApplicationContext(AppModule, { logger, abortOnError: false });
+  const app = await createApp(AppModule);
   app.get(SchedulerLockEvents).on((event) => {
     const { type, ...facts } = event;
     const error = 'error' in facts ? describe(facts.error) : {};
@@ -87,13 +84,6 @@ childMain(async (channel) => {
     await parent.send({ type: 'unblocked', ...judge() });
   });
   parent.on('judge', () => parent.send({ type: 'judged', ...judge() }));
-  parent.on('close', async () => {
-    await app.close();
-    await store.close();
-    await parent.send({ type: 'closed' });
-    // Not process.exit(): whatever the application has left open keeps the process from ending.
-    process.removeAllListeners('disconnect');
-    process.disconnect();
-  });
+  closeOnDemand(parent, app, store);
   await parent.send({ type: 'ready' });
 });

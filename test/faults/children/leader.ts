@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import { Injectable, type LoggerService, Module, type OnModuleInit } from '@nestjs/common';
-import { ModuleRef, NestFactory } from '@nestjs/core';
+import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import {
   currentLock,
@@ -17,6 +17,7 @@ import {
 } from 'nestjs-scheduler-lock';
 import { childMain, type Parent } from '../../support/child-main.js';
 import type { CandidateOptions } from '../support/leader-fleet.js';
+import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
 
 /*
@@ -131,9 +132,6 @@ for (const tick of firsts) {
   Cron(expression, { timeZone: 'UTC' })(Firsts.prototype, job, descriptor);
 }
 
-const silent = (): void => undefined;
-const logger: LoggerService = { log: silent, warn: silent, error: silent, debug: silent };
-
 childMain(async (channel) => {
   parent = channel;
   const opened = await openStore(store);
@@ -144,8 +142,8 @@ childMain(async (channel) => {
   })
   class AppModule {}
   // What `cron` says of a machine that is too busy.
-  console.warn = silent;
-  const app = await NestFactory.createApplicationContext(AppModule, { logger, abortOnError: false });
+  console.warn = () => undefined;
+  const app = await createApp(AppModule);
   const leader = app.get(SchedulerLeader);
   parent.on('resign', async ({ lock }) => {
     const led = await leader.resign(lock as string);
@@ -155,13 +153,6 @@ childMain(async (channel) => {
     hang = true;
   });
   parent.on('judge', () => tell('judged', { feed: leader.isLeader('feed'), main: leader.isLeader() }));
-  parent.on('close', async () => {
-    await app.close();
-    await opened.close();
-    await parent.send({ type: 'closed' });
-    // Not process.exit(): whatever the application has left open keeps the process from ending.
-    process.removeAllListeners('disconnect');
-    process.disconnect();
-  });
+  closeOnDemand(parent, app, opened);
   await parent.send({ type: 'ready' });
 });

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
-import { Injectable, type LoggerService, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { Injectable, Module } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { currentLock, SchedulerLock, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
 import { childMain, type Parent } from '../../support/child-main.js';
 import type { InstanceOptions } from '../support/instance.js';
+import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
 
 /*
@@ -39,25 +39,15 @@ class Jobs {
 @Module({ imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)], providers: [Jobs] })
 class AppModule {}
 
-const silent = (): void => undefined;
-const logger: LoggerService = { log: silent, warn: silent, error: silent, debug: silent };
-
 childMain(async (channel) => {
   parent = channel;
-  const app = await NestFactory.createApplicationContext(AppModule, { logger, abortOnError: false });
+  const app = await createApp(AppModule);
   app.get(SchedulerLockEvents).on(({ type, ...facts }) => {
     void parent.send({ ...JSON.parse(JSON.stringify(facts)), type: `event:${type}` });
   });
   parent.on('run', () => void app.get(SchedulerRegistry).getCronJob('nightly').fireOnTick());
   parent.on('end', () => end());
-  parent.on('close', async () => {
-    end();
-    await app.close();
-    await store.close();
-    await parent.send({ type: 'closed' });
-    // Not process.exit(): whatever the application has left open keeps the process from ending.
-    process.removeAllListeners('disconnect');
-    process.disconnect();
-  });
+  parent.on('close', () => end());
+  closeOnDemand(parent, app, store);
   await parent.send({ type: 'ready' });
 });

@@ -1,54 +1,10 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { JobStart } from '../../../lib/job-start.js';
-import { FollowUps, type TickedJob, type TickResult } from '../../../lib/schedule/follow-ups.js';
-import type { JobState } from '../../../lib/schedule/made-jobs.js';
-import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { describe, expect, test } from '@jest/globals';
+import type { TickedJob, TickResult } from '../../../lib/schedule/follow-ups.js';
+import { DAY, Harness, HOUR, JOB_TTL, SPREAD, unavailable } from './support/follow-ups-harness.js';
 
-const HOUR = 3_600_000;
-const DAY = 24 * HOUR;
 /** How long ago the newest tick was, ms. */
 const AGE = 60_000;
-/** Of the lock of the job, ms. */
-const JOB_TTL = 10_000;
-/** The longest by which those that wait for one lease are spread, ms. */
-const SPREAD = 50;
 
-let clock: ManualClock;
-let followUps: FollowUps;
-let tick: number;
-let fired: JobStart[];
-let state: JobState;
-
-beforeEach(() => {
-  state = 'started';
-  clock = new ManualClock();
-  followUps = new FollowUps(clock, (error) => {
-    throw error;
-  });
-  tick = clock.now() - AGE;
-  fired = [];
-});
-
-/** A job whose newest tick was a minute ago; `fired` has what it is fired for. */
-function job(settings: Partial<TickedJob['settings']> = {}, initialDelay = 0): TickedJob {
-  return {
-    schedule: { startAt: () => ({ tick, schedule: 'nightly' }), isCron: true, initialDelay },
-    settings: { ttl: JOB_TTL, oncePerTick: true, maxClockSkew: 1_000, rerun: 0, catchUp: false, ...settings },
-    fire: (start) => void fired.push(start),
-    state: () => state,
-  };
-}
-
-/** Elects this instance, which has been up for so long. */
-async function elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void> {
-  followUps.lead([of], { maxAge, since: clock.monotonic() - uptime, lastLeader: 'last' });
-  await clock.advance(0);
-}
-
-/** Lets the store answer so to what was fired last. */
-const answer = (of: TickedJob, result: TickResult): void => followUps.ended(of, fired.at(-1) ?? {}, result);
-
-const unavailable: TickResult = { ran: false, reason: 'store-unavailable' };
 const held = (expiresIn?: number) => ({
   ran: false as const,
   reason: 'held' as const,
@@ -56,47 +12,55 @@ const held = (expiresIn?: number) => ({
 });
 
 test('a tick that came before this instance was up is run if its job ran before, though it has no catchUp', async () => {
-  await elect(job(), AGE);
-  expect(fired).toEqual([{ tick, schedule: 'nightly', maxClockSkew: 1_000, only: 'known', handOver: true }]);
+  const app = new Harness(AGE);
+  await app.elect(app.job(), AGE);
+  expect(app.fired).toEqual([
+    { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, only: 'known', handOver: true },
+  ]);
 });
 
 test('a tick that came while this instance stood by is run also if its job never ran', async () => {
-  await elect(job(), AGE + 1);
-  expect(fired).toEqual([{ tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
+  const app = new Harness(AGE);
+  await app.elect(app.job(), AGE + 1);
+  expect(app.fired).toEqual([{ tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
 });
 
 test('what was up is judged by how long ago it was, also where the clock has been set since', async () => {
-  const since = clock.monotonic();
-  await clock.advance(AGE);
-  clock.setWallClock(clock.now() + HOUR);
-  tick = clock.now() - AGE / 2;
-  followUps.lead([job()], { maxAge: HOUR, since });
-  tick = clock.now() - 2 * AGE;
-  followUps.lead([job()], { maxAge: HOUR, since });
-  await clock.advance(0);
-  expect(fired.map(({ only }) => only)).toEqual([undefined, 'known']);
+  const app = new Harness(AGE);
+  const since = app.clock.monotonic();
+  await app.clock.advance(AGE);
+  app.clock.setWallClock(app.clock.now() + HOUR);
+  app.tick = app.clock.now() - AGE / 2;
+  app.followUps.lead([app.job()], { maxAge: HOUR, since });
+  app.tick = app.clock.now() - 2 * AGE;
+  app.followUps.lead([app.job()], { maxAge: HOUR, since });
+  await app.clock.advance(0);
+  expect(app.asked).toEqual([undefined, 'known']);
 });
 
 test('a tick that the scheduler would not have fired, by the initialDelay of its job, does not begin a job', async () => {
-  await elect(job({}, 5_000), AGE + 5_000);
-  await elect(job({}, 5_000), AGE + 5_001);
-  expect(fired.map(({ only }) => only)).toEqual(['known', undefined]);
+  const app = new Harness(AGE);
+  await app.elect(app.job({}, 5_000), AGE + 5_000);
+  await app.elect(app.job({}, 5_000), AGE + 5_001);
+  expect(app.asked).toEqual(['known', undefined]);
 });
 
 test('an instance that leads from its start hands nothing over before the initialDelay of the job has passed', async () => {
-  await elect(job({}, 5_000), 2_000);
-  expect(fired).toEqual([]);
-  await clock.advance(2_999);
-  expect(fired).toEqual([]);
-  await clock.advance(1);
-  expect(fired.map(({ only }) => only)).toEqual(['known']);
+  const app = new Harness(AGE);
+  await app.elect(app.job({}, 5_000), 2_000);
+  expect(app.fired).toEqual([]);
+  await app.clock.advance(2_999);
+  expect(app.fired).toEqual([]);
+  await app.clock.advance(1);
+  expect(app.asked).toEqual(['known']);
 });
 
 test('a job that is stopped before its initialDelay has passed is left alone', async () => {
-  await elect(job({}, 5_000), 2_000);
-  state = 'stopped';
-  await clock.advance(HOUR);
-  expect(fired).toEqual([]);
+  const app = new Harness(AGE);
+  await app.elect(app.job({}, 5_000), 2_000);
+  app.state = 'stopped';
+  await app.clock.advance(HOUR);
+  expect(app.fired).toEqual([]);
 });
 
 test.each([
@@ -104,103 +68,105 @@ test.each([
   ['is run if its job ran before, with catchUp', { catchUp: HOUR }, ['known']],
   ['is run if it was interrupted, with rerun', { rerun: 1 }, ['interrupted']],
 ])('a tick that is too old for a hand-over %s', async (_, settings, expected) => {
-  await elect(job(settings), 2 * AGE, AGE - JOB_TTL - 1);
-  expect(fired.map(({ only }) => only)).toEqual(expected);
+  const app = new Harness(AGE);
+  await app.elect(app.job(settings), 2 * AGE, AGE - JOB_TTL - 1);
+  expect(app.asked).toEqual(expected);
 });
 
 test('the lease that the last leader has left behind on the job is waited for', async () => {
+  const app = new Harness(AGE);
   for (const [uptime, only] of [
     [AGE, 'known'],
     [AGE + 1, undefined],
   ] as const) {
-    tick = clock.now() - AGE;
-    const nightly = job();
-    await elect(nightly, uptime);
-    answer(nightly, held(5_000));
-    const before = fired.length;
-    await clock.advance(4_999);
-    expect(fired).toHaveLength(before);
-    await clock.advance(1 + SPREAD);
-    expect(fired.slice(before)).toMatchObject([{ tick, handOver: true }]);
-    expect(fired.at(-1)?.only).toBe(only);
+    app.tick = app.clock.now() - AGE;
+    const nightly = app.job();
+    await app.elect(nightly, uptime);
+    app.answer(nightly, held(5_000));
+    const before = app.fired.length;
+    await app.clock.advance(4_999);
+    expect(app.fired).toHaveLength(before);
+    await app.clock.advance(1 + SPREAD);
+    expect(app.fired.slice(before)).toMatchObject([{ tick: app.tick, handOver: true }]);
+    expect(app.fired.at(-1)?.only).toBe(only);
   }
 });
 
 test('a run of its own earlier term is waited for, of which nobody knows when it ends', async () => {
-  const nightly = job();
-  await elect(nightly, AGE);
-  answer(nightly, held());
-  await clock.advance(1_000);
-  expect(fired).toHaveLength(2);
-  expect(fired.at(-1)).toMatchObject({ tick, only: 'known', handOver: true });
+  const app = new Harness(AGE);
+  const nightly = app.job();
+  await app.elect(nightly, AGE);
+  app.answer(nightly, held());
+  await app.clock.advance(1_000);
+  expect(app.fired).toHaveLength(2);
+  expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known', handOver: true });
 });
 
 test('a store that is away is asked again, for a job that never ran as for any other', async () => {
+  const app = new Harness(AGE);
   for (const [uptime, only] of [
     [AGE, 'known'],
     [AGE + 1, undefined],
   ] as const) {
-    tick = clock.now() - AGE;
-    const nightly = job({ rerun: 1, catchUp: HOUR });
-    await elect(nightly, uptime);
+    app.tick = app.clock.now() - AGE;
+    const nightly = app.job({ rerun: 1, catchUp: HOUR });
+    await app.elect(nightly, uptime);
     for (const wait of [1_000, 2_000, 4_000]) {
-      answer(nightly, unavailable);
-      const before = fired.length;
-      await clock.advance(wait);
-      expect(fired).toHaveLength(before + 1);
-      expect(fired.at(-1)).toMatchObject({ tick, handOver: true, rerun: 1 });
-      expect(fired.at(-1)?.only).toBe(only);
+      app.answer(nightly, unavailable);
+      const before = app.fired.length;
+      await app.clock.advance(wait);
+      expect(app.fired).toHaveLength(before + 1);
+      expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, handOver: true, rerun: 1 });
+      expect(app.fired.at(-1)?.only).toBe(only);
     }
-    answer(nightly, { ran: true });
-    expect(clock.pending).toBe(0);
+    app.answer(nightly, { ran: true });
+    expect(app.clock.pending).toBe(0);
   }
 });
 
 test('a lease under which the tick was started is not waited for', async () => {
-  const nightly = job();
-  await elect(nightly, AGE);
-  answer(nightly, { ran: false, reason: 'held', tick, finished: false, expiresIn: 5_000 });
-  expect(clock.pending).toBe(0);
+  const app = new Harness(AGE);
+  const nightly = app.job();
+  await app.elect(nightly, AGE);
+  app.answer(nightly, { ran: false, reason: 'held', tick: app.tick, finished: false, expiresIn: 5_000 });
+  expect(app.clock.pending).toBe(0);
 });
 
 describe('a tick that comes while this instance leads', () => {
-  /** What the store says where the last leader has died in the middle of a run. */
-  const leftBehind = (expiresIn = 5_000): TickResult => ({
-    ...held(expiresIn),
-    holder: 'last',
-    tick: tick - DAY,
-    finished: false,
-  });
+  const leftBehind = (app: Harness, expiresIn?: number) => app.leftBehind('last', expiresIn);
 
   /** Elects this instance, and lets the next tick come, of which the store says so. */
-  async function refuse(of: TickedJob, result: TickResult, after = AGE): Promise<void> {
-    await elect(of, 2 * AGE);
-    answer(of, { ran: false, reason: 'already-ran', tick, finished: true });
-    await clock.advance(after);
-    fired = [];
-    come(of, result);
+  async function refuse(app: Harness, of: TickedJob, result: TickResult, after = AGE): Promise<void> {
+    await app.elect(of, 2 * AGE);
+    app.answer(of, { ran: false, reason: 'already-ran', tick: app.tick, finished: true });
+    await app.clock.advance(after);
+    app.fired = [];
+    come(app, of, result);
   }
 
-  /** Fires the newest tick as the scheduler does. */
-  function come(of: TickedJob, result: TickResult): void {
-    tick = clock.now();
-    followUps.ended(of, followUps.begin(of, undefined) ?? {}, result);
+  /** Fires a tick that is new. */
+  function come(app: Harness, of: TickedJob, result: TickResult): void {
+    app.tick = app.clock.now();
+    app.come(of, result);
   }
 
   test('waits for the end of a lease of the last leader, where no end is known of the last run of its job', async () => {
-    const nightly = job();
-    await refuse(nightly, leftBehind());
-    await clock.advance(4_999);
-    expect(fired).toEqual([]);
-    await clock.advance(1 + SPREAD);
-    expect(fired).toMatchObject([{ tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
-    expect(fired[0]?.only).toBeUndefined();
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await refuse(app, nightly, leftBehind(app));
+    await app.clock.advance(4_999);
+    expect(app.fired).toEqual([]);
+    await app.clock.advance(1 + SPREAD);
+    expect(app.fired).toMatchObject([
+      { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true },
+    ]);
+    expect(app.fired[0]?.only).toBeUndefined();
     // It was renewed: its job goes on there.
-    answer(nightly, leftBehind(9_000));
-    await clock.advance(9_000 + SPREAD);
-    expect(fired).toHaveLength(2);
-    answer(nightly, { ran: true });
-    expect(clock.pending).toBe(0);
+    app.answer(nightly, leftBehind(app, 9_000));
+    await app.clock.advance(9_000 + SPREAD);
+    expect(app.fired).toHaveLength(2);
+    app.answer(nightly, { ran: true });
+    expect(app.clock.pending).toBe(0);
   });
 
   const NEVER_ENDED = { finished: false };
@@ -224,52 +190,58 @@ describe('a tick that comes while this instance leads', () => {
     ],
     ['is skipped if nobody knows who has it', undefined, 3_000, NEVER_ENDED, false],
   ])('%s', async (_, holder, since, more, waits) => {
-    const nightly = job();
+    const app = new Harness(AGE);
+    const nightly = app.job();
     const by = holder === undefined ? {} : { holder };
-    for (const result of [{ tick: tick - DAY, finished: true }, {}]) {
-      await refuse(nightly, { ...held(JOB_TTL - since), ...by, ...result, ...more }, 3_000);
-      expect(clock.pending).toBe(waits ? 1 : 0);
+    for (const result of [{ tick: app.tick - DAY, finished: true }, {}]) {
+      await refuse(app, nightly, { ...held(JOB_TTL - since), ...by, ...result, ...more }, 3_000);
+      expect(app.clock.pending).toBe(waits ? 1 : 0);
     }
   });
 
   test('is skipped where this process has the lock itself, as any is', async () => {
-    await refuse(job(), held());
-    expect(clock.pending).toBe(0);
+    const app = new Harness(AGE);
+    await refuse(app, app.job(), held());
+    expect(app.clock.pending).toBe(0);
   });
 
   test('is skipped where no instance leads', () => {
-    come(job(), leftBehind());
-    expect(clock.pending).toBe(0);
+    const app = new Harness(AGE);
+    come(app, app.job(), leftBehind(app));
+    expect(app.clock.pending).toBe(0);
   });
 
   test('takes the place of an older one that waits', async () => {
-    const nightly = job();
-    await elect(nightly, 2 * AGE);
-    answer(nightly, leftBehind());
-    const [older] = fired;
-    fired = [];
-    await clock.advance(2_000);
-    come(nightly, leftBehind(3_000));
-    expect(clock.pending).toBe(1);
-    await clock.advance(HOUR);
-    expect(fired).toEqual([expect.objectContaining({ tick })]);
-    expect(tick).toBeGreaterThan(older?.tick ?? Infinity);
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await app.elect(nightly, 2 * AGE);
+    app.answer(nightly, leftBehind(app));
+    const [older] = app.fired;
+    app.fired = [];
+    await app.clock.advance(2_000);
+    come(app, nightly, leftBehind(app, 3_000));
+    expect(app.clock.pending).toBe(1);
+    await app.clock.advance(HOUR);
+    expect(app.fired).toEqual([expect.objectContaining({ tick: app.tick })]);
+    expect(app.tick).toBeGreaterThan(older?.tick ?? Infinity);
   });
 
   test('is asked for again until the store answers, once it has waited', async () => {
-    const nightly = job();
-    await refuse(nightly, leftBehind());
-    await clock.advance(5_000 + SPREAD);
-    answer(nightly, unavailable);
-    await clock.advance(1_000);
-    expect(fired).toHaveLength(2);
-    expect(fired.at(-1)).toMatchObject({ tick, handOver: true });
-    expect(fired.at(-1)?.only).toBeUndefined();
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await refuse(app, nightly, leftBehind(app));
+    await app.clock.advance(5_000 + SPREAD);
+    app.answer(nightly, unavailable);
+    await app.clock.advance(1_000);
+    expect(app.fired).toHaveLength(2);
+    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, handOver: true });
+    expect(app.fired.at(-1)?.only).toBeUndefined();
   });
 
   test('is missed as any is if the store is away when it comes', async () => {
-    await refuse(job(), unavailable);
-    expect(clock.pending).toBe(0);
+    const app = new Harness(AGE);
+    await refuse(app, app.job(), unavailable);
+    expect(app.clock.pending).toBe(0);
   });
 });
 
@@ -277,36 +249,40 @@ describe('a tick that waits is not run any more', () => {
   const MAX_AGE = 2 * AGE;
 
   test('when it is older than the age of a hand-over and the ttl of its lock', async () => {
+    const app = new Harness(AGE);
     for (const late of [0, 1]) {
-      tick = clock.now() - AGE;
-      const nightly = job();
-      await elect(nightly, AGE, MAX_AGE);
-      const before = fired.length;
+      app.tick = app.clock.now() - AGE;
+      const nightly = app.job();
+      await app.elect(nightly, AGE, MAX_AGE);
+      const before = app.fired.length;
       // Held by hand, say.
-      answer(nightly, held(AGE + JOB_TTL - SPREAD));
-      await clock.advance(AGE + JOB_TTL - SPREAD - 1);
-      expect(fired).toHaveLength(before);
-      clock.setWallClock(clock.now() + late * (SPREAD + 1));
-      await clock.advance(1 + SPREAD);
-      expect(fired).toHaveLength(before + 1 - late);
-      if (late === 0) answer(nightly, { ran: true });
-      expect(clock.pending).toBe(0);
+      app.answer(nightly, held(AGE + JOB_TTL - SPREAD));
+      await app.clock.advance(AGE + JOB_TTL - SPREAD - 1);
+      expect(app.fired).toHaveLength(before);
+      app.clock.setWallClock(app.clock.now() + late * (SPREAD + 1));
+      await app.clock.advance(1 + SPREAD);
+      expect(app.fired).toHaveLength(before + 1 - late);
+      if (late === 0) app.answer(nightly, { ran: true });
+      expect(app.clock.pending).toBe(0);
     }
   });
 
   test('when this process has its lock for longer than that, or the store is away', async () => {
+    const app = new Harness(AGE);
     for (const result of [held(), unavailable]) {
-      const began = clock.now();
-      tick = began - AGE;
-      const nightly = job();
-      await elect(nightly, AGE, MAX_AGE);
-      while (clock.pending > 0 || fired.length > 0) {
-        if (fired.length > 0) answer(nightly, result);
-        fired = [];
-        await clock.advance(1_000);
+      const began = app.clock.now();
+      app.tick = began - AGE;
+      const nightly = app.job();
+      await app.elect(nightly, AGE, MAX_AGE);
+      const goesOn = () => app.clock.pending > 0 || app.fired.length > 0;
+      // One that is never given up fails below, instead of keeping the run.
+      while (goesOn() && app.clock.now() - began < HOUR) {
+        if (app.fired.length > 0) app.answer(nightly, result);
+        app.fired = [];
+        await app.clock.advance(1_000);
       }
-      expect(clock.now() - began).toBeGreaterThanOrEqual(AGE);
-      expect(clock.now() - began).toBeLessThan(AGE + JOB_TTL + 60_000);
+      expect(app.clock.now() - began).toBeGreaterThanOrEqual(AGE);
+      expect(app.clock.now() - began).toBeLessThan(AGE + JOB_TTL + 60_000);
     }
   });
 
@@ -314,64 +290,68 @@ describe('a tick that waits is not run any more', () => {
     ['is for as long as its catchUp', { catchUp: HOUR }, 'known'],
     ['is if its run was interrupted, with rerun', { rerun: 1 }, 'interrupted'],
   ])('but %s', async (_, settings, only) => {
-    const nightly = job(settings);
-    await elect(nightly, AGE, MAX_AGE);
-    answer(nightly, held(2 * MAX_AGE));
-    await clock.advance(2 * MAX_AGE + SPREAD);
-    expect(fired).toHaveLength(2);
-    expect(fired.at(-1)).toMatchObject({ tick, only });
+    const app = new Harness(AGE);
+    const nightly = app.job(settings);
+    await app.elect(nightly, AGE, MAX_AGE);
+    app.answer(nightly, held(2 * MAX_AGE));
+    await app.clock.advance(2 * MAX_AGE + SPREAD);
+    expect(app.fired).toHaveLength(2);
+    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only });
   });
 
-  test.each<[string, Partial<TickedJob['settings']>, () => TickResult]>([
+  test.each<[string, Partial<TickedJob['settings']>, (app: Harness) => TickResult]>([
     ['a lease', {}, () => held(5_000)],
     ['an outage', { catchUp: HOUR }, () => unavailable],
-    ['its run', { rerun: 1 }, () => ({ ...held(5_000), tick, finished: false })],
+    ['its run', { rerun: 1 }, (app) => ({ ...held(5_000), tick: app.tick, finished: false })],
   ])('when its job was stopped or deleted while it waited for the end of %s', async (_, settings, result) => {
+    const app = new Harness(AGE);
     for (const now of ['stopped', 'gone'] as const) {
-      state = 'started';
-      fired = [];
-      const nightly = job(settings);
-      await elect(nightly, AGE);
-      answer(nightly, result());
-      state = now;
-      await clock.advance(10_000);
-      expect(fired).toHaveLength(1);
-      expect(clock.pending).toBe(0);
-      tick = clock.now() - AGE;
+      app.state = 'started';
+      app.fired = [];
+      const nightly = app.job(settings);
+      await app.elect(nightly, AGE);
+      app.answer(nightly, result(app));
+      app.state = now;
+      await app.clock.advance(10_000);
+      expect(app.fired).toHaveLength(1);
+      expect(app.clock.pending).toBe(0);
+      app.tick = app.clock.now() - AGE;
     }
   });
 
   test('but is where its job was stopped all the time, and fired by hand in the scheduler; unless it was deleted', async () => {
+    const app = new Harness(AGE);
     for (const now of ['stopped', 'gone'] as const) {
-      const nightly = job({ rerun: 1 });
-      state = 'stopped';
-      fired = [];
+      const nightly = app.job({ rerun: 1 });
+      app.state = 'stopped';
+      app.fired = [];
       const refusal = (): TickResult => ({
         ran: false,
         reason: 'held',
-        tick,
+        tick: app.tick,
         finished: false,
         expiresIn: 5_000,
       });
-      followUps.ended(nightly, followUps.begin(nightly, undefined) ?? {}, refusal());
-      await clock.advance(5_000 + SPREAD);
-      expect(fired).toHaveLength(1);
-      answer(nightly, refusal());
-      state = now;
-      await clock.advance(5_000 + SPREAD);
-      expect(fired).toHaveLength(now === 'gone' ? 1 : 2);
-      answer(nightly, { ran: true });
-      tick = clock.now() - AGE;
+      app.come(nightly, refusal());
+      await app.clock.advance(5_000 + SPREAD);
+      expect(app.fired).toHaveLength(1);
+      app.answer(nightly, refusal());
+      app.state = now;
+      await app.clock.advance(5_000 + SPREAD);
+      expect(app.fired).toHaveLength(now === 'gone' ? 1 : 2);
+      app.answer(nightly, { ran: true });
+      app.tick = app.clock.now() - AGE;
     }
   });
 
   test('when a newer one came that this instance did not fire', async () => {
-    const nightly = job();
-    await elect(nightly, AGE);
-    answer(nightly, held(5_000));
-    tick += 1_000;
-    await clock.advance(HOUR);
-    expect(fired).toHaveLength(1);
-    expect(clock.pending).toBe(0);
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await app.elect(nightly, AGE);
+    app.answer(nightly, held(5_000));
+    app.tick += 1_000;
+    await app.clock.advance(HOUR);
+    expect(app.fired).toHaveLength(1);
+    expect(app.clock.pending).toBe(0);
   });
 });
