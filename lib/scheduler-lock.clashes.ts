@@ -1,12 +1,31 @@
 import type { GuardedMethod } from './guard.js';
 import { nameProblem } from './lock-name.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
+import type { KnownName } from './scheduler-lock.kept-names.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
   readonly instance: object;
   readonly method: GuardedMethod;
   readonly bound: BoundJob;
+}
+
+/**
+ * The names of all locks that are known at the start: what a function makes of the arguments of a call is not.
+ *
+ * @param elections where each was declared, by its name
+ */
+export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
+  const ofJobs = found.map(({ instance, method, bound }): [string, unknown] => {
+    return [`${instance.constructor.name}.${String(method.key)}`, bound.name];
+  });
+  const ofElections = [...elections].map(([name, place]): [string, unknown] => [
+    `election of ${place}`,
+    name,
+  ]);
+  return [...ofJobs, ...ofElections].filter(
+    (known): known is [string, string] => typeof known[1] === 'string',
+  );
 }
 
 /** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */

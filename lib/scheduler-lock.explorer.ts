@@ -22,7 +22,7 @@ import {
   takeScheduledMark,
 } from './schedule/scheduled-call.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { type Found, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
+import { type Found, knownNames, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
 import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
@@ -76,7 +76,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
     problems.push(...sharedNames(this.#found), ...this.#namesOfElections());
     const { connection, key } = this.module.settings;
-    const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.names];
+    const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.places.keys()];
     if (connection !== undefined) problems.push(...ofModule(sharedKeys(locks, key)));
     const scheduler = this.leader.pausesJobs ? this.#scheduler() : undefined;
     if (scheduler !== undefined && scheduler.orchestrator === undefined) {
@@ -90,6 +90,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (scheduler?.orchestrator !== undefined)
       this.leader.pauseJobs(scheduler.registry, scheduler.orchestrator);
     await this.locks.start();
+    await this.locks.checkNames(knownNames(this.#found, this.leader.places));
     for (const found of this.#found) this.#bind(found);
   }
 
@@ -184,8 +185,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** A job under the lock of an election would never run while this instance leads, nor while another one does. */
   #namesOfElections(): string[] {
-    const { names } = this.leader;
-    const jobs = this.#found.filter(({ bound }) => names.has(bound.name));
+    const { places } = this.leader;
+    const jobs = this.#found.filter(({ bound }) => places.has(bound.name));
     return jobs.map(
       ({ bound }) =>
         `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,

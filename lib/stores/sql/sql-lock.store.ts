@@ -16,7 +16,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
-import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answers.js';
+import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal, unsettled } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
@@ -96,6 +96,12 @@ export class SqlLockStore<S> implements LockStore {
     this.#table.close();
   }
 
+  /** By what the table was seen to have room for; nothing is known of one that could not be looked at yet. */
+  nameProblem(name: string): string | undefined {
+    const { known } = this.#table;
+    return known === undefined ? undefined : this.#dialect.nameProblem(known, name);
+  }
+
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
       async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
@@ -126,7 +132,7 @@ export class SqlLockStore<S> implements LockStore {
       },
       () => {
         // The others were judged all the same.
-        for (const index of left) results[index] = { held: null, error: unsettled() };
+        for (const index of left) results[index] = { held: null, error: unsettled(TRIES) };
       },
       { limit, ofLease: true },
     );
@@ -238,12 +244,5 @@ export class SqlLockStore<S> implements LockStore {
 }
 
 function giveUp(): never {
-  throw unsettled();
-}
-
-function unsettled(): StoreUnavailableError {
-  return new StoreUnavailableError(
-    `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
-    { outcome: 'not-applied' },
-  );
+  throw unsettled(TRIES);
 }

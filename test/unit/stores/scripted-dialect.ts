@@ -13,6 +13,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     look: async (): Promise<TableLook<object>> => ({ statements: {} }),
     migration: () => ['CREATE TABLE shedlock'],
     widening: () => 'ALTER TABLE shedlock',
+    nameProblem: () => undefined,
     migrate: nothing,
     attempt: nothing,
     renew: nothing,
