@@ -27,10 +27,17 @@ import type { SchedulerLockError } from '../errors.js';
  * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
- * carried out), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
+ * carried out, `refused: true` if the store answers, but not such calls until somebody puts something right), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
  * other rejection counts as a call that may have been carried out.
  */
 export interface LockStore {
+  /**
+   * Whether locks live on several servers, of which one can be out of reach while the others answer: then it takes an answer
+   * for one of the locks that failed to end an outage. A Redis Cluster is one.
+   *
+   * @default false
+   */
+  readonly partitioned?: boolean;
   /** One atomic attempt to take a lock. */
   acquire(request: AcquireRequest): Promise<AcquireResult>;
   /** Renews many leases in one call. The results are in the order of the leases. */

@@ -216,7 +216,7 @@ export class SqlLockStore<S> implements LockStore {
   /** What a caller is told of a call that failed. */
   #failed(error: unknown, lock?: string): SchedulerLockError {
     if (error instanceof TableError) {
-      return new StoreUnavailableError(error.message, { outcome: 'not-applied' });
+      return new StoreUnavailableError(error.message, { outcome: 'not-applied', refused: true });
     }
     if (error instanceof SchedulerLockError) return error;
     const failure = this.#dialect.failure(error);
@@ -239,7 +239,8 @@ export class SqlLockStore<S> implements LockStore {
       return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
     }
     const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
-    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied' });
+    const refused = failure === 'table' || failure === 'denied';
+    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
 }
 
