@@ -28,6 +28,15 @@ export function knownNames(found: readonly Found[], elections: ReadonlyMap<unkno
   );
 }
 
+/** A job under the lock of an election would never run while this instance leads, nor while another one does. */
+export function namesOfElections(found: readonly Found[], elections: ReadonlyMap<unknown, string>): string[] {
+  const jobs = found.filter(({ bound }) => elections.has(bound.name));
+  return jobs.map(
+    ({ bound }) =>
+      `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
+  );
+}
+
 /** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */
 export function sharedNames(found: readonly Found[]): string[] {
   const owners = new Map<string, Function>();

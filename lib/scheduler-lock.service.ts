@@ -158,6 +158,11 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
     return (this.#started ??= this.#open());
   }
 
+  /** What the log calls the store. @internal */
+  get storeLabel(): string {
+    return this.store.label ?? this.store.constructor.name;
+  }
+
   /**
    * Stops the start because of names that the store cannot keep. It has been opened, as it may have had to look.
    *

@@ -32,6 +32,13 @@ import type { SchedulerLockError } from '../errors.js';
  */
 export interface LockStore {
   /**
+   * What the log calls the store: its kind and its place, behind "in", without anything that is secret, such as
+   * `Redis 127.0.0.1:6379`.
+   *
+   * @default the name of its class
+   */
+  readonly label?: string;
+  /**
    * Whether locks live on several servers, of which one can be out of reach while the others answer: then it takes an answer
    * for one of the locks that failed to end an outage. A Redis Cluster is one.
    *

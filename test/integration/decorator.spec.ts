@@ -40,8 +40,31 @@ describe('@SchedulerLock()', () => {
       'warn: Nothing fires Jobs.fired: no module imports ScheduleModule.forRoot() of @nestjs/schedule.';
     const imports = [SchedulerLockModule.forRoot({ store: 'memory' })];
     const without = await startModule({ imports, providers: [Jobs] });
-    expect(without.logs.own).toEqual([line]);
+    expect(without.logs.own).toEqual([
+      line,
+      expect.stringMatching(/^log: 1 scheduled job and 1 other method /),
+    ]);
     expect((await startApp([Jobs])).logs.own).not.toContain(line);
+  });
+
+  it.each([
+    [{ instanceId: 'web-1' }, ''],
+    [{ instanceId: 'web-1', enabled: false }, ', but none of them here (enabled: false)'],
+  ])('says at the start what is guarded, once, with %j', async (options, where) => {
+    @Injectable()
+    class Jobs {
+      @Cron(YEARLY)
+      @SchedulerLock('mail')
+      async send() {}
+      @SchedulerLock()
+      async byHand() {}
+    }
+    const app = await startApp([Jobs], { store: 'memory', ...options });
+    expect(app.logs.own).toEqual([
+      `log: 1 scheduled job and 1 other method run on one instance at a time (Jobs.send, Jobs.byHand)${where}: ` +
+        'this is instance web-1, its locks are in the memory of this process',
+    ]);
+    expect((await startApp([])).logs.own).toEqual([]);
   });
 
   it('keeps the metadata of other decorators in either order, and the name and length of the function', () => {

@@ -28,6 +28,7 @@ import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './tab
 
 /** The statements of MySQL and MariaDB, what they are given, and what they answer. */
 export class MysqlDialect implements SqlDialect<MysqlLook> {
+  readonly kind = 'MySQL';
   readonly table: string;
   readonly #client: MysqlClient;
   readonly #brief: MysqlClient;

@@ -24,6 +24,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 /** The statements of PostgreSQL, what they are given, and what they answer. */
 export class PostgresDialect implements SqlDialect<PostgresLook> {
+  readonly kind = 'PostgreSQL';
   readonly table: string;
   readonly #client: PostgresClient;
   #migration: readonly string[];

@@ -50,6 +50,10 @@ export class RedisLockStore implements LockStore {
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
   }
 
+  get label(): string {
+    return this.#connection.place;
+  }
+
   get partitioned(): boolean {
     return this.#connection.isCluster;
   }

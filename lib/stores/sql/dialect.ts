@@ -4,6 +4,8 @@ import type { SqlFailure } from './failure.js';
 
 /** What a kind of database has to do for {@link SqlLockStore}; `S` is what it knows of the table, its statements. */
 export interface SqlDialect<S> {
+  /** The kind of database. */
+  readonly kind: string;
   /** The table as messages show it. */
   readonly table: string;
   /** Looks at the table. */

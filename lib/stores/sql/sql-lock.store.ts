@@ -39,6 +39,7 @@ const TRYING = 1_000;
  * what the row says is read and decided there.
  */
 export class SqlLockStore<S> implements LockStore {
+  readonly label: string;
   readonly #dialect: SqlDialect<S>;
   readonly #table: SqlTable<S>;
   readonly #gate: OutageGate;
@@ -46,6 +47,7 @@ export class SqlLockStore<S> implements LockStore {
 
   /** @internal */
   constructor(dialect: SqlDialect<S>, { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock }) {
+    this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#gate = new OutageGate(clock);

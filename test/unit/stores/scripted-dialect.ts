@@ -9,6 +9,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     throw new Error('nobody told what to answer');
   };
   return {
+    kind: 'SQL',
     table: 'shedlock',
     look: async (): Promise<TableLook<object>> => ({ statements: {} }),
     migration: () => ['CREATE TABLE shedlock'],
