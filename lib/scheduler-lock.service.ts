@@ -160,7 +160,8 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
 
   /** What the log calls the store. @internal */
   get storeLabel(): string {
-    return this.store.label ?? this.store.constructor.name;
+    const { label, constructor: { name } = Object } = this.store;
+    return label ?? (name === Object.name ? 'a store without a name' : name);
   }
 
   /**

@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, LockNotBoundError, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
+import {
+  currentLock,
+  LockNotBoundError,
+  type LockStore,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockModule,
+} from '../../lib/index.js';
 import { runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, startModule } from './app.js';
@@ -65,6 +72,27 @@ describe('@SchedulerLock()', () => {
         'this is instance web-1, its locks are in the memory of this process',
     ]);
     expect((await startApp([])).logs.own).toEqual([]);
+  });
+
+  const { acquire, extend, release } = new MemoryLockStore();
+  class Table implements LockStore {
+    acquire = acquire;
+    extend = extend;
+    release = release;
+  }
+
+  it.each<[LockStore, string]>([
+    [new Table(), 'Table'],
+    [{ acquire, extend, release }, 'a store without a name'],
+    [Object.assign(Object.create(null) as object, { acquire, extend, release }), 'a store without a name'],
+  ])('says at the start where the locks of a store without a label are', async (store, where) => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock()
+      async byHand() {}
+    }
+    const app = await startApp([Jobs], { store });
+    expect(app.logs.own).toEqual([expect.stringMatching(`its locks are in ${where}$`)]);
   });
 
   it('keeps the metadata of other decorators in either order, and the name and length of the function', () => {
