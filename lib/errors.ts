@@ -186,10 +186,19 @@ export class StoreUnavailableError extends SchedulerLockError {
   readonly code = 'STORE_UNAVAILABLE';
   /** Whether the call may have been carried out all the same. */
   readonly outcome: 'not-applied' | 'unknown';
+  /**
+   * Whether the store answered, and refuses such calls until somebody puts something right there: a missing column, a missing
+   * right. The outage lasts until such a call succeeds, whatever else the store answers meanwhile.
+   */
+  readonly refused: boolean;
 
-  constructor(message: string, options: { outcome: 'not-applied' | 'unknown'; cause?: unknown }) {
+  constructor(
+    message: string,
+    options: { outcome: 'not-applied' | 'unknown'; refused?: boolean; cause?: unknown },
+  ) {
     super(message, options);
     this.outcome = options.outcome;
+    this.refused = options.refused ?? false;
   }
 }
 

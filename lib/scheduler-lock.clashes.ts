@@ -1,12 +1,40 @@
 import type { GuardedMethod } from './guard.js';
 import { nameProblem } from './lock-name.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
+import type { KnownName } from './scheduler-lock.kept-names.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
   readonly instance: object;
   readonly method: GuardedMethod;
   readonly bound: BoundJob;
+}
+
+/**
+ * The names of all locks that are known at the start: what a function makes of the arguments of a call is not.
+ *
+ * @param elections where each was declared, by its name
+ */
+export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
+  const ofJobs = found.map(({ instance, method, bound }): [string, unknown] => {
+    return [`${instance.constructor.name}.${String(method.key)}`, bound.name];
+  });
+  const ofElections = [...elections].map(([name, place]): [string, unknown] => [
+    `election of ${place}`,
+    name,
+  ]);
+  return [...ofJobs, ...ofElections].filter(
+    (known): known is [string, string] => typeof known[1] === 'string',
+  );
+}
+
+/** A job under the lock of an election would never run while this instance leads, nor while another one does. */
+export function namesOfElections(found: readonly Found[], elections: ReadonlyMap<unknown, string>): string[] {
+  const jobs = found.filter(({ bound }) => elections.has(bound.name));
+  return jobs.map(
+    ({ bound }) =>
+      `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
+  );
 }
 
 /** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */

@@ -22,7 +22,13 @@ import {
   takeScheduledMark,
 } from './schedule/scheduled-call.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { type Found, sharedKeys, sharedNames } from './scheduler-lock.clashes.js';
+import {
+  type Found,
+  knownNames,
+  namesOfElections,
+  sharedKeys,
+  sharedNames,
+} from './scheduler-lock.clashes.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
 import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
@@ -33,6 +39,7 @@ import {
   ofModule,
 } from './scheduler-lock.options-check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
+import { startLine } from './scheduler-lock.start-line.js';
 import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -74,9 +81,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       );
     }
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
-    problems.push(...sharedNames(this.#found), ...this.#namesOfElections());
+    problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, this.leader.places));
     const { connection, key } = this.module.settings;
-    const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.names];
+    const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.places.keys()];
     if (connection !== undefined) problems.push(...ofModule(sharedKeys(locks, key)));
     const scheduler = this.leader.pausesJobs ? this.#scheduler() : undefined;
     if (scheduler !== undefined && scheduler.orchestrator === undefined) {
@@ -90,12 +97,14 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (scheduler?.orchestrator !== undefined)
       this.leader.pauseJobs(scheduler.registry, scheduler.orchestrator);
     await this.locks.start();
+    await this.locks.checkNames(knownNames(this.#found, this.leader.places));
     for (const found of this.#found) this.#bind(found);
   }
 
   /** The scheduler has looked its methods up by now: from here on, whoever looks one up calls it by hand. */
   onApplicationBootstrap(): void {
     this.#warnOfScheduler();
+    this.#tellOfStart();
     for (const { instance, method } of this.#found) {
       if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
     }
@@ -115,6 +124,15 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     new Logger('SchedulerLock').warn(
       `Nothing fires ${jobs.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
     );
+  }
+
+  #tellOfStart(): void {
+    const jobs = this.#found.map(({ instance, method, bound: { job, settings } }) => {
+      return { job, scheduled: isScheduled(Reflect.get(instance, method.key)), enabled: settings.enabled };
+    });
+    const { instanceId: instance, storeLabel: store } = this.locks;
+    const line = startLine(jobs, { instance, store, leader: this.module.settings.leader?.name });
+    if (line !== undefined) new Logger('SchedulerLock').log(line);
   }
 
   /** The jobs that the scheduler has made; none without its module. */
@@ -180,16 +198,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       ...this.leader.declare(instance, election),
     ];
     problems.push(...found.map((problem) => `${instance.constructor.name}: @LeaderElection(): ${problem}`));
-  }
-
-  /** A job under the lock of an election would never run while this instance leads, nor while another one does. */
-  #namesOfElections(): string[] {
-    const { names } = this.leader;
-    const jobs = this.#found.filter(({ bound }) => names.has(bound.name));
-    return jobs.map(
-      ({ bound }) =>
-        `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
-    );
   }
 
   #check(instance: object, method: GuardedMethod, problems: string[]): void {

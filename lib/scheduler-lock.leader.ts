@@ -113,9 +113,9 @@ export class SchedulerLeader {
     return this.#gate !== undefined;
   }
 
-  /** The names of all elections, which are those of their locks. @internal */
-  get names(): ReadonlySet<unknown> {
-    return new Set(this.#places.keys());
+  /** Where each election was declared, by its name, which is that of its lock. @internal */
+  get places(): ReadonlyMap<unknown, string> {
+    return this.#places;
   }
 
   /**

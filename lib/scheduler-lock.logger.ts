@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { formatDuration } from './duration.js';
+import { StoreUnavailableError } from './errors.js';
 import type { SchedulerLockEvent } from './lease/events.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 
@@ -95,7 +96,7 @@ export class SchedulerLockLogger {
         // What becomes of their jobs is up to the onStoreError of each.
         const line =
           event.lock === undefined
-            ? `The lock store is not available: no lock can be taken or renewed until it is. ${event.error.message}`
+            ? `The lock store is not available: ${whatFails(event.error)}. ${event.error.message}`
             : `Lock "${event.lock}" cannot be taken or renewed: ${withoutLock(event.error.message, event.lock)}`;
         return event.atStart ? this.#logger.warn(line) : this.#logger.error(line);
       }
@@ -119,6 +120,14 @@ export class SchedulerLockLogger {
     else if (event.reason === 'clock-skew') this.#logger.error(`${line}: ${skew(event)}`);
     else this.#logger.debug(line);
   }
+}
+
+/** Leases that live may be renewed by a store that refuses other calls. */
+function whatFails(error: Error): string {
+  if (error instanceof StoreUnavailableError && error.refused) {
+    return 'it refuses calls until somebody puts that right';
+  }
+  return 'no lock can be taken or renewed until it is';
 }
 
 /** Errors of one lock begin with its name. */

@@ -9,6 +9,7 @@ import { LockRunner } from './lease/lock-runner.js';
 import { TimeLimits } from './lease/time-limits.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
+import { unkeptNames } from './scheduler-lock.kept-names.js';
 import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
 import type { RunOptions } from './scheduler-lock.options.js';
 import {
@@ -155,6 +156,26 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
    */
   start(): Promise<void> {
     return (this.#started ??= this.#open());
+  }
+
+  /** What the log calls the store. @internal */
+  get storeLabel(): string {
+    const { label, constructor: { name } = Object } = this.store;
+    return label ?? (name === Object.name ? 'a store without a name' : name);
+  }
+
+  /**
+   * Stops the start because of names that the store cannot keep. It has been opened, as it may have had to look.
+   *
+   * @internal
+   * @param names where each was given, and the name
+   * @throws SchedulerLockConfigError with all of them
+   */
+  async checkNames(names: Iterable<readonly [place: string, name: string]>): Promise<void> {
+    const problems = unkeptNames(this.store, names);
+    if (problems.length === 0) return;
+    await this.#close();
+    throw new SchedulerLockConfigError(problems);
   }
 
   async onModuleDestroy(): Promise<void> {

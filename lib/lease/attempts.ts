@@ -97,7 +97,7 @@ class Attempt extends Pending<AcquireResult> {
         ),
       );
     }
-    all.outages.succeeded(call.name);
+    all.outages.succeeded('acquire', call.name);
     if (!result.acquired) return this.taker.taken(refusal(this.#request, result));
     const now = all.clock.monotonic();
     const late = now >= leaseDeadline(this.#sent, call.settings.ttl);
@@ -129,7 +129,7 @@ class Attempt extends Pending<AcquireResult> {
   #withoutStore(error: Error): void {
     const { all, call } = this;
     const { onStoreError } = call.settings;
-    all.outages.failed(error, { skipped: onStoreError === 'skip' });
+    all.outages.failed(error, { call: 'acquire', locks: [call.name], skipped: onStoreError === 'skip' });
     if (all.closed) return this.taker.taken({ ran: false, reason: 'shutting-down' });
     if (onStoreError === 'throw') return this.taker.failed(error);
     if (onStoreError === 'skip') return this.taker.taken({ ran: false, reason: 'store-unavailable', error });

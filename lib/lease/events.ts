@@ -111,7 +111,10 @@ export interface UnlockedEvent extends LeaseFacts {
   readonly error: Error;
 }
 
-/** The store began to fail: for all locks, or for one whose entry in the store is broken. */
+/**
+ * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken.
+ * Once, however many calls fail until it ends.
+ */
 export interface OutageStartedEvent {
   readonly type: 'outage-started';
   /** The one lock that fails; absent if the store itself does. */
@@ -123,7 +126,11 @@ export interface OutageStartedEvent {
   readonly atStart: boolean;
 }
 
-/** The store answers again. */
+/**
+ * The store answers again: the first call that it answers, whatever that is. But where it had refused calls
+ * (`StoreUnavailableError.refused`), one of their kind; where its locks live on several servers (`LockStore.partitioned`), one for a
+ * lock that had failed; and any call when none has failed for ten minutes.
+ */
 export interface OutageEndedEvent {
   readonly type: 'outage-ended';
   readonly lock?: string;

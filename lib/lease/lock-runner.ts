@@ -57,7 +57,7 @@ export class LockRunner implements Runs {
   ) {
     this.#store = new AnsweringStore(store);
     this.#limits = new TimeLimits(clock);
-    this.#outages = new Outages(instance, clock, emit);
+    this.#outages = new Outages(instance, clock, emit, () => store.partitioned === true);
     this.releases = new Releases(this.#store, clock, this.#outages, this.#limits);
     this.attempts = new Attempts(
       this.#store,
@@ -77,7 +77,7 @@ export class LockRunner implements Runs {
 
   /** Notes that the store could not be reached at start-up. */
   startFailed(error: Error): void {
-    this.#outages.failed(error, { atStart: true });
+    this.#outages.startFailed(error);
   }
 
   /** Runs `job` if the lock can be taken now. Rejects with what the job throws. */
@@ -147,12 +147,13 @@ export class LockRunner implements Runs {
         (result) => result.held === null && !(result.error instanceof LockStateError),
       );
       for (const [index, result] of results.entries()) {
-        if (result.held === null) this.#outages.failed(result.error);
-        else if (!away) this.#outages.succeeded(refs[index]?.name ?? '');
+        const { name = '' } = refs[index] ?? {};
+        if (result.held === null) this.#outages.failed(result.error, { call: 'extend', locks: [name] });
+        else if (!away) this.#outages.succeeded('extend', name);
       }
       return results;
     } catch (error) {
-      this.#outages.failed(error as Error);
+      this.#outages.failed(error as Error, { call: 'extend', locks: refs.map(({ name }) => name) });
       throw error;
     }
   }

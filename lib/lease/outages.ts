@@ -1,56 +1,115 @@
 import type { Clock } from '../clock.js';
-import { LockStateError } from '../errors.js';
+import { LockStateError, StoreUnavailableError } from '../errors.js';
 import type { Emit } from './events.js';
+
+/** A kind of call to the store. */
+export type StoreCall = 'acquire' | 'extend' | 'release';
+
+/** A call that failed. */
+export interface FailedCall {
+  readonly call: StoreCall;
+  /** The locks that it was about. */
+  readonly locks: readonly string[];
+  /** Whether a run was skipped because of it. */
+  readonly skipped?: boolean;
+}
 
 interface Outage {
   readonly since: number;
   skipped: number;
+  /** When a call failed last. */
+  failedAt: number;
+  /** The kinds of calls that the store has refused: it answers others meanwhile. */
+  readonly refused: Set<StoreCall>;
+  /** The locks for which calls failed, where the others may be on another server. */
+  readonly locks: Set<string>;
 }
 
 /** The key under which an outage of the store itself is kept; a lock's name is never empty. */
 const STORE = '';
 
 /**
+ * How long no call may have failed until any answer ends an outage, ms: what failed may never be asked for again. Longer
+ * than most jobs are apart, or one on a server that is away would begin an outage anew at each of its ticks.
+ */
+const QUIET = 600_000;
+
+/** The most locks that are remembered to have failed: names can be made up per call. */
+const MAX_LOCKS = 10_000;
+
+/**
  * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many
  * ticks fall into it. A broken entry of one lock is an outage of that lock alone.
+ *
+ * An outage is over with the first call that is answered. Two kinds of them go on while other calls are answered, and end with
+ * one of what has failed: where the store has refused a kind of call, and where locks live on several servers.
  */
 export class Outages {
   readonly #outages = new Map<string, Outage>();
 
+  /** @param partitioned whether locks live on several servers, by what the store says at that moment */
   constructor(
     private readonly instance: string,
     private readonly clock: Clock,
     private readonly emit: Emit,
+    private readonly partitioned: () => boolean = () => false,
   ) {}
 
+  /** The store could not be reached at start-up. */
+  startFailed(error: Error): void {
+    this.#begin(STORE, error, true);
+  }
+
   /** A call failed. */
-  failed(error: Error, { skipped = false, atStart = false } = {}): void {
-    const key = error instanceof LockStateError ? error.lock : STORE;
+  failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
+    const isLocks = error instanceof LockStateError;
     // A store that says what is wrong with one lock has answered.
-    if (key !== STORE) this.succeeded();
+    if (isLocks) this.#answered(STORE, call, error.lock);
+    const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
+    outage.failedAt = this.clock.monotonic();
+    if (skipped) outage.skipped += 1;
+    if (isLocks) return;
+    if (error instanceof StoreUnavailableError && error.refused) outage.refused.add(call);
+    if (!this.partitioned()) return;
+    for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
+  }
+
+  /** A call for this lock was answered. */
+  succeeded(call: StoreCall, lock: string): void {
+    if (this.#outages.size === 0) return;
+    this.#answered(STORE, call, lock);
+    this.#answered(lock, call, lock);
+  }
+
+  #begin(key: string, error: Error, atStart: boolean): Outage {
     let outage = this.#outages.get(key);
     if (outage === undefined) {
-      outage = { since: this.clock.monotonic(), skipped: 0 };
+      const since = this.clock.monotonic();
+      outage = { since, failedAt: since, skipped: 0, refused: new Set(), locks: new Set() };
       this.#outages.set(key, outage);
       this.emit({ type: 'outage-started', ...this.#facts(key), error, atStart });
     }
-    if (skipped) outage.skipped += 1;
+    return outage;
   }
 
-  /** A call for these locks was answered. */
-  succeeded(...locks: string[]): void {
-    if (this.#outages.size === 0) return;
-    for (const key of [STORE, ...locks]) {
-      const outage = this.#outages.get(key);
-      if (outage === undefined) continue;
-      this.#outages.delete(key);
-      const duration = Math.round(this.clock.monotonic() - outage.since);
-      this.emit({ type: 'outage-ended', ...this.#facts(key), duration, skipped: outage.skipped });
-    }
+  #answered(key: string, call: StoreCall, lock: string): void {
+    const outage = this.#outages.get(key);
+    if (outage === undefined) return;
+    const now = this.clock.monotonic();
+    if (!endsWith(outage, call, lock) && now - outage.failedAt < QUIET) return;
+    this.#outages.delete(key);
+    const duration = Math.round(now - outage.since);
+    this.emit({ type: 'outage-ended', ...this.#facts(key), duration, skipped: outage.skipped });
   }
 
   #facts(key: string) {
     const facts = { instance: this.instance, at: this.clock.now() };
     return key === STORE ? facts : { ...facts, lock: key };
   }
+}
+
+/** Whether an outage is over because this call was answered. */
+function endsWith({ refused, locks }: Outage, call: StoreCall, lock: string): boolean {
+  if (refused.size > 0) return refused.has(call);
+  return locks.size === 0 || locks.has(lock);
 }

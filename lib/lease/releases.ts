@@ -168,8 +168,8 @@ export class Releases {
   readonly #tried = (release: Release, answer: ReleaseResult | Error): void => {
     const { ref, ambiguous } = release.facts;
     const result = answer instanceof Error ? undefined : answer;
-    if (answer instanceof Error) this.outages.failed(answer);
-    else this.outages.succeeded(ref.name);
+    if (answer instanceof Error) this.outages.failed(answer, { call: 'release', locks: [ref.name] });
+    else this.outages.succeeded('release', ref.name);
     release.busy = false;
     if (result?.released || (result !== undefined && !ambiguous)) this.#settle(release);
     else this.#later(release);

@@ -27,10 +27,24 @@ import type { SchedulerLockError } from '../errors.js';
  * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
- * carried out), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
+ * carried out, `refused: true` if the store answers, but not such calls until somebody puts something right), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
  * other rejection counts as a call that may have been carried out.
  */
 export interface LockStore {
+  /**
+   * What the log calls the store: its kind and its place, behind "in", without anything that is secret, such as
+   * `Redis 127.0.0.1:6379`.
+   *
+   * @default the name of its class
+   */
+  readonly label?: string;
+  /**
+   * Whether locks live on several servers, of which one can be out of reach while the others answer: then it takes an answer
+   * for one of the locks that failed to end an outage. A Redis Cluster is one.
+   *
+   * @default false
+   */
+  readonly partitioned?: boolean;
   /** One atomic attempt to take a lock. */
   acquire(request: AcquireRequest): Promise<AcquireResult>;
   /** Renews many leases in one call. The results are in the order of the leases. */
@@ -44,6 +58,15 @@ export interface LockStore {
    * @throws StoreUnavailableError if the store cannot be reached now: the application starts, and skips
    */
   init?(): Promise<void>;
+  /**
+   * What is wrong with the name of a lock that this store cannot keep (its column is too short, say), as a text behind
+   * the name that says what to do, with its full stop; `undefined` if nothing is, or if the store could not find out yet.
+   * Names that `acquire` takes have no problem. Without this method a store keeps every name of up to 200 characters.
+   *
+   * Asked after `init`, about the names of decorated methods and elections: each that has a problem stops the start. Answers at
+   * once, by what `init` has found out.
+   */
+  nameProblem?(name: string): string | undefined;
   /** Called once at shutdown, after the last other call. Closes only what the store itself has opened. */
   close?(): Promise<void>;
   /**

@@ -58,6 +58,25 @@ test('a node that hangs during a renewal does not hide what the others answer', 
   await until(() => app.heard('released').filter(({ confirmed }) => confirmed).length === held.length);
 });
 
+test('a node that hangs is one outage, which begins and ends once, though the others answer meanwhile', async () => {
+  const app = await startApp({ connection: client, ttl: '1m', storeTimeout: 300 });
+  const [hung = '', ...others] = await namesByNode();
+  const run = async (name: string): Promise<boolean> => (await app.locks.run(name, () => name)).ran;
+  const [server] = cluster.servers;
+  server?.pause();
+  for (let round = 0; round < 3; round++) {
+    expect(await run(hung)).toBe(false);
+    for (const name of others) expect(await run(name)).toBe(true);
+  }
+  expect(app.heard('outage-started')).toHaveLength(1);
+  expect(app.heard('outage-ended')).toEqual([]);
+  server?.resume();
+  await until(() => run(hung), { message: 'the node to be back' });
+  for (const name of others) expect(await run(name)).toBe(true);
+  expect(app.heard('outage-started')).toHaveLength(1);
+  expect(app.heard('outage-ended')).toHaveLength(1);
+});
+
 test('a volley of runs over a cluster takes each lock where it lives', async () => {
   const app = await startApp({ connection: client, ttl: '1m' });
   const names = Array.from({ length: 60 }, (_, i) => `volley-${i}`);

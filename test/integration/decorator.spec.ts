@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { applyDecorators, Injectable, SetMetadata } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, LockNotBoundError, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
+import {
+  currentLock,
+  LockNotBoundError,
+  type LockStore,
+  MemoryLockStore,
+  SchedulerLock,
+  SchedulerLockModule,
+} from '../../lib/index.js';
 import { runUnlocked } from '../../lib/testing/index.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, startModule } from './app.js';
@@ -40,8 +47,52 @@ describe('@SchedulerLock()', () => {
       'warn: Nothing fires Jobs.fired: no module imports ScheduleModule.forRoot() of @nestjs/schedule.';
     const imports = [SchedulerLockModule.forRoot({ store: 'memory' })];
     const without = await startModule({ imports, providers: [Jobs] });
-    expect(without.logs.own).toEqual([line]);
+    expect(without.logs.own).toEqual([
+      line,
+      expect.stringMatching(/^log: 1 scheduled job and 1 other method /),
+    ]);
     expect((await startApp([Jobs])).logs.own).not.toContain(line);
+  });
+
+  it.each([
+    [{ instanceId: 'web-1' }, ''],
+    [{ instanceId: 'web-1', enabled: false }, ', but none of them here (enabled: false)'],
+  ])('says at the start what is guarded, once, with %j', async (options, where) => {
+    @Injectable()
+    class Jobs {
+      @Cron(YEARLY)
+      @SchedulerLock('mail')
+      async send() {}
+      @SchedulerLock()
+      async byHand() {}
+    }
+    const app = await startApp([Jobs], { store: 'memory', ...options });
+    expect(app.logs.own).toEqual([
+      `log: 1 scheduled job and 1 other method run on one instance at a time (Jobs.send, Jobs.byHand)${where}: ` +
+        'this is instance web-1, its locks are in the memory of this process',
+    ]);
+    expect((await startApp([])).logs.own).toEqual([]);
+  });
+
+  const { acquire, extend, release } = new MemoryLockStore();
+  class Table implements LockStore {
+    acquire = acquire;
+    extend = extend;
+    release = release;
+  }
+
+  it.each<[LockStore, string]>([
+    [new Table(), 'Table'],
+    [{ acquire, extend, release }, 'a store without a name'],
+    [Object.assign(Object.create(null) as object, { acquire, extend, release }), 'a store without a name'],
+  ])('says at the start where the locks of a store without a label are', async (store, where) => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock()
+      async byHand() {}
+    }
+    const app = await startApp([Jobs], { store });
+    expect(app.logs.own).toEqual([expect.stringMatching(`its locks are in ${where}$`)]);
   });
 
   it('keeps the metadata of other decorators in either order, and the name and length of the function', () => {

@@ -68,6 +68,25 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await locks.run('job', () => undefined)).toMatchObject({ ran: true });
   });
 
+  test('a column that is missing is one outage until attempts succeed again, though a job that runs is renewed', async () => {
+    const app = await startApp([], { store, ttl: 60_000, heartbeat: 50 });
+    const locks = app.get(SchedulerLockService);
+    const heard = (wanted: string): number => app.events.filter(({ type }) => type === wanted).length;
+    const run = (): Promise<{ ran: boolean }> => locks.run('another', () => undefined);
+    await locks.run('job', async () => {
+      await drop('fencing_token');
+      for (let round = 0; round < 3; round++) {
+        expect(await run()).toMatchObject({ reason: 'store-unavailable' });
+        const before = heard('renewed');
+        await until(() => heard('renewed') >= before + 2, { message: 'renewals without the column' });
+      }
+    });
+    expect([heard('outage-started'), heard('outage-ended')]).toEqual([1, 0]);
+    await bringBack();
+    await until(async () => (await run()).ran, { message: 'an attempt that succeeds' });
+    expect([heard('outage-started'), heard('outage-ended')]).toEqual([1, 1]);
+  });
+
   test.each(['fencing_token', 'job_state'])(
     'leases that live are renewed without the column %s, and what needs it fails until it is back',
     async (column) => {

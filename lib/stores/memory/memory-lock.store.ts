@@ -35,6 +35,7 @@ interface Entry {
  * Apps that are to exclude each other share one store object.
  */
 export class MemoryLockStore implements LockStore {
+  readonly label = 'the memory of this process';
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   /** How many locks there are when they are next looked through. */

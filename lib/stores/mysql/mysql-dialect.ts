@@ -6,6 +6,7 @@ import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
+import { roomProblem } from '../sql/name-room.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import { briefIfMariadb } from './brief.js';
 import { type MysqlClient, read, type Row, write, type Written } from './client.js';
@@ -27,6 +28,7 @@ import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './tab
 
 /** The statements of MySQL and MariaDB, what they are given, and what they answer. */
 export class MysqlDialect implements SqlDialect<MysqlLook> {
+  readonly kind = 'MySQL';
   readonly table: string;
   readonly #client: MysqlClient;
   readonly #brief: MysqlClient;
@@ -64,6 +66,15 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
 
   widening(): string {
     return `ALTER TABLE ${this.table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
+  }
+
+  nameProblem(table: MysqlLook, name: string): string | undefined {
+    const stored = storedName(name);
+    const widening = this.widening();
+    if (!isTaken(table, stored)) {
+      return `the column name of ${this.table} does not take every character. Give it another name, or run this: ${widening};`;
+    }
+    return roomProblem(stored, table.nameLength, { table: this.table, widening });
   }
 
   async migrate(statement: string): Promise<void> {
@@ -170,8 +181,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   #checkName(table: MysqlLook, name: string): void {
     const stored = storedName(name);
     if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
-    // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-    if (!table.unicode && /[^\u0000-\u007f]/.test(stored)) {
+    if (!isTaken(table, stored)) {
       throw new LockStateError(
         name,
         `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
@@ -214,6 +224,12 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     const granted = await this.#take(table, request, { attempt, condition });
     return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
   }
+}
+
+/** Whether the column takes these characters. */
+function isTaken({ unicode }: MysqlLook, stored: string): boolean {
+  // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+  return unicode || !/[^\u0000-\u007f]/.test(stored);
 }
 
 /** The fencing token that a write has granted. */

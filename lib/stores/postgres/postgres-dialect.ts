@@ -6,11 +6,11 @@ import { endedBy, lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/migration.js';
+import { roomProblem } from '../sql/name-room.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
 import { briefly, isPool } from './brief.js';
 import { postgresMigration, postgresTable } from './schema.js';
-import type { PostgresStatements } from './statements.js';
-import { judgeTable, LOOK } from './table-look.js';
+import { judgeTable, LOOK, type PostgresLook } from './table-look.js';
 
 /**
  * What sends statements to PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an
@@ -23,7 +23,8 @@ export interface PostgresClient {
 type Row = Readonly<Record<string, unknown>>;
 
 /** The statements of PostgreSQL, what they are given, and what they answer. */
-export class PostgresDialect implements SqlDialect<PostgresStatements> {
+export class PostgresDialect implements SqlDialect<PostgresLook> {
+  readonly kind = 'PostgreSQL';
   readonly table: string;
   readonly #client: PostgresClient;
   #migration: readonly string[];
@@ -45,7 +46,7 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     this.#migration = postgresMigration(this.table, 'table');
   }
 
-  async look(): Promise<TableLook<PostgresStatements>> {
+  async look(): Promise<TableLook<PostgresLook>> {
     const look = judgeTable(this.table, await this.#rows(LOOK, [this.table]));
     if ('lacks' in look) this.#migration = postgresMigration(this.table, look.lacks);
     return look;
@@ -59,13 +60,17 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
   }
 
+  nameProblem({ nameLength }: PostgresLook, name: string): string | undefined {
+    return roomProblem(name, nameLength, { table: this.table, widening: this.widening() });
+  }
+
   async migrate(statement: string): Promise<void> {
     const text = briefly(statement);
     if (isPool(this.#client)) await this.#client.query({ text, values: [], query_timeout: this.tryLimit });
     else await this.#client.query(text, []);
   }
 
-  async attempt(statements: PostgresStatements, request: AcquireRequest): Promise<AttemptRow> {
+  async attempt(statements: PostgresLook, request: AcquireRequest): Promise<AttemptRow> {
     const { name, ttl, job = '', tick, interval } = request;
     const values = [name, lockedBy(request), text(ttl), job];
     let statement = statements.acquire;
@@ -88,7 +93,7 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     return { ...NOTHING_SEEN, ...granted, ...explained };
   }
 
-  async renew({ extend }: PostgresStatements, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
+  async renew({ extend }: PostgresLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
     const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
     const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
     const results: (true | SeenRow)[] = [];
@@ -99,7 +104,7 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
   }
 
   async giveBack(
-    { release, releasePlain }: PostgresStatements,
+    { release, releasePlain }: PostgresLook,
     lease: LeaseRef,
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
@@ -129,7 +134,7 @@ export class PostgresDialect implements SqlDialect<PostgresStatements> {
     return { live: true };
   }
 
-  async all({ inspect }: PostgresStatements): Promise<LockInfo[]> {
+  async all({ inspect }: PostgresLook): Promise<LockInfo[]> {
     return (await this.#rows(inspect, [])).map((row) => lockInfo(row as unknown as LockRow));
   }
 

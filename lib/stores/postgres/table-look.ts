@@ -23,6 +23,12 @@ interface Column {
   readonly unique: boolean;
 }
 
+/** What is known of the table. */
+export interface PostgresLook extends PostgresStatements {
+  /** Room in the column `name`, characters; `undefined` if it has no end. */
+  readonly nameLength: number | undefined;
+}
+
 /** The columns that ShedLock documents; without them it is another table. */
 const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'];
 const OUR_COLUMNS = ['fencing_token', 'job_state'];
@@ -31,7 +37,7 @@ const OUR_COLUMNS = ['fencing_token', 'job_state'];
 export function judgeTable(
   table: string,
   rows: readonly Readonly<Record<string, unknown>>[],
-): TableLook<PostgresStatements> {
+): TableLook<PostgresLook> {
   const columns = new Map((rows as unknown as Column[]).map((column) => [column.name, column]));
   if (columns.size === 0) {
     return { missing: `The table ${table} does not exist.`, lacks: 'table' };
@@ -72,7 +78,7 @@ export function judgeTable(
   if (columns.get('name')?.usable !== true) {
     return { problem: `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.` };
   }
-  return {
-    statements: postgresStatements({ sql: table, zoned: zone === 'with', exact: Number(digits) === 6 }),
-  };
+  const [, room] = /^character(?: varying)?\((\d+)\)$/.exec(columns.get('name')?.type ?? '') ?? [];
+  const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: Number(digits) === 6 });
+  return { statements: { ...statements, nameLength: room === undefined ? undefined : Number(room) } };
 }

@@ -156,7 +156,12 @@ export class LeaseScripts {
 
 /** What a caller is told of a call that failed as a whole. */
 export function failure(error: unknown): SchedulerLockError {
-  return error instanceof RedisReplyError
-    ? new StoreUnavailableError(`Redis refused the call: ${error.message}.`, { outcome: 'not-applied' })
-    : (error as SchedulerLockError);
+  if (!(error instanceof RedisReplyError)) return error as SchedulerLockError;
+  const { message } = error;
+  // Not what passes by itself, as after a failover (READONLY, LOADING, CLUSTERDOWN).
+  const refused = /\b(NOPERM|OOM)\b/.test(message);
+  return new StoreUnavailableError(`Redis refused the call: ${message}.`, {
+    outcome: 'not-applied',
+    refused,
+  });
 }

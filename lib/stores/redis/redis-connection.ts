@@ -1,6 +1,7 @@
 import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
 import { type WatchedClient, watchForFreeze } from './freeze-watch.js';
+import { redisPlace } from './place.js';
 import { describeError } from './redact.js';
 import type { RedisClient } from './redis-client.js';
 
@@ -58,11 +59,14 @@ export class RedisConnection {
 
   /** Put by the client before every key. */
   readonly keyPrefix: string;
+  /** Where it is, without anything that is secret. */
+  readonly place: string;
 
   /** @throws SchedulerLockConfigError if `source` is none of what {@link RedisConnectionSource} lists */
   constructor(source: RedisConnectionSource) {
     const problem = connectionProblem(source);
     if (problem !== undefined) throw new SchedulerLockConfigError([problem]);
+    this.place = redisPlace(source);
     if (isRedisClient(source)) {
       this.#client = source;
       this.keyPrefix = clientPrefix(source);

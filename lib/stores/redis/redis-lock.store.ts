@@ -50,6 +50,14 @@ export class RedisLockStore implements LockStore {
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
   }
 
+  get label(): string {
+    return this.#connection.place;
+  }
+
+  get partitioned(): boolean {
+    return this.#connection.isCluster;
+  }
+
   async init(): Promise<void> {
     await this.#connection.open();
     // No lock has this name, so the keys are nobody's.

@@ -1,4 +1,4 @@
-import { LockStateError } from '../../errors.js';
+import { LockStateError, StoreUnavailableError } from '../../errors.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
@@ -133,4 +133,12 @@ function lastStart({ tick, outcome }: AttemptRow): Pick<AcquireRefusal, 'tick' |
 /** Rounded down: the answer has been on its way since. */
 function expiry(remaining: number): { expiresIn?: number } {
   return Number.isFinite(remaining) ? { expiresIn: Math.max(0, Math.floor(remaining)) } : {};
+}
+
+/** What is told of a row that changed at each of so many tries. */
+export function unsettled(tries: number): StoreUnavailableError {
+  return new StoreUnavailableError(
+    `The row changed ${tries} times while the database was asked about it, so nothing was changed.`,
+    { outcome: 'not-applied' },
+  );
 }

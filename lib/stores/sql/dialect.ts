@@ -4,6 +4,8 @@ import type { SqlFailure } from './failure.js';
 
 /** What a kind of database has to do for {@link SqlLockStore}; `S` is what it knows of the table, its statements. */
 export interface SqlDialect<S> {
+  /** The kind of database. */
+  readonly kind: string;
   /** The table as messages show it. */
   readonly table: string;
   /** Looks at the table. */
@@ -12,6 +14,8 @@ export interface SqlDialect<S> {
   migration(): readonly string[];
   /** What makes room for long names. */
   widening(): string;
+  /** What is wrong with a name that the table cannot keep, with what to do; `undefined` if it can. */
+  nameProblem(statements: S, name: string): string | undefined;
   /**
    * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and fails as `locked` then; where the
    * client lets itself be told, one that has no answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.

@@ -16,7 +16,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
-import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal } from './answers.js';
+import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal, unsettled } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
@@ -40,6 +40,7 @@ const TRYING = 1_000;
  * what the row says is read and decided there.
  */
 export class SqlLockStore<S> implements LockStore {
+  readonly label: string;
   readonly #dialect: SqlDialect<S>;
   readonly #table: SqlTable<S>;
   readonly #gate: OutageGate;
@@ -47,6 +48,7 @@ export class SqlLockStore<S> implements LockStore {
 
   /** @internal */
   constructor(dialect: SqlDialect<S>, { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock }) {
+    this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#gate = new OutageGate(clock);
@@ -97,6 +99,12 @@ export class SqlLockStore<S> implements LockStore {
     this.#table.close();
   }
 
+  /** By what the table was seen to have room for; nothing is known of one that could not be looked at yet. */
+  nameProblem(name: string): string | undefined {
+    const { known } = this.#table;
+    return known === undefined ? undefined : this.#dialect.nameProblem(known, name);
+  }
+
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
       async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
@@ -127,7 +135,7 @@ export class SqlLockStore<S> implements LockStore {
       },
       () => {
         // The others were judged all the same.
-        for (const index of left) results[index] = { held: null, error: unsettled() };
+        for (const index of left) results[index] = { held: null, error: unsettled(TRIES) };
       },
       { limit, ofLease: true },
     );
@@ -211,7 +219,7 @@ export class SqlLockStore<S> implements LockStore {
   /** What a caller is told of a call that failed. */
   #failed(error: unknown, lock?: string): SchedulerLockError {
     if (error instanceof TableError) {
-      return new StoreUnavailableError(error.message, { outcome: 'not-applied' });
+      return new StoreUnavailableError(error.message, { outcome: 'not-applied', refused: true });
     }
     if (error instanceof SchedulerLockError) return error;
     const failure = this.#dialect.failure(error);
@@ -234,17 +242,11 @@ export class SqlLockStore<S> implements LockStore {
       return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
     }
     const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
-    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied' });
+    const refused = failure === 'table' || failure === 'denied';
+    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
 }
 
 function giveUp(): never {
-  throw unsettled();
-}
-
-function unsettled(): StoreUnavailableError {
-  return new StoreUnavailableError(
-    `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
-    { outcome: 'not-applied' },
-  );
+  throw unsettled(TRIES);
 }

@@ -59,6 +59,25 @@ export const nameCases: readonly CaseDefinition[] = [
   },
   {
     rule: 7,
+    sentence: 'a name has a problem only if an attempt rejects, where the store knows of problems',
+    async run(kit) {
+      if (kit.store.nameProblem === undefined) return;
+      for (const name of confusableNames(kit.name('n'))) {
+        const problem = kit.store.nameProblem(name);
+        const rejected = await kit.store.acquire(kit.request(name)).then(
+          () => false,
+          () => true,
+        );
+        check(
+          rejected === (problem !== undefined),
+          () =>
+            `nameProblem(${show(name)}) answered ${show(problem)}, but an attempt ${rejected ? 'rejected' : 'was judged'}`,
+        );
+      }
+    },
+  },
+  {
+    rule: 7,
     sentence: 'a ttl may be as short as 1 ms',
     async run(kit) {
       const lease = await kit.take(kit.name(), { ttl: 1 });

@@ -210,6 +210,15 @@ describe('the log', () => {
       'warn: The lock store is not available: no lock can be taken or renewed until it is. Redis is not connected.',
     ],
     [
+      {
+        type: 'outage-started',
+        ...outage,
+        error: new StoreUnavailableError('It has no column a.', { outcome: 'not-applied', refused: true }),
+        atStart: false,
+      },
+      'error: The lock store is not available: it refuses calls until somebody puts that right. It has no column a.',
+    ],
+    [
       { type: 'outage-started', ...outage, lock: 'auto-refresh', error, atStart: false },
       'error: Lock "auto-refresh" cannot be taken or renewed: Redis is not connected.',
     ],

@@ -111,6 +111,114 @@ describe('an outage of the store', () => {
   });
 });
 
+describe('an outage of one server of several', () => {
+  const MINUTE = 60_000;
+  /** Attempts at the locks of the server that is away. */
+  async function refused(app: Harness, ...names: string[]): Promise<void> {
+    for (const name of names) {
+      app.store.next('acquire', notConnected);
+      expect((await app.start(name)).began).toBe(false);
+    }
+  }
+  async function runs(app: Harness, name: string): Promise<void> {
+    const job = await app.start(name);
+    expect(job.began).toBe(true);
+    job.end();
+    await app.clock.advance(0);
+  }
+  function newApp(): Harness {
+    const app = new Harness();
+    app.store.partitioned = true;
+    return app;
+  }
+
+  it('begins and ends once, however many calls the others answer meanwhile', async () => {
+    const app = newApp();
+    for (let tick = 0; tick < 50; tick += 1) {
+      await refused(app, `away-${tick % 5}`);
+      await runs(app, `there-${tick % 7}`);
+      await app.clock.advance(MINUTE);
+    }
+    expect(app.of('outage-started')).toHaveLength(1);
+    expect(app.of('outage-ended')).toEqual([]);
+    await runs(app, 'away-3');
+    expect(app.of('outage-ended')).toMatchObject([{ duration: 50 * MINUTE, skipped: 50 }]);
+    for (const name of ['there-1', 'away-1']) await runs(app, name);
+    expect(app.of('outage-started')).toHaveLength(1);
+    expect(app.of('outage-ended')).toHaveLength(1);
+  });
+
+  it('is over with a renewal of what it has cut off', async () => {
+    const app = newApp();
+    await app.start('away');
+    app.store.next('extend', notConnected);
+    await app.clock.advance(3_000);
+    await runs(app, 'there');
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.clock.advance(500);
+    expect(app.of('outage-ended')).toMatchObject([{ duration: 500 }]);
+  });
+
+  it('is over when nothing has failed for ten minutes, though nobody asks for what failed any more', async () => {
+    const app = newApp();
+    await refused(app, 'customer-1');
+    await app.clock.advance(9 * MINUTE);
+    await refused(app, 'customer-2');
+    await app.clock.advance(9 * MINUTE);
+    await runs(app, 'there');
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.clock.advance(MINUTE);
+    await runs(app, 'there');
+    expect(app.of('outage-ended')).toMatchObject([{ duration: 19 * MINUTE, skipped: 2 }]);
+  });
+
+  it('that was there at the start is over with the first answer', async () => {
+    const app = newApp();
+    app.runner.startFailed(new StoreUnavailableError('refused', { outcome: 'not-applied' }));
+    await runs(app, 'there');
+    expect(app.of('outage-ended')).toHaveLength(1);
+  });
+});
+
+describe('a store that answers, but refuses attempts until somebody puts it right', () => {
+  const missing = failsWith(
+    new StoreUnavailableError('no column', { outcome: 'not-applied', refused: true }),
+  );
+
+  it('is one outage, though it renews and gives back the leases that live', async () => {
+    const app = new Harness();
+    const [living, ending] = [await app.start('living'), await app.start('ending')];
+    app.store.always('acquire', missing);
+    for (let tick = 0; tick < 20; tick += 1) {
+      await app.start(`job-${tick % 3}`);
+      await app.clock.advance(3_000);
+      if (tick === 10) ending.end();
+    }
+    expect(app.of('renewed').length).toBeGreaterThan(20);
+    expect(app.of('released')).toMatchObject([{ lock: 'ending', confirmed: true }]);
+    expect(app.of('outage-started')).toHaveLength(1);
+    expect(app.of('outage-ended')).toEqual([]);
+    app.store.recover();
+    await app.start('another');
+    expect(app.of('outage-ended')).toMatchObject([{ duration: 60_000, skipped: 20 }]);
+    living.end();
+  });
+
+  it('is one outage also if it could not be reached before', async () => {
+    const app = new Harness();
+    await app.start('living');
+    app.store.next('acquire', notConnected, missing);
+    await app.start('job');
+    await app.start('job');
+    await app.clock.advance(3_000);
+    expect(app.of('renewed')).toHaveLength(1);
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.start('job');
+    expect(app.of('outage-started')).toHaveLength(1);
+    expect(app.of('outage-ended')).toHaveLength(1);
+  });
+});
+
 describe('onStoreError', () => {
   it('skip: nobody runs', async () => {
     const app = new Harness();

@@ -28,6 +28,8 @@ export interface StoreCall {
 /** A memory store that notes every call, and can be told how the next ones go. */
 export class ScriptedStore implements LockStore {
   readonly calls: StoreCall[] = [];
+  /** Whether it is one whose locks live on several servers. */
+  partitioned = false;
   readonly #clock: ManualClock;
   readonly #memory: { store: MemoryLockStore };
   readonly #next: Record<Operation, Behaviour[]> = { acquire: [], extend: [], release: [] };

@@ -9,10 +9,12 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     throw new Error('nobody told what to answer');
   };
   return {
+    kind: 'SQL',
     table: 'shedlock',
     look: async (): Promise<TableLook<object>> => ({ statements: {} }),
     migration: () => ['CREATE TABLE shedlock'],
     widening: () => 'ALTER TABLE shedlock',
+    nameProblem: () => undefined,
     migrate: nothing,
     attempt: nothing,
     renew: nothing,

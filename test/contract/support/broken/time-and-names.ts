@@ -87,6 +87,12 @@ class FreesByPrefix extends ReferenceStore {
   }
 }
 
+class FindsFaultWithWhatItTakes extends ReferenceStore {
+  nameProblem(name: string): string | undefined {
+    return name.endsWith(' ') ? 'it ends with a space.' : undefined;
+  }
+}
+
 class KnowsSecondsOnly extends ReferenceStore {
   protected override setLock(lease: AcquireRequest, ttl: number): void {
     // EX 0, which some stores take for "never".
@@ -169,6 +175,11 @@ export const brokenTimeAndNames: readonly BrokenStore[] = [
     'rule 7: release of one name frees no other',
     "release of 'n:lock:state' should answer {'released':true}, but answered {'released':false,'reason':'expired'}",
     FreesByPrefix,
+  ),
+  broken(
+    'rule 7: a name has a problem only if an attempt rejects, where the store knows of problems',
+    "nameProblem('n ') answered 'it ends with a space.', but an attempt was judged",
+    FindsFaultWithWhatItTakes,
   ),
   broken(
     'rule 7: a ttl may be as short as 1 ms',

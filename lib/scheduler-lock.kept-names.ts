@@ -1,0 +1,21 @@
+import type { LockStore } from './stores/lock-store.js';
+
+/** A lock whose name is known at the start: where it was given, and the name. */
+export type KnownName = readonly [place: string, name: string];
+
+/** What is wrong with names that are valid, but not for this store. */
+export function unkeptNames(store: LockStore, names: Iterable<KnownName>): string[] {
+  const problems: string[] = [];
+  for (const [place, name] of names) {
+    try {
+      const problem = store.nameProblem?.(name);
+      if (problem === undefined) continue;
+      problems.push(`${place}: name: "${name}" is a name that the store cannot keep: ${problem}`);
+    } catch (error) {
+      problems.push(
+        `${place}: name: the store failed when it was asked whether it can keep "${name}": ${String(error)}`,
+      );
+    }
+  }
+  return problems;
+}

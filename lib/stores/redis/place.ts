@@ -1,0 +1,36 @@
+/** What the options of ioredis say of the place. */
+interface Place {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly path?: string | undefined;
+  readonly db?: number | undefined;
+  readonly sentinels?: readonly object[] | null | undefined;
+  readonly name?: string | null | undefined;
+}
+
+const DEFAULT_PORT = 6379;
+
+/**
+ * What the log calls a Redis: its kind and its place, put together of what is no secret.
+ *
+ * @param source a `RedisConnectionSource`
+ */
+export function redisPlace(source: string | object): string {
+  if (typeof source === 'string') {
+    if (!URL.canParse(source)) return `Redis ${source}`; // a Unix socket
+    const { hostname, port, pathname } = new URL(source);
+    return server(hostname, port || DEFAULT_PORT, pathname.slice(1));
+  }
+  if ('isCluster' in source && source.isCluster === true) return 'a Redis Cluster';
+  const options = 'evalsha' in source ? (source as { options?: Place }).options : (source as Place);
+  if (!options) return 'Redis';
+  const { host = 'localhost', port, path, db, sentinels, name } = options;
+  if (sentinels) return `Redis, the master "${name ?? ''}" of Sentinel`;
+  if (path) return `Redis ${path}`;
+  // What is no name of a host may hold a password.
+  return server(host.slice(host.lastIndexOf('@') + 1), port ?? DEFAULT_PORT, db);
+}
+
+function server(host: string, port: number | string, database: number | string | undefined): string {
+  return `Redis ${host}:${port}${Number(database ?? 0) > 0 ? `, database ${database}` : ''}`;
+}
