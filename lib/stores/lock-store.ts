@@ -27,8 +27,9 @@ import type { SchedulerLockError } from '../errors.js';
  * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
- * carried out, `refused: true` if the store answers, but not such calls until somebody puts something right), or with `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any
- * other rejection counts as a call that may have been carried out.
+ * carried out, and `refused: true` if the store answers, but not such calls until somebody puts something right), or with
+ * `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any other rejection counts as a call
+ * that may have been carried out.
  */
 export interface LockStore {
   /**

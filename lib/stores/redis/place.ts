@@ -17,7 +17,8 @@ const DEFAULT_PORT = 6379;
  */
 export function redisPlace(source: string | object): string {
   if (typeof source === 'string') {
-    if (!URL.canParse(source)) return `Redis ${source}`; // a Unix socket
+    // A Unix socket, behind which options may follow as in a URL.
+    if (!URL.canParse(source)) return `Redis ${source.replace(/\?.*$/, '')}`;
     const { hostname, port, pathname } = new URL(source);
     return server(hostname, port || DEFAULT_PORT, pathname.slice(1));
   }

@@ -22,6 +22,7 @@ test.each<[what: string, source: RedisConnectionSource, place: string]>([
   ['a URL with what may be one behind it', 'redis://cache?password=s3cret', 'Redis cache:6379'],
   ['an IPv6 address', 'redis://[::1]:6379', 'Redis [::1]:6379'],
   ['a socket', '/run/redis.sock', 'Redis /run/redis.sock'],
+  ['a socket with a password behind it', '/run/redis.sock?password=s3cret', 'Redis /run/redis.sock'],
   ['options', { host: 'cache', port: 7000, password: 's3cret', db: 3 }, 'Redis cache:7000, database 3'],
   ['options that say nothing', {}, 'Redis localhost:6379'],
   ['options with a socket', { path: '/run/redis.sock' }, 'Redis /run/redis.sock'],
