@@ -8,19 +8,25 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import { isReplying, type Reply, replyOf, type ReplyingStore } from '../stores/replying-store.js';
 
 /**
- * A store whose calls always answer with a promise, also where somebody else's throws instead, or answers at once. Written
+ * A store whose calls always answer, and in another turn, also where somebody else's throws instead, or answers at once. Written
  * out three times, because a closure for each call is a part of each run's cost.
  */
 export class AnsweringStore {
-  constructor(private readonly store: LockStore) {}
+  readonly #replying: ReplyingStore | undefined;
 
-  acquire(request: AcquireRequest): Promise<AcquireResult> {
+  constructor(private readonly store: LockStore) {
+    this.#replying = isReplying(store) ? store : undefined;
+  }
+
+  acquire(request: AcquireRequest): Reply<AcquireResult> {
+    if (this.#replying !== undefined) return this.#replying.replyToAcquire(request);
     try {
-      return promised(this.store.acquire(request));
+      return replyOf(promised(this.store.acquire(request)));
     } catch (error) {
-      return Promise.reject(error as Error);
+      return replyOf(Promise.reject(error as Error));
     }
   }
 
@@ -32,11 +38,12 @@ export class AnsweringStore {
     }
   }
 
-  release(lease: LeaseRef, options: ReleaseOptions): Promise<ReleaseResult> {
+  release(lease: LeaseRef, options: ReleaseOptions): Reply<ReleaseResult> {
+    if (this.#replying !== undefined) return this.#replying.replyToRelease(lease, options);
     try {
-      return promised(this.store.release(lease, options));
+      return replyOf(promised(this.store.release(lease, options)));
     } catch (error) {
-      return Promise.reject(error as Error);
+      return replyOf(Promise.reject(error as Error));
     }
   }
 }

@@ -2,6 +2,7 @@ import { v4 as uuid } from 'uuid';
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { AcquireRefusal, AcquireRequest, AcquireResult, LeaseRef } from '../stores/lock-store.js';
+import { promiseOf, type Reply } from '../stores/replying-store.js';
 import type { Writable } from '../writable.js';
 import type { AnsweringStore } from './answering-store.js';
 import type { Emit } from './events.js';
@@ -64,7 +65,7 @@ export class Attempts {
 class Attempt extends Pending<AcquireResult> {
   readonly #request: AcquireRequest;
   readonly #sent: number;
-  #pending!: Promise<AcquireResult>;
+  #pending!: Reply<AcquireResult>;
 
   constructor(
     private readonly all: Attempts,
@@ -82,7 +83,7 @@ class Attempt extends Pending<AcquireResult> {
     this.#pending = all.store.acquire(this.#request);
     if (onStoreError !== 'run') return all.limits.watch(this.#pending, storeTimeout, this, this.#sent);
     // A job that runs because of a timeout must not run in the async context of the call that has armed the timer.
-    void all.limits.within(this.#pending, storeTimeout).then(
+    void all.limits.within(promiseOf(this.#pending), storeTimeout).then(
       (result) => this.answered(result),
       (error: Error) => this.failed(error),
     );

@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../clock.js';
 import { LockStateError, StoreUnavailableError } from '../errors.js';
 import type { AcquireResult, LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
+import type { Reply } from '../stores/replying-store.js';
 import type { AnsweringStore } from './answering-store.js';
 import type { Outages } from './outages.js';
 import { Pending, type TimeLimits } from './time-limits.js';
@@ -95,10 +96,10 @@ export class Releases {
 
   /**
    * Takes back an acquire whose answer came too late, or that may have been carried out although it failed: at
-   * once, again when its promise settles, and, as long as nothing was found, with the beats until ttl has passed since it
+   * once, again when it is answered, and, as long as nothing was found, with the beats until ttl has passed since it
    * was sent. Across a reconnect the release can reach the server before the acquire does.
    */
-  abandon(ref: LeaseRef, options: { sent: number; limit: number; pending: Promise<AcquireResult> }): void {
+  abandon(ref: LeaseRef, options: { sent: number; limit: number; pending: Reply<AcquireResult> }): void {
     const { sent, limit, pending } = options;
     const facts: ReleaseFacts = {
       ref,
@@ -109,7 +110,7 @@ export class Releases {
       until: sent + ref.ttl,
     };
     const release = this.#abandon(facts);
-    pending.then(
+    pending.tell(
       (result) => {
         if (!granted(result)) return this.#settle(release);
         const lease = { ...ref, fencingToken: result.fencingToken };
@@ -117,7 +118,7 @@ export class Releases {
         const until = this.clock.monotonic() + ref.ttl;
         this.#abandon({ ...facts, ref: lease, until, ambiguous: false });
       },
-      (error: unknown) => {
+      (error) => {
         if (wasNotApplied(error)) this.#settle(release);
         else if (this.#unconfirmed.has(release)) this.#try(release);
         // Given up by now; but it, too, may have been carried out at any time until now.

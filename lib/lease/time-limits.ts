@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
+import { type Reply, replyOf } from '../stores/replying-store.js';
 import { List, type Listed } from './list.js';
 
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
@@ -55,26 +56,26 @@ export class TimeLimits {
    *
    * @param now when the call was sent, monotonic
    */
-  watch<T>(call: Promise<T>, limit: number, entry: Pending<T>, now = this.clock.monotonic()): void {
+  watch<T>(call: Reply<T>, limit: number, entry: Pending<T>, now = this.clock.monotonic()): void {
     const { pending } = this.#queue(limit);
     const tries = (entry.tries += 1);
     entry.due = now + limit;
     pending.add(entry);
-    call.then(
+    call.tell(
       (value) => {
         if (entry.tries === tries && pending.delete(entry)) entry.answered(value);
         this.#onSettled?.();
       },
-      (error: Error) => {
+      (error) => {
         if (entry.tries === tries && pending.delete(entry)) entry.failed(error);
         this.#onSettled?.();
       },
     );
   }
 
-  /** The same as a promise. */
+  /** The same with promises. */
   within<T>(call: Promise<T>, limit: number): Promise<T> {
-    return new Promise((answered, failed) => this.watch(call, limit, new Awaited(answered, failed)));
+    return new Promise((answered, failed) => this.watch(replyOf(call), limit, new Awaited(answered, failed)));
   }
 
   /** Resolves when no call is under way: each has been answered or given up, and so have those that came of it. */

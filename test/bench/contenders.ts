@@ -101,6 +101,8 @@ async function fenced({ url, prefix, ttl }: ContenderOptions): Promise<Contender
   };
 }
 
+const hasRun = ({ ran }: { ran: boolean }): boolean => ran;
+
 /** This library as an application uses it. */
 async function service({ url, prefix, ttl }: ContenderOptions): Promise<Contender> {
   class App {}
@@ -109,7 +111,7 @@ async function service({ url, prefix, ttl }: ContenderOptions): Promise<Contende
   const locks = app.get(SchedulerLockService);
   return {
     key: (name) => `${prefix}:${name}:lock`,
-    run: async (name, job) => (await locks.run(name, (lock) => job(() => lock.signal))).ran,
+    run: (name, job) => locks.run(name, (lock) => job(() => lock.signal)).then(hasRun),
     close: () => app.close(),
   };
 }
@@ -131,9 +133,9 @@ async function runner({ url, prefix, ttl }: ContenderOptions): Promise<Contender
   };
   return {
     key,
-    run: async (name, job) => {
+    run: (name, job) => {
       const call = { name, job: undefined, settings, scheduled: false };
-      return (await leases.run(call, (lock) => job(() => lock.signal))).ran;
+      return leases.run(call, (lock) => job(() => lock.signal)).then(hasRun);
     },
     close: async () => {
       await leases.shutdown(1_000);

@@ -16,6 +16,14 @@ export async function measure(observer: Redis, operations: number, work: () => P
   return { wall: wall / operations, node, redis, cpu: node + redis };
 }
 
+/**
+ * As many turns as will be measured, in the same way, for nothing: a process that runs jobs for days is measured by what compiled
+ * code costs, not by what compiling costs.
+ */
+export async function warmUp(turn: () => Promise<unknown>, turns: number): Promise<void> {
+  for (let i = 0; i < turns; i++) await turn();
+}
+
 /** Microseconds of processor time that Redis has used since its start. */
 async function redisCpu(observer: Redis): Promise<number> {
   const info = await observer.info('cpu');

@@ -9,9 +9,8 @@ interface Connection {
   client(): RedisClient;
 }
 
-type Reply = [token: string | null, ms: number, fields: string[]];
+type Answer = [token: string | null, ms: number, fields: string[]];
 
-const asIs = (reply: unknown): Reply => reply as Reply;
 const wrongType = (error: Error): undefined => {
   if (error instanceof RedisReplyError && error.message.includes('WRONGTYPE')) return undefined;
   throw error;
@@ -110,10 +109,10 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
-  const reply = await runScript<Reply | undefined>(connection, LOOK, 2, keys, asIs, wrongType);
+  const answer = await runScript(connection, LOOK, 2, keys).catch(wrongType);
   // Something of another type is in the place of the lock, which nobody can take then.
-  if (reply === undefined) return { name, state: 'held', jobs: [] };
-  const [token, ms, fields] = reply;
+  if (answer === undefined) return { name, state: 'held', jobs: [] };
+  const [token, ms, fields] = answer as Answer;
   const state = new Map<string, string>();
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
   if (token === null && state.size === 0) return undefined;

@@ -1,3 +1,4 @@
+import { type Reply, replyOf } from '../replying-store.js';
 import type { LeaseCall, LeaseScripts } from './lease-scripts.js';
 import type { LeaseScript } from './script.js';
 
@@ -23,18 +24,19 @@ export class LeaseCalls<Result> {
    * @param args of the script for this lease; those at the end may be left out
    * @param one the script to be run for this lease if it goes alone
    */
-  call(name: string, args: readonly string[], one = this.script.one): Promise<Result> {
+  call(name: string, args: readonly string[], one = this.script.one): Reply<Result> {
     if (this.#underWay === 0) {
       this.#underWay += 1;
       return this.scripts.one(one, name, args, this.#answered, this.#ended);
     }
     const { read } = this;
-    return new Promise((resolve, reject) => {
+    const result = new Promise<Result>((resolve, reject) => {
       const calls = this.#waiting.push({ name, args, read, resolve, reject });
       // After the promises that are settled by now: their continuations make the other calls of the volley. Not by
       // process.nextTick(), which costs several times as much where anybody uses AsyncLocalStorage.
       if (calls === 1) void SETTLED.then(this.#send);
     });
+    return replyOf(result);
   }
 
   readonly #answered = (reply: unknown): Result => {

@@ -1,6 +1,7 @@
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
+import { type Reply, replyOf } from '../replying-store.js';
 import { hashTag, stateKey } from './keys.js';
-import { RedisReplyError, runScript } from './redis-client.js';
+import { RedisReplyError, runScript, ScriptReply } from './redis-client.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
 import type { LeaseScript, Script } from './script.js';
@@ -37,25 +38,25 @@ export class LeaseScripts {
   /**
    * Runs a script for one lease.
    *
-   * @param failed is called before the promise rejects
+   * @param failed is called before anybody is told of a failure
    */
   one<T>(
     script: Script,
     name: string,
     args: readonly string[],
-    read: (reply: unknown) => T,
+    read: (answer: unknown) => T,
     failed: () => void,
-  ): Promise<T> {
-    const giveUp = (error: Error): never => {
+  ): Reply<T> {
+    const refuse = (error: Error): Error => {
       failed();
-      throw this.#refusal(name, error);
+      return this.#refusal(name, error);
     };
     try {
       const [lock, state] = this.keys(name);
-      return runScript(this.connection, script, 2, [lock, state, ...args], read, giveUp);
+      return new ScriptReply(this.connection, script, 2, [lock, state, ...args], read, refuse);
     } catch (error) {
       failed();
-      return Promise.reject(error as Error);
+      return replyOf(Promise.reject(error as Error));
     }
   }
 
@@ -104,7 +105,7 @@ export class LeaseScripts {
     };
     // The script has judged each alone: what fails as a whole is of no single lock.
     const failed = (error: Error): void => sent.forEach((call) => call.reject(failure(error)));
-    await runScript(this.connection, many, keys.length, [...keys, ...args], answered, failed);
+    await runScript(this.connection, many, keys.length, [...keys, ...args]).then(answered, failed);
   }
 
   #answer<T>(call: LeaseCall<T>, reply: unknown): void {

@@ -1,5 +1,6 @@
 import { StoreUnavailableError } from '../../errors.js';
 import { describeError } from './redact.js';
+import { promiseOf, type Reply } from '../replying-store.js';
 import type { Script } from './script.js';
 
 /**
@@ -22,39 +23,100 @@ export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError';
 }
 
+/** What became of a script, once it is known. */
+type Outcome<T> = { readonly value: T } | { readonly error: Error };
+
 /**
- * Runs a script by its digest, and by its text where the server does not have it.
+ * A script that runs, by its digest, and by its text where the server does not have it.
  *
  * Never queues: a client that is not connected fails the call at once, because a command that waits out an outage
  * is carried out when nobody wants it any more.
  *
- * One promise in all: each one more is a part of each run's cost.
- *
- * @param connection where the client comes from, or a StoreUnavailableError
- * @param answered what the promise resolves to
- * @param failed gets RedisReplyError if the server answered with an error, and StoreUnavailableError for everything else
+ * The server's answer is read once, however many are told of it.
  */
-export function runScript<T>(
+export class ScriptReply<T> implements Reply<T> {
+  readonly #sent: Promise<unknown>;
+  /** Sent again, with the text. */
+  #again: Promise<unknown> | undefined;
+  #outcome: Outcome<T> | undefined;
+
+  /**
+   * @param connection where the client comes from, or a StoreUnavailableError
+   * @param read what the server's answer means
+   * @param refuse what a failure is told as; gets RedisReplyError if the server answered with an error, and
+   *   StoreUnavailableError for everything else
+   */
+  constructor(
+    private readonly connection: { client(): RedisClient },
+    private readonly script: Script,
+    private readonly numberOfKeys: number,
+    private readonly keysAndArguments: readonly string[],
+    private readonly read: (answer: unknown) => T,
+    private readonly refuse: (error: Error) => Error,
+  ) {
+    try {
+      this.#sent = this.#client().evalsha(script.sha, numberOfKeys, ...keysAndArguments);
+    } catch (error) {
+      // Not at once: who asked is told in another turn, as of any failure.
+      this.#sent = Promise.reject(error as Error);
+    }
+  }
+
+  tell(answered: (value: T) => void, failed: (error: Error) => void): void {
+    this.#sent.then(
+      (answer) => tellOf(this.#answer(answer), answered, failed),
+      (error: unknown) => {
+        if (!isReply(error, 'NOSCRIPT')) return tellOf(this.#fail(error), answered, failed);
+        this.#again ??= this.#sendText();
+        this.#again.then(
+          (answer) => tellOf(this.#answer(answer), answered, failed),
+          (reason: unknown) => tellOf(this.#fail(reason), answered, failed),
+        );
+      },
+    );
+  }
+
+  #client(): RedisClient {
+    const client = this.connection.client();
+    if (client.status !== 'ready') throw notReady(client);
+    return client;
+  }
+
+  async #sendText(): Promise<unknown> {
+    const { script, numberOfKeys, keysAndArguments } = this;
+    return this.#client().eval(script.lua, numberOfKeys, ...keysAndArguments);
+  }
+
+  #answer(answer: unknown): Outcome<T> {
+    if (this.#outcome !== undefined) return this.#outcome;
+    try {
+      return (this.#outcome = { value: this.read(answer) });
+    } catch (error) {
+      return (this.#outcome = { error: error as Error });
+    }
+  }
+
+  #fail(error: unknown): Outcome<T> {
+    return (this.#outcome ??= { error: this.refuse(translate(error)) });
+  }
+}
+
+function tellOf<T>(outcome: Outcome<T>, answered: (value: T) => void, failed: (error: Error) => void): void {
+  if ('value' in outcome) answered(outcome.value);
+  else failed(outcome.error);
+}
+
+/** The server's answer to a script, as it is. Rejects with what {@link ScriptReply} says. */
+export function runScript(
   connection: { client(): RedisClient },
   script: Script,
   numberOfKeys: number,
   keysAndArguments: readonly string[],
-  answered: (reply: unknown) => T,
-  failed: (error: Error) => T,
-): Promise<T> {
-  try {
-    const client = connection.client();
-    if (client.status !== 'ready') throw notReady(client);
-    return client.evalsha(script.sha, numberOfKeys, ...keysAndArguments).then(answered, (error: unknown) => {
-      const giveUp = (reason: unknown): T => failed(translate(reason));
-      if (!isReply(error, 'NOSCRIPT')) return giveUp(error);
-      return client.eval(script.lua, numberOfKeys, ...keysAndArguments).then(answered, giveUp);
-    });
-  } catch (error) {
-    // Not at once: who calls is told in another turn, as of any failure.
-    return Promise.reject(error as Error).catch((reason: unknown) => failed(translate(reason)));
-  }
+): Promise<unknown> {
+  return promiseOf(new ScriptReply(connection, script, numberOfKeys, keysAndArguments, asIs, asIs));
 }
+
+const asIs = <T>(value: T): T => value;
 
 const notReady = (client: RedisClient): Error =>
   new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {

@@ -12,6 +12,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import { promiseOf, type Reply, type ReplyingStore } from '../replying-store.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { LeaseCalls } from './lease-calls.js';
 import { failure, type LeaseCall, LeaseScripts } from './lease-scripts.js';
@@ -36,7 +37,7 @@ export interface RedisLockStoreOptions {
  * Attempts that are made in one turn of the event loop go to Redis together, and so do releases: at the full hour, a
  * process with a hundred jobs sends a command or two, not two hundred.
  */
-export class RedisLockStore implements LockStore {
+export class RedisLockStore implements LockStore, ReplyingStore {
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -64,7 +65,7 @@ export class RedisLockStore implements LockStore {
     const keys = [...this.#scripts.keys(`probe-${randomUUID()}`)];
     let denied: unknown;
     try {
-      denied = await runScript(this.#connection, PROBE, keys.length, keys, same, raise);
+      denied = await runScript(this.#connection, PROBE, keys.length, keys);
     } catch (error) {
       if (error instanceof RedisReplyError && /NOPERM|NOAUTH|WRONGPASS/.test(error.message)) {
         throw new SchedulerLockConfigError([
@@ -82,6 +83,14 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return promiseOf(this.replyToAcquire(request));
+  }
+
+  release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
+    return promiseOf(this.replyToRelease(lease, options));
+  }
+
+  replyToAcquire(request: AcquireRequest): Reply<AcquireResult> {
     const { name, token, ttl, holder, job } = request;
     const start = startOf(request);
     const args = [token, String(ttl), holder];
@@ -91,7 +100,7 @@ export class RedisLockStore implements LockStore {
     return this.#acquires.call(name, args);
   }
 
-  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+  replyToRelease(lease: LeaseRef, options: ReleaseOptions = {}): Reply<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
     this.#released.add(name);
@@ -171,12 +180,6 @@ function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: Acquir
   if (tick === undefined && interval === undefined) return '';
   const numbers = [tick, maxClockSkew, tick === undefined ? interval : undefined, rerun, only];
   return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;
-}
-
-const same = (reply: unknown): unknown => reply;
-
-function raise(error: Error): never {
-  throw error;
 }
 
 const isOutage = (result: ExtendResult): boolean =>

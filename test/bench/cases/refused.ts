@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { type Contender, createContender } from '../contenders.js';
-import { measure } from '../measure.js';
-import type { Task, TurnTaker } from '../task.js';
+import { measure, warmUp } from '../measure.js';
+import type { Figures, Task, TurnTaker } from '../task.js';
 
 const TTL = 60_000;
 const COUNTED = 50;
@@ -11,17 +11,17 @@ export async function takeRefused({ contender: name, url, prefix, quick }: Task)
   if (name === 'idle') throw new Error('An idle process takes no locks');
   const observer = new Redis(url);
   const contender = await createContender(name, { url, prefix, ttl: TTL });
-  // As in `cycles`: what compiled code costs, not what compiling costs.
-  const [attempts, warmUp, turns] = quick ? [50, 200, 2] : [2_000, 40_000, 20];
+  const [attempts, turns] = quick ? [50, 2] : [2_000, 20];
   // By somebody who knows nothing of us and just follows the recipe.
   await observer.set(contender.key('taken'), 'somebody else', 'PX', 600_000);
   const work = async (lock: string, count: number): Promise<void> => {
     for (let i = 0; i < count; i++) await refused(contender, lock);
   };
-  await work('taken', warmUp);
+  const turn = (): Promise<Figures> => measure(observer, attempts, () => work('taken', attempts));
+  await warmUp(turn, turns);
   return {
     turns,
-    turn: () => measure(observer, attempts, () => work('taken', attempts)),
+    turn,
     close: async () => {
       const commands = (await countCommands(url, () => work('taken', COUNTED))) / COUNTED;
       const repeated = await whileRunning(contender, 'own', () =>

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Pending, TimeLimits } from '../../../lib/lease/time-limits.js';
+import { type Reply, replyOf } from '../../../lib/stores/replying-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 class Told extends Pending<string> {
@@ -15,10 +16,10 @@ class Told extends Pending<string> {
 }
 
 /** A call to the store, and what answers it. */
-function underWay(): { readonly call: Promise<string>; readonly answer: (value: string) => void } {
+function underWay(): { readonly call: Reply<string>; readonly answer: (value: string) => void } {
   let answer!: (value: string) => void;
   const call = new Promise<string>((resolve) => (answer = resolve));
-  return { call, answer };
+  return { call: replyOf(call), answer };
 }
 
 const GIVEN_UP = 'The store did not answer within 1000 ms.';
@@ -51,7 +52,7 @@ describe('the limit of store calls', () => {
     limits.watch(shared.call, 1_000, retried);
     shared.answer('to both');
     await clock.advance(0);
-    limits.watch(new Promise(() => undefined), 1_000, last);
+    limits.watch(replyOf(new Promise(() => undefined)), 1_000, last);
     other.answer('to it');
     await clock.advance(5_000);
     expect([retried.told, neighbour.told, last.told]).toEqual([[GIVEN_UP, 'to both'], ['to it'], [GIVEN_UP]]);

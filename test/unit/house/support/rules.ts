@@ -1,40 +1,42 @@
 import ts from 'typescript';
 import { type Import, nodesOf, type Source } from './sources.js';
 
+/** The contract of stores, and what stores of ours may have besides. */
+const CONTRACT = 'stores/(lock|replying)-store\\.ts';
 const LEAVES = '(errors|clock|duration|lock-name|job-start|writable)\\.ts';
 
 /** Which of our files a file may import. The first rule that fits its path decides; without one, it is at the wrong place. */
 const DIRECTIONS: readonly [file: RegExp, mayImport: RegExp, why: string][] = [
   [new RegExp(`^${LEAVES}$`), /^$/, 'leaves import nothing of ours'],
-  [/^stores\/lock-store\.ts$/, new RegExp(`^${LEAVES}$`), 'the contract knows leaves only'],
+  [new RegExp(`^${CONTRACT}$`), new RegExp(`^(${LEAVES}|${CONTRACT})$`), 'the contract knows leaves only'],
   [
     /^stores\/redis\//,
-    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/redis/.+)$`),
+    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/redis/.+)$`),
     'a store knows leaves, the contract and its own folder',
   ],
   [
     /^stores\/memory\//,
-    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/memory/.+)$`),
+    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/memory/.+)$`),
     'a store knows leaves, the contract and its own folder',
   ],
   [
     /^stores\/sql\//,
-    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/sql/.+)$`),
+    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/sql/.+)$`),
     'what databases share knows leaves, the contract and its own folder',
   ],
   [
     /^stores\/postgres\//,
-    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/(sql|postgres)/.+)$`),
+    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/(sql|postgres)/.+)$`),
     'a store knows leaves, the contract, what databases share and its own folder',
   ],
   [
     /^stores\/mysql\//,
-    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|stores/(sql|mysql)/.+)$`),
+    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/(sql|mysql)/.+)$`),
     'a store knows leaves, the contract, what databases share and its own folder',
   ],
   [
     /^lease\//,
-    new RegExp(`^(${LEAVES}|stores/lock-store\\.ts|lease/.+)$`),
+    new RegExp(`^(${LEAVES}|${CONTRACT}|lease/.+)$`),
     'leases know leaves and the contract of stores',
   ],
   [
