@@ -22,8 +22,10 @@ export class AnsweringStore {
   }
 
   acquire(request: AcquireRequest): Reply<AcquireResult> {
-    if (this.#replying !== undefined) return this.#replying.replyToAcquire(request);
+    const replying = this.#replying;
     try {
+      if (replying !== undefined && this.store.acquire === replying.standsFor.acquire)
+        return replying.replyToAcquire(request);
       return replyOf(promised(this.store.acquire(request)));
     } catch (error) {
       return replyOf(Promise.reject(error as Error));
@@ -39,8 +41,10 @@ export class AnsweringStore {
   }
 
   release(lease: LeaseRef, options: ReleaseOptions): Reply<ReleaseResult> {
-    if (this.#replying !== undefined) return this.#replying.replyToRelease(lease, options);
+    const replying = this.#replying;
     try {
+      if (replying !== undefined && this.store.release === replying.standsFor.release)
+        return replying.replyToRelease(lease, options);
       return replyOf(promised(this.store.release(lease, options)));
     } catch (error) {
       return replyOf(Promise.reject(error as Error));

@@ -29,6 +29,8 @@ export function replyOf<T>(promise: Promise<T>): Reply<T> {
 
 /** What a store of this library may have besides: its calls of each run, `acquire` and `release`, without promises. */
 export interface ReplyingStore {
+  /** The methods that the replies stand for: where somebody has put others in their place, those are to be called. */
+  readonly standsFor: Pick<LockStore, 'acquire' | 'release'>;
   replyToAcquire(request: AcquireRequest): Reply<AcquireResult>;
   replyToRelease(lease: LeaseRef, options?: ReleaseOptions): Reply<ReleaseResult>;
 }

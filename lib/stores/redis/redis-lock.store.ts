@@ -38,6 +38,7 @@ export interface RedisLockStoreOptions {
  * process with a hundred jobs sends a command or two, not two hundred.
  */
 export class RedisLockStore implements LockStore, ReplyingStore {
+  readonly standsFor = METHODS;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -174,6 +175,12 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     await this.#connection.close();
   }
 }
+
+/** As they are before anybody wraps them. */
+const METHODS: ReplyingStore['standsFor'] = {
+  acquire: RedisLockStore.prototype.acquire,
+  release: RedisLockStore.prototype.release,
+};
 
 /** What the script judges a start by, or '' for a call that is neither of a tick nor of an interval. */
 function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
