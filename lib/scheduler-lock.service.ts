@@ -161,7 +161,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   /** What the log calls the store. @internal */
   get storeLabel(): string {
     const { label, constructor: { name } = Object } = this.store;
-    return label ?? (name === Object.name ? 'a store without a name' : name);
+    return label ?? (name === '' || name === Object.name ? 'a store without a name' : name);
   }
 
   /**
@@ -174,7 +174,8 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   async checkNames(names: Iterable<readonly [place: string, name: string]>): Promise<void> {
     const problems = unkeptNames(this.store, names);
     if (problems.length === 0) return;
-    await this.#close();
+    // What it says of its end matters less than the names.
+    await this.#close().catch(() => undefined);
     throw new SchedulerLockConfigError(problems);
   }
 

@@ -22,7 +22,8 @@ export function startLine(
     count(others, scheduled.length === 0 ? 'method' : 'other method'),
   ];
   const what = counts.filter(Boolean).join(' and ');
-  const elected = leader === undefined || scheduled.length === 0 ? '' : `, which leads "${leader}"`;
+  const elected =
+    leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
   const run = jobs.length === 1 ? 'runs' : 'run';
   const all = names([...scheduled, ...others]);
   return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;

@@ -11,8 +11,8 @@ import type {
 import { isReplying, type Reply, replyOf, type ReplyingStore } from '../stores/replying-store.js';
 
 /**
- * A store whose calls always answer, and in another turn, also where somebody else's throws instead, or answers at once. Written
- * out three times, because a closure for each call is a part of each run's cost.
+ * A store whose calls always answer, and in another turn, also where somebody else's throws instead, or answers at once. A
+ * store that can, answers without promises.
  */
 export class AnsweringStore {
   readonly #replying: ReplyingStore | undefined;

@@ -98,7 +98,7 @@ class Attempt extends Pending<AcquireResult> {
         ),
       );
     }
-    all.outages.succeeded('acquire', call.name);
+    all.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     if (!result.acquired) return this.taker.taken(refusal(this.#request, result));
     const now = all.clock.monotonic();
     const late = now >= leaseDeadline(this.#sent, call.settings.ttl);

@@ -2,11 +2,11 @@ import type { Clock } from '../clock.js';
 import { LockStateError, StoreUnavailableError } from '../errors.js';
 import type { Emit } from './events.js';
 
-/** A kind of call to the store. */
-export type StoreCall = 'acquire' | 'extend' | 'release';
+/** A kind of call to the store; `look`: an attempt that was refused, as others have the lock, and wrote nothing. */
+type StoreCall = 'acquire' | 'look' | 'extend' | 'release';
 
 /** A call that failed. */
-export interface FailedCall {
+interface FailedCall {
   readonly call: StoreCall;
   /** The locks that it was about. */
   readonly locks: readonly string[];
@@ -42,7 +42,8 @@ const MAX_LOCKS = 10_000;
  * ticks fall into it. A broken entry of one lock is an outage of that lock alone.
  *
  * An outage is over with the first call that is answered. Two kinds of them go on while other calls are answered, and end with
- * one of what has failed: where the store has refused a kind of call, and where locks live on several servers.
+ * one of what has failed: where the store has refused a kind of call, and where locks live on several servers. When nothing has
+ * failed for ten minutes, any answer ends them too.
  */
 export class Outages {
   readonly #outages = new Map<string, Outage>();
@@ -63,13 +64,16 @@ export class Outages {
   /** A call failed. */
   failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
     const isLocks = error instanceof LockStateError;
-    // A store that says what is wrong with one lock has answered.
+    const isRefusal = error instanceof StoreUnavailableError && error.refused;
+    // A store that says what is wrong has answered.
     if (isLocks) this.#answered(STORE, call, error.lock);
+    // And what is to be put right must not stay hidden behind an outage that began otherwise.
+    if (isRefusal) this.#reached();
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
     if (skipped) outage.skipped += 1;
     if (isLocks) return;
-    if (error instanceof StoreUnavailableError && error.refused) outage.refused.add(call);
+    if (isRefusal) outage.refused.add(call);
     if (!this.partitioned()) return;
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
   }
@@ -96,7 +100,18 @@ export class Outages {
     const outage = this.#outages.get(key);
     if (outage === undefined) return;
     const now = this.clock.monotonic();
-    if (!endsWith(outage, call, lock) && now - outage.failedAt < QUIET) return;
+    if (endsWith(outage, call, lock) || now - outage.failedAt >= QUIET) this.#end(key, outage);
+  }
+
+  /** Ends an outage in which the store could not be reached, as a whole. */
+  #reached(): void {
+    const outage = this.#outages.get(STORE);
+    if (outage !== undefined && outage.refused.size === 0 && outage.locks.size === 0)
+      this.#end(STORE, outage);
+  }
+
+  #end(key: string, outage: Outage): void {
+    const now = this.clock.monotonic();
     this.#outages.delete(key);
     const duration = Math.round(now - outage.since);
     this.emit({ type: 'outage-ended', ...this.#facts(key), duration, skipped: outage.skipped });
@@ -110,6 +125,5 @@ export class Outages {
 
 /** Whether an outage is over because this call was answered. */
 function endsWith({ refused, locks }: Outage, call: StoreCall, lock: string): boolean {
-  if (refused.size > 0) return refused.has(call);
-  return locks.size === 0 || locks.has(lock);
+  return (refused.size === 0 || refused.has(call)) && (locks.size === 0 || locks.has(lock));
 }

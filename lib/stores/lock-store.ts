@@ -62,7 +62,7 @@ export interface LockStore {
   /**
    * What is wrong with the name of a lock that this store cannot keep (its column is too short, say), as a text behind
    * the name that says what to do, with its full stop; `undefined` if nothing is, or if the store could not find out yet.
-   * Names that `acquire` takes have no problem. Without this method a store keeps every name of up to 200 characters.
+   * Names that `acquire` takes have no problem, those that it rejects have one. Without this method a store keeps every name of up to 200 characters.
    *
    * Asked after `init`, about the names of decorated methods and elections: each that has a problem stops the start. Answers at
    * once, by what `init` has found out.

@@ -8,8 +8,8 @@ import type {
 } from './lock-store.js';
 
 /**
- * An answer that is under way. Who calls `tell` is told of the one or the other, once, and not before it has returned; there may
- * be several of them, and there has to be one at once.
+ * An answer that is under way. Who calls `tell` is told of the one or the other, once, and not before it has returned. It may be
+ * called several times; the first time in the turn in which the reply was made, or a rejection goes unhandled.
  *
  * Not a promise, of which each one more is a part of each run's cost.
  */

@@ -105,7 +105,9 @@ export class LeaseScripts {
     };
     // The script has judged each alone: what fails as a whole is of no single lock.
     const failed = (error: Error): void => sent.forEach((call) => call.reject(failure(error)));
-    await runScript(this.connection, many, keys.length, [...keys, ...args]).then(answered, failed);
+    await runScript(this.connection, many, keys.length, [...keys, ...args])
+      .then(answered)
+      .catch(failed);
   }
 
   #answer<T>(call: LeaseCall<T>, reply: unknown): void {
@@ -159,8 +161,9 @@ export class LeaseScripts {
 export function failure(error: unknown): SchedulerLockError {
   if (!(error instanceof RedisReplyError)) return error as SchedulerLockError;
   const { message } = error;
-  // Not what passes by itself, as after a failover (READONLY, LOADING, CLUSTERDOWN).
-  const refused = /\b(NOPERM|OOM)\b/.test(message);
+  // Not what passes by itself, as after a failover (READONLY, LOADING, CLUSTERDOWN). Before Redis 7.2, what a user may not do
+  // within a script has no code.
+  const refused = /\b(NOPERM|OOM|MISCONF)\b|executing the script/.test(message);
   return new StoreUnavailableError(`Redis refused the call: ${message}.`, {
     outcome: 'not-applied',
     refused,

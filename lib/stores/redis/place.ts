@@ -1,6 +1,6 @@
 /** What the options of ioredis say of the place. */
 interface Place {
-  readonly host?: string | undefined;
+  readonly host?: string | null | undefined;
   readonly port?: number | undefined;
   readonly path?: string | undefined;
   readonly db?: number | undefined;
@@ -25,11 +25,12 @@ export function redisPlace(source: string | object): string {
   if ('isCluster' in source && source.isCluster === true) return 'a Redis Cluster';
   const options = 'evalsha' in source ? (source as { options?: Place }).options : (source as Place);
   if (!options) return 'Redis';
-  const { host = 'localhost', port, path, db, sentinels, name } = options;
+  const { port, path, db, sentinels, name } = options;
+  const host = options.host ?? 'localhost';
   if (sentinels) return `Redis, the master "${name ?? ''}" of Sentinel`;
-  if (path) return `Redis ${path}`;
-  // What is no name of a host may hold a password.
-  return server(host.slice(host.lastIndexOf('@') + 1), port ?? DEFAULT_PORT, db);
+  // What is no path, or no name of a host, may hold a password.
+  if (path) return path.includes('://') ? 'Redis' : `Redis ${path}`;
+  return /^[\w.:%-]+$/.test(host) ? server(host, port ?? DEFAULT_PORT, db) : 'Redis';
 }
 
 function server(host: string, port: number | string, database: number | string | undefined): string {

@@ -149,7 +149,7 @@ export class RedisConnection {
 /** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. */
 export function connectionProblem(source: unknown): string | undefined {
   if (typeof source === 'string') {
-    if (source.startsWith('/')) return undefined; // a Unix socket
+    if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
     if (source === '') {
       return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
     }

@@ -59,7 +59,7 @@ export const nameCases: readonly CaseDefinition[] = [
   },
   {
     rule: 7,
-    sentence: 'a name has a problem only if an attempt rejects, where the store knows of problems',
+    sentence: 'a name has a problem exactly if an attempt rejects, where the store knows of problems',
     async run(kit) {
       if (kit.store.nameProblem === undefined) return;
       for (const name of confusableNames(kit.name('n'))) {

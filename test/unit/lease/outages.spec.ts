@@ -204,18 +204,45 @@ describe('a store that answers, but refuses attempts until somebody puts it righ
     living.end();
   });
 
-  it('is one outage also if it could not be reached before', async () => {
+  it('goes on while attempts are answered that write nothing', async () => {
+    const app = new Harness();
+    app.store.next('acquire', missing, answers({ acquired: false, reason: 'held' }), missing);
+    await app.start('job');
+    expect((await app.start('other')).result).toMatchObject({ reason: 'held' });
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.start('job');
+    expect(app.of('outage-started')).toHaveLength(1);
+    await app.start('job');
+    expect(app.of('outage-ended')).toHaveLength(1);
+  });
+
+  it('of one server goes on while others take locks', async () => {
+    const app = new Harness();
+    app.store.partitioned = true;
+    app.store.next('acquire', missing);
+    await app.start('job');
+    await app.start('elsewhere');
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.start('job');
+    expect(app.of('outage-ended')).toHaveLength(1);
+  });
+
+  it('is told also if the store could not be reached before', async () => {
     const app = new Harness();
     await app.start('living');
     app.store.next('acquire', notConnected, missing);
     await app.start('job');
     await app.start('job');
+    expect(app.of('outage-started').map(({ error }) => (error as StoreUnavailableError).refused)).toEqual([
+      false,
+      true,
+    ]);
     await app.clock.advance(3_000);
     expect(app.of('renewed')).toHaveLength(1);
-    expect(app.of('outage-ended')).toEqual([]);
-    await app.start('job');
-    expect(app.of('outage-started')).toHaveLength(1);
     expect(app.of('outage-ended')).toHaveLength(1);
+    await app.start('job');
+    expect(app.of('outage-started')).toHaveLength(2);
+    expect(app.of('outage-ended')).toHaveLength(2);
   });
 });
 

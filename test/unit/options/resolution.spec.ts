@@ -186,6 +186,7 @@ describe('the options of the module', () => {
     'redis://:hunt#er2@host',
     'http://:hunter2@host',
     'redis://user:hunter2@host/database',
+    '//user:hunter2@host:6379',
     'hunter2@host',
   ])('never quote a connection that they refuse', (connection) => {
     const { problems } = check({ connection });

@@ -177,7 +177,7 @@ export const brokenTimeAndNames: readonly BrokenStore[] = [
     FreesByPrefix,
   ),
   broken(
-    'rule 7: a name has a problem only if an attempt rejects, where the store knows of problems',
+    'rule 7: a name has a problem exactly if an attempt rejects, where the store knows of problems',
     "nameProblem('n ') answered 'it ends with a space.', but an attempt was judged",
     FindsFaultWithWhatItTakes,
   ),
