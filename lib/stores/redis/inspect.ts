@@ -1,7 +1,7 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { stateKey } from './keys.js';
-import { type RedisClient, RedisReplyError, runScript, translate } from './redis-client.js';
+import { DENIED, type RedisClient, RedisReplyError, runScript, translate } from './redis-client.js';
 import { script } from './script.js';
 
 interface Connection {
@@ -40,7 +40,7 @@ const ANY = '\u0001';
 
 /** A user who may take locks need not be allowed to look at them: what Redis says of it does not always name the command. */
 export function explainDenied(error: unknown): unknown {
-  if (!(error instanceof RedisReplyError) || !/NOPERM|executing the script/.test(error.message)) return error;
+  if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) return error;
   return new RedisReplyError(`${error.message}. inspect() needs +scan +hgetall besides what locks need`);
 }
 

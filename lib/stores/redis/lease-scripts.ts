@@ -1,7 +1,7 @@
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import { type Reply, replyOf } from '../replying-store.js';
 import { hashTag, stateKey } from './keys.js';
-import { RedisReplyError, runScript, ScriptReply } from './redis-client.js';
+import { DENIED, RedisReplyError, runScript, ScriptReply } from './redis-client.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
 import type { LeaseScript, Script } from './script.js';
@@ -161,9 +161,8 @@ export class LeaseScripts {
 export function failure(error: unknown): SchedulerLockError {
   if (!(error instanceof RedisReplyError)) return error as SchedulerLockError;
   const { message } = error;
-  // Not what passes by itself, as after a failover (READONLY, LOADING, CLUSTERDOWN). Before Redis 7.2, what a user may not do
-  // within a script has no code.
-  const refused = /\b(NOPERM|OOM|MISCONF)\b|executing the script/.test(message);
+  // Not what passes by itself, as after a failover (READONLY, LOADING, CLUSTERDOWN).
+  const refused = DENIED.test(message) || /\b(OOM|MISCONF)\b/.test(message);
   return new StoreUnavailableError(`Redis refused the call: ${message}.`, {
     outcome: 'not-applied',
     refused,

@@ -1,6 +1,6 @@
 import { StoreUnavailableError } from '../../errors.js';
-import { describeError } from './redact.js';
 import { promiseOf, type Reply } from '../replying-store.js';
+import { describeError } from './redact.js';
 import type { Script } from './script.js';
 
 /**
@@ -22,6 +22,9 @@ export interface RedisClient {
 export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError';
 }
+
+/** What Redis says to a user who lacks a right. Before 7.2, what may not be done within a script has no code. */
+export const DENIED = /\bNOPERM\b|executing the script/;
 
 /** What became of a script, once it is known. */
 type Outcome<T> = { readonly value: T } | { readonly error: Error };

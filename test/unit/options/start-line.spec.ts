@@ -57,4 +57,10 @@ describe('the line at the start', () => {
   it('is none where nothing is guarded', () => {
     expect(startLine([], where)).toBeUndefined();
   });
+
+  it('does not say of methods that nothing fires that the leader runs them', () => {
+    const jobs = [job('Mail.send'), job('Mail.again', { scheduled: false })];
+    expect(startLine(jobs, { ...where, leader: 'scheduler' })).not.toContain('leads');
+    expect(startLine(jobs.slice(0, 1), { ...where, leader: 'scheduler' })).toContain('leads "scheduler"');
+  });
 });
