@@ -1,8 +1,10 @@
 /** @type {import('jest').Config} */
 export default {
   testEnvironment: 'node',
-  roots: ['<rootDir>/test'],
+  roots: ['<rootDir>/test', '<rootDir>/sample-app/src'],
   testMatch: ['**/*.spec.ts'],
+  // Those of the applications of test/package run in there.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/fixtures/'],
   globalSetup: '<rootDir>/test/support/global-setup.mjs',
   // No assertion waits for time to pass; a machine that is busy with other things must not fail a test.
   testTimeout: 60_000,

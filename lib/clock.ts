@@ -1,29 +1,48 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+
 /** A pending timer. `cancel` is idempotent and does nothing once the timer has fired. */
 export interface Timer {
   cancel(): void;
+}
+
+// Fails at once, with a message of one line, before a missing API would fail somewhere else.
+if (typeof AsyncLocalStorage.snapshot !== 'function') {
+  throw new Error(`nestjs-scheduler-lock needs Node.js 20 or newer, and this is ${process.version}.`);
 }
 
 /**
  * The only way time enters this library. Tests pass a manual clock.
  */
 export interface Clock {
-  /** Wall-clock time, epoch milliseconds. Shown to people, never used to measure. */
+  /** Wall-clock time, epoch milliseconds. Never used to measure durations. */
   now(): number;
   /** Milliseconds on a clock that never jumps or runs backwards; only differences mean something. */
   monotonic(): number;
   /**
-   * Calls `callback` once, `delay` milliseconds from now or later. Delays of any length are kept, also beyond
-   * the 24.8 days after which `setTimeout` fires at once.
+   * Calls `callback` once, `delay` milliseconds from now or later. Works for delays of any length, also beyond the 24.8 days above
+   * which `setTimeout` fires at once.
    *
-   * A timer does not keep the process alive unless `keepAlive` is set.
+   * A timer does not keep the process alive unless `keepAlive` is set. It does not fire in the async context of the code that set
+   * it.
    */
   setTimer(callback: () => void, delay: number, options?: { keepAlive?: boolean }): Timer;
 }
 
+/**
+ * Calls `callback` in the async context in which this module was loaded. Code that serves many callers, or runs later by itself,
+ * must not run in the context of one of them. Traces and request ids of different requests would mix, and locks would be nested by
+ * accident.
+ */
+export const inModuleContext: <A extends unknown[], T>(callback: (...args: A) => T, ...args: A) => T =
+  AsyncLocalStorage.snapshot();
+
 /** The longest delay that Node's `setTimeout` keeps (2^31 - 1 ms); a longer one fires at once. */
 const MAX_DELAY = 2_147_483_647;
 
-/** The clock of this machine: `Date.now`, `process.hrtime` and `setTimeout`. */
+/**
+ * The clock of this machine: `Date.now`, `process.hrtime` and `setTimeout`. Timers are set, and therefore fire,
+ * {@link inModuleContext}.
+ */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => {
@@ -34,10 +53,10 @@ export const systemClock: Clock = {
     let handle: NodeJS.Timeout;
     const arm = (left: number): void => {
       const step = Math.min(left, MAX_DELAY);
-      handle = setTimeout(() => (left > step ? arm(left - step) : callback()), step);
+      handle = inModuleContext(() => setTimeout(() => (left > step ? arm(left - step) : callback()), step));
       if (!options?.keepAlive) handle.unref();
     };
-    // Rounded up: a timer that fires a fraction early finds nothing due and has to be armed again.
+    // Rounded up: a timer that fires a fraction early would find nothing due and have to be armed again.
     arm(Math.max(0, Math.ceil(delay)));
     return { cancel: () => clearTimeout(handle) };
   },

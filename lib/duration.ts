@@ -1,10 +1,21 @@
 /**
- * A length of time: a number of milliseconds, or a number with a unit, such as `'500ms'`, `'30s'`, `'10m'`,
- * `'2h'` or `'1d'`. Fractions are allowed (`'1.5h'`); the result is rounded to whole milliseconds.
+ * A length of time: a number of milliseconds, or a number with a unit, such as `'500ms'`, `'30s'`, `'10m'`, `'2h'` or `'1d'`.
+ * Fractions are allowed (`'1.5h'`); the result is rounded to whole milliseconds.
+ *
+ * A plain `string` does not have this type; cast it, and the application checks it at start-up. From a configuration:
+ * `config.getOrThrow<Duration>('TTL')` or `process.env.TTL as Duration`. In an object of your own: `{ ttl: '10m' } as const`, or
+ * `satisfies LockOptions`.
  */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}` | (string & {});
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`;
 
-const UNITS: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** Milliseconds of each unit. */
+export const UNITS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
 
 /**
  * Reads a {@link Duration}.
@@ -23,7 +34,7 @@ export function parseDuration(value: unknown): number | undefined {
   return Number.isFinite(milliseconds) && whole >= 1 ? whole : undefined;
 }
 
-/** Milliseconds as a person reads them: `340 ms`, `2.5 s`, `10 min`. */
+/** Formats milliseconds for people: `340 ms`, `2.5 s`, `10 min`. */
 export function formatDuration(milliseconds: number): string {
   const [unit, size] =
     milliseconds < 1_000

@@ -19,8 +19,33 @@ export type RevokedReason = LostReason | 'resigned' | 'shutdown' | 'failed';
 /** How a lease ended under a running job: not renewed in time, or the store says so. */
 export type LostReason = 'deadline' | 'taken' | 'expired';
 
+/** Marks the errors of all copies of this library. */
+const OURS = Symbol.for('nestjs-scheduler-lock: error');
+
 /** The base of every error this library throws. Tell them apart by `code`, which never changes, or `instanceof`. */
 export abstract class SchedulerLockError extends Error {
+  /** `code` of the errors of a class; the base has none. @internal */
+  static readonly code: string | undefined = undefined;
+
+  /**
+   * One process may load both builds of this package, and so two classes of each error. Then a store loaded by `require` throws
+   * errors that a module loaded by `import` has to recognise. It recognises errors of the other build by their code.
+   *
+   * @internal
+   */
+  static override [Symbol.hasInstance](this: { readonly code: string | undefined }, value: unknown): boolean {
+    if (Function.prototype[Symbol.hasInstance].call(this, value)) return true;
+    // A class that a user has derived matches only its own instances.
+    if (!Object.hasOwn(this, 'code') || typeof value !== 'object' || value === null) return false;
+    const code: unknown = OURS in value ? Reflect.get(value, 'code') : undefined;
+    return typeof code === 'string' && (this.code === undefined || this.code === code);
+  }
+
+  /** @internal */
+  get [OURS](): true {
+    return true;
+  }
+
   /** Stable identifier of the kind of error. */
   abstract readonly code: string;
 
@@ -28,12 +53,23 @@ export abstract class SchedulerLockError extends Error {
     super(message, options?.cause === undefined ? undefined : { cause: options.cause });
     this.name = new.target.name;
   }
+
+  /** What `JSON.stringify()` shows: name, message, code and the facts of the error. Not its cause, which comes from other code. */
+  toJSON(): object {
+    const { name, message, code, ...facts } = this;
+    return { name, message, code, ...facts };
+  }
 }
 
-/** Options that cannot work. Thrown at start-up, listing every problem, or by a call that was given bad options. */
+/**
+ * Options that cannot work, or a job that cannot be guarded. Thrown at class definition, and at start-up, with every problem
+ * listed. Also thrown by a call with bad options, or whose job returned work that is not done yet (an Observable, a generator).
+ */
 export class SchedulerLockConfigError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'SCHEDULER_LOCK_CONFIG';
   readonly code = 'SCHEDULER_LOCK_CONFIG';
-  /** One sentence per problem: where it is, the option, its value, what to change. */
+  /** One sentence per problem: the place, the option, its value, what to change. */
   declare readonly problems: readonly string[];
 
   constructor(problems: readonly string[], options?: { cause?: unknown }) {
@@ -44,19 +80,21 @@ export class SchedulerLockConfigError extends SchedulerLockError {
         : `nestjs-scheduler-lock is misconfigured, ${problems.length} problems:\n${problems.map((problem) => `  - ${problem}`).join('\n')}`,
       options,
     );
-    // Not enumerable: whoever prints the error has them in its message already.
+    // Not enumerable: the message already contains them.
     Object.defineProperty(this, 'problems', { value: problems, enumerable: false });
   }
 }
 
-/** A call by hand was skipped and `onSkip: 'throw'` was asked for, or `acquire()` did not get its lock. */
+/** A call by hand was skipped and `onSkip` is `'throw'`, or `acquire()` did not get its lock. */
 export class LockNotAcquiredError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_NOT_ACQUIRED';
   readonly code = 'LOCK_NOT_ACQUIRED';
   readonly lock: string;
   readonly reason: SkipReason;
   /** Instance that has the lease, if the store knows it. */
   readonly holder: string | undefined;
-  /** Milliseconds until the holder's lease expires unless it is renewed, if the store told it. */
+  /** Milliseconds until the holder's lease expires unless it is renewed, if the store reports it. */
   readonly expiresIn: number | undefined;
 
   constructor(
@@ -91,6 +129,8 @@ const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined; cau
 
 /** The lease ended under a running job: another instance may run it by now. Reason of the aborted `signal`. */
 export class LockLostError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_LOST';
   readonly code = 'LOCK_LOST';
   readonly lock: string;
   readonly reason: LostReason;
@@ -115,6 +155,8 @@ export class LockLostError extends SchedulerLockError {
 
 /** The job has run for longer than its `timeout`. Reason of the aborted `signal`. */
 export class LockTimeoutError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_TIMEOUT';
   readonly code = 'LOCK_TIMEOUT';
   readonly lock: string;
   /** The `timeout` that passed, milliseconds. */
@@ -129,6 +171,8 @@ export class LockTimeoutError extends SchedulerLockError {
 
 /** The application is closing and the job did not end within `shutdownTimeout`. Reason of the aborted `signal`. */
 export class LockShutdownError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_SHUTDOWN';
   readonly code = 'LOCK_SHUTDOWN';
   readonly lock: string;
 
@@ -138,8 +182,10 @@ export class LockShutdownError extends SchedulerLockError {
   }
 }
 
-/** This instance leads no longer, by its own doing: `resign()`, or a hook that failed. Reason of the aborted `signal`. */
+/** This instance gave up its leadership itself: by `resign()`, or because a hook failed. Reason of the aborted `signal`. */
 export class LockResignedError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_RESIGNED';
   readonly code = 'LOCK_RESIGNED';
   readonly lock: string;
 
@@ -152,8 +198,13 @@ export class LockResignedError extends SchedulerLockError {
   }
 }
 
-/** `currentLock()` or `assertLocked()` was called where no lock is held. */
+/**
+ * `currentLock()` or `assertLocked()` was called where no lock is held. Also the reason of the aborted `signal` of a nested call
+ * that its outer job did not await.
+ */
 export class LockNotHeldError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_NOT_HELD';
   readonly code = 'LOCK_NOT_HELD';
   /** The lock that is not held (any more), if there was one. */
   readonly lock: string | undefined;
@@ -164,10 +215,12 @@ export class LockNotHeldError extends SchedulerLockError {
   }
 }
 
-/** A guarded method was called that no module has bound. It did not run. */
+/** A guarded method was called, but no module has bound it. It did not run. */
 export class LockNotBoundError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_NOT_BOUND';
   readonly code = 'LOCK_NOT_BOUND';
-  /** `ClassName.methodName` of what was called. */
+  /** `ClassName.methodName` of the method that was called. */
   readonly job: string;
 
   constructor(job: string) {
@@ -175,7 +228,7 @@ export class LockNotBoundError extends SchedulerLockError {
       `${job} is guarded by @SchedulerLock(), but no SchedulerLockModule has bound it, so it did not run. ` +
         'Import SchedulerLockModule.forRoot() in the application, make the class one of its providers or controllers, ' +
         "and call the method after the module's initialisation. " +
-        "In a unit test, wrap the call in runUnlocked() of 'nestjs-scheduler-lock/testing'.",
+        "In unit tests, call runAllUnlocked() of 'nestjs-scheduler-lock/testing' in a set-up file.",
     );
     this.job = job;
   }
@@ -183,12 +236,14 @@ export class LockNotBoundError extends SchedulerLockError {
 
 /** The store failed, did not answer in time, or is not connected. */
 export class StoreUnavailableError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'STORE_UNAVAILABLE';
   readonly code = 'STORE_UNAVAILABLE';
-  /** Whether the call may have been carried out all the same. */
+  /** Whether the call was certainly not carried out, or may have been. */
   readonly outcome: 'not-applied' | 'unknown';
   /**
-   * Whether the store answered, and refuses such calls until somebody puts something right there: a missing column, a missing
-   * right. The outage lasts until such a call succeeds, whatever else the store answers meanwhile.
+   * Whether the store answered, but refuses such calls until something there is repaired: a missing column, a missing right. The
+   * outage lasts until such a call succeeds, whatever else the store answers meanwhile.
    */
   readonly refused: boolean;
 
@@ -202,8 +257,13 @@ export class StoreUnavailableError extends SchedulerLockError {
   }
 }
 
-/** What the store keeps for one lock is not what this library wrote. Other locks are not affected. */
+/**
+ * The store's entry for one lock is broken (this library did not write it so), or another client has locked it. Other locks are
+ * not affected.
+ */
 export class LockStateError extends SchedulerLockError {
+  /** @internal */
+  static override readonly code = 'LOCK_STATE';
   readonly code = 'LOCK_STATE';
   readonly lock: string;
 

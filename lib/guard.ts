@@ -1,9 +1,10 @@
 import { LockNotBoundError } from './errors.js';
 import type { SchedulerLockOptions } from './scheduler-lock.options.js';
+import { shared } from './shared.js';
 
 export type Method = (this: object, ...args: never[]) => unknown;
 
-/** What `@SchedulerLock()` noted about one method of one class. */
+/** One method of one class that `@SchedulerLock()` guards. */
 export interface GuardedMethod {
   readonly key: string | symbol;
   readonly options: SchedulerLockOptions;
@@ -13,19 +14,23 @@ export interface GuardedMethod {
 export type Binding = (proceed: () => unknown, args: readonly unknown[]) => Promise<unknown>;
 
 /** Guarded methods by the prototype that declares them. */
-const declared = new WeakMap<object, GuardedMethod[]>();
-/** Bindings by instance. */
-const bindings = new WeakMap<object, Map<GuardedMethod, Binding>>();
+const declared = shared('guarded methods', () => new WeakMap<object, GuardedMethod[]>());
+/** Bindings by instance. The binding of a closed application stays: it skips calls that still come. */
+const bindings = shared('bindings', () => new WeakMap<object, Map<GuardedMethod, Binding>>());
+/** Bindings of applications that have started and have not been closed. */
+const open = shared('open bindings', () => new WeakSet<Binding>());
 
-/** How guarded methods run without a module: set by `runUnlocked()` of the testing entry, and by nothing else. */
-let bypass: (proceed: () => unknown, job: string) => Promise<unknown> | undefined = () => undefined;
+/** How guarded methods run without a module. Only `runUnlocked()` of the testing entry sets it. */
+const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
+
+type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;
 
 /** @internal */
-export function setBypass(value: typeof bypass): void {
-  bypass = value;
+export function setBypass(value: Bypass): void {
+  unbound.bypass = value;
 }
 
-/** Puts a guard in the place of `method`: it refuses to run until a module has bound the instance. */
+/** Replaces `method` by a guard, which refuses to run until a module has bound the instance. */
 export function guard(
   prototype: object,
   key: string | symbol,
@@ -39,17 +44,22 @@ export function guard(
     const binding = bindings.get(this)?.get(guarded);
     if (binding !== undefined) return binding(proceed, args);
     const job = `${this?.constructor?.name ?? 'unknown'}.${String(key)}`;
-    const unlocked = bypass(proceed, job);
+    const unlocked = unbound.bypass?.(proceed, job);
     if (unlocked === undefined) throw new LockNotBoundError(job);
     return unlocked;
   };
-  // Name and length, and whatever decorators below this one have hung on the function.
+  // Copies name, length, and all that decorators below this one have attached to the function.
   const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
   Object.defineProperties(guardedMethod, properties);
   for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), guardedMethod);
   }
   return guardedMethod as Method;
+}
+
+/** Whether this very class has guarded the method. */
+export function isGuarded(prototype: object, key: string | symbol): boolean {
+  return declared.get(prototype)?.some((method) => method.key === key) ?? false;
 }
 
 /** All guarded methods of an instance, those of its own class first, overridden ones included. */
@@ -61,15 +71,35 @@ export function guardedMethods(instance: object): GuardedMethod[] {
   return found;
 }
 
+/** Whether an application that has started and has not been closed has bound the method. */
 export function isBound(instance: object, method: GuardedMethod): boolean {
-  return bindings.get(instance)?.has(method) ?? false;
+  const binding = bindings.get(instance)?.get(method);
+  return binding !== undefined && open.has(binding);
 }
 
-/** @returns a function that takes the binding back */
-export function bind(instance: object, method: GuardedMethod, binding: Binding): () => void {
+/** A method that an application has bound, and what that application does with it later. */
+export interface BoundMethod {
+  /**
+   * Keeps the method until it is freed. Only an application that has started does so: one whose start fails is never closed.
+   *
+   * @returns whether it is kept; not if another application has bound the method meanwhile
+   */
+  keep(): boolean;
+  /** Frees the method for another application. */
+  free(): void;
+}
+
+export function bind(instance: object, method: GuardedMethod, binding: Binding): BoundMethod {
   const bound = bindings.get(instance) ?? new Map<GuardedMethod, Binding>();
   bindings.set(instance, bound.set(method, binding));
-  return () => bound.delete(method);
+  return {
+    keep: () => {
+      const kept = bound.get(method) === binding;
+      if (kept) open.add(binding);
+      return kept;
+    },
+    free: () => void open.delete(binding),
+  };
 }
 
 const prototypeOf = (value: object): object | null => Object.getPrototypeOf(value) as object | null;

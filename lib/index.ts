@@ -28,7 +28,17 @@ export { SchedulerLeader } from './scheduler-lock.leader.js';
 export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
 export type { AcquiredLock } from './lease/acquired-lock.js';
 export type { RunResult, Skipped } from './lease/lock-call.js';
+export type { PingResult } from './lease/ping.js';
 export { SchedulerLockService } from './scheduler-lock.service.js';
+
+// Jobs that are made at run time
+export type {
+  CronJobOptions,
+  DynamicJob,
+  IntervalJobOptions,
+  ScheduledCronJob,
+} from './scheduler-lock.job-options.js';
+export { tickOf } from './schedule/tick-of.js';
 
 // Events
 export { SchedulerLockEvents, type SchedulerLockListener } from './scheduler-lock.events.js';
@@ -39,14 +49,18 @@ export type {
   LostEvent,
   OutageEndedEvent,
   OutageStartedEvent,
+  OverrunEvent,
   ReleasedEvent,
   RenewalFailedEvent,
   RenewedEvent,
   RevokedEvent,
   ScheduleMismatchEvent,
   SchedulerLockEvent,
+  ShutdownLeftEvent,
+  ShutdownWaitingEvent,
   SkippedEvent,
   TimeoutEvent,
+  UnfinishedRun,
   UnlockedEvent,
 } from './lease/events.js';
 
@@ -85,6 +99,6 @@ export type {
 } from './stores/lock-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type { RedisClient } from './stores/redis/redis-client.js';
-export type { RedisConnectionOptions, RedisConnectionSource } from './stores/redis/redis-connection.js';
+export type { RedisConnectionOptions, RedisConnectionSource } from './stores/redis/connection-options.js';
 export { LOCK_STORE } from './scheduler-lock.tokens.js';
 export type { Clock, Timer } from './clock.js';

@@ -1,8 +1,8 @@
-/** Which start of its job a call is. Nothing, if that cannot be told. */
+/** The start of its job that a call belongs to. Empty if it is unknown. */
 export interface JobStart {
   /** Scheduled fire time, epoch milliseconds: the same number on every instance. */
   readonly tick?: number;
-  /** The schedule that the tick comes from, to notice instances that disagree. */
+  /** The schedule that the tick comes from: the store keeps it, to detect instances that disagree. */
   readonly schedule?: string;
   /** How far the tick may lie in the future of the store's clock, milliseconds. */
   readonly maxClockSkew?: number;

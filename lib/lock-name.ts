@@ -1,4 +1,4 @@
-/** A name as it goes into logs and messages: one that is not valid is quoted and cut, so that it breaks no line. */
+/** A name as logs and messages show it. An invalid name is quoted and cut, so that it breaks no line. */
 export function displayName(name: unknown): string {
   if (typeof name !== 'string') return `(${name === null ? 'null' : typeof name})`;
   return nameProblem(name) === undefined ? name : JSON.stringify(name.slice(0, 80));
@@ -10,12 +10,13 @@ const MAX_LENGTH = 200;
 /**
  * What is wrong with the name of a lock or a job, or `undefined`.
  *
- * Names become parts of keys and columns in every store: braces would move a key to another Redis Cluster slot,
- * control characters and lone surrogates do not survive every driver unchanged.
+ * Stores put names into keys and columns. Braces would move a key to another Redis Cluster slot; control characters
+ * and lone surrogates do not survive every driver unchanged.
  */
 export function nameProblem(name: unknown): string | undefined {
   if (typeof name !== 'string') return `expected a string, got ${name === null ? 'null' : typeof name}`;
   if (name === '') return 'it is empty';
+  if (name.trim() === '') return 'it holds nothing but blanks';
   if (name.length > MAX_LENGTH) return `it has ${name.length} characters, at most ${MAX_LENGTH} are allowed`;
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[{}\u0000-\u001f\u007f]/.test(name)) return 'it holds "{", "}" or a control character';

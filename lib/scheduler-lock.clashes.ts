@@ -1,7 +1,11 @@
+import type { SchedulerLockConfigError } from './errors.js';
 import type { GuardedMethod } from './guard.js';
 import { nameProblem } from './lock-name.js';
+import { isScheduled } from './schedule/scheduled-call.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { KnownName } from './scheduler-lock.kept-names.js';
+import { names } from './scheduler-lock.start-line.js';
+import { lockKey } from './stores/redis/keys.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
@@ -11,13 +15,13 @@ export interface Found {
 }
 
 /**
- * The names of all locks that are known at the start: what a function makes of the arguments of a call is not.
+ * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
  *
- * @param elections where each was declared, by its name
+ * @param elections the place where each was declared, by its name
  */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
   const ofJobs = found.map(({ instance, method, bound }): [string, unknown] => {
-    return [`${instance.constructor.name}.${String(method.key)}`, bound.name];
+    return [placeOf({ instance, method, bound }), bound.name];
   });
   const ofElections = [...elections].map(([name, place]): [string, unknown] => [
     `election of ${place}`,
@@ -28,7 +32,7 @@ export function knownNames(found: readonly Found[], elections: ReadonlyMap<unkno
   );
 }
 
-/** A job under the lock of an election would never run while this instance leads, nor while another one does. */
+/** Jobs under the lock of an election: such a job would never run while this instance or another one leads. */
 export function namesOfElections(found: readonly Found[], elections: ReadonlyMap<unknown, string>): string[] {
   const jobs = found.filter(({ bound }) => elections.has(bound.name));
   return jobs.map(
@@ -37,47 +41,100 @@ export function namesOfElections(found: readonly Found[], elections: ReadonlyMap
   );
 }
 
-/** Two classes of one name make two jobs of one name: they would exclude each other, and share their ticks. */
+/**
+ * Methods with the same job. They would share their ticks: a tick that one has started, the other would never run. Two classes
+ * with the same name are allowed if each method has a lock of its own.
+ */
 export function sharedNames(found: readonly Found[]): string[] {
-  const owners = new Map<string, Function>();
-  const problems: string[] = [];
-  for (const { instance, method, bound } of found) {
-    if (method.options.job !== undefined) continue;
-    const lock = typeof bound.name === 'string' ? bound.name : '';
-    const identity = JSON.stringify([bound.job, lock]);
-    const owner = owners.get(identity) ?? instance.constructor;
-    owners.set(identity, owner);
-    if (owner !== instance.constructor && !problems.some((problem) => problem.startsWith(`${bound.job}:`))) {
-      problems.push(
-        `${bound.job}: two different classes of this name have this method, and both jobs would be "${bound.job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`,
-      );
-    }
+  const methods = new Map<string, Found[]>();
+  for (const other of found) {
+    const { job } = other.bound;
+    const same = methods.get(job) ?? [];
+    if (!same.some((known) => isSameMethod(known, other))) methods.set(job, [...same, other]);
   }
-  return problems;
+  return [...methods].flatMap(([job, same]) => {
+    const pairs = same.flatMap((one, i) => same.slice(i + 1).map((other) => [one, other] as const));
+    const clash = pairs.find((pair) => pair.some(hasOwnJob) || lockOf(pair[0]) === lockOf(pair[1]));
+    if (clash === undefined) return [];
+    const [one, other] = clash;
+    if (clash.some(hasOwnJob)) {
+      return `${placeOf(other)}: job: "${job}" is the job of ${placeOf(one)} already, and they would share their ticks. Give one of them another.`;
+    }
+    return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
+  });
+}
+
+/** An override and the method that it overrides count as one method; so do the methods of all instances of a class. */
+const isSameMethod = (one: Found, other: Found): boolean =>
+  one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
+
+const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
+
+const lockOf = ({ bound: { name } }: Found): string => (typeof name === 'string' ? name : '');
+
+export const placeOf = ({ instance, method }: Found): string =>
+  `${instance.constructor.name}.${String(method.key)}`;
+
+/** Whether the scheduler fires a method. */
+export function isFired({ instance, method }: Found): boolean {
+  return isScheduled(Reflect.get(instance, method.key));
 }
 
 /**
- * Two locks with one key in Redis would exclude each other, without a word. Only names that are known at the start are looked
- * at: what a function makes of the arguments of a call is not.
+ * A warning about scheduled jobs that share a lock, in one line; `undefined` if that cannot lose a tick.
  *
- * @param key what gives the Redis key of a lock; often a function of the user's
+ * @param known the locks that were named before: they are left out, and new ones are added
+ */
+export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>): string | undefined {
+  const jobs = new Map<string, Set<string>>();
+  const losing = new Set<string>();
+  for (const { name, job, settings } of scheduled) {
+    if (typeof name !== 'string') continue;
+    jobs.set(name, (jobs.get(name) ?? new Set()).add(job));
+    if (settings.catchUp === false || !settings.oncePerTick) losing.add(name);
+  }
+  const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name) && !known.has(name));
+  if (shared.length === 0) return undefined;
+  for (const [name] of shared) known.add(name);
+  const list = shared.map(([name, sharing]) => `"${name}" (${[...sharing].join(', ')})`).join(', ');
+  return (
+    `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has catchUp. ` +
+    'Jobs that may run side by side need locks of their own.'
+  );
+}
+
+/** Class names as bundlers make them. */
+const MINIFIED = /^[\w$]{1,2}$/;
+
+/** A warning about jobs named after a minified class, in one line; `undefined` if there are none. */
+export function minifiedJobs(found: readonly Found[]): string | undefined {
+  const minified = found.filter((one) => !hasOwnJob(one) && MINIFIED.test(one.instance.constructor.name));
+  // Several instances of a class have the same job.
+  const jobs = new Set(minified.map(({ bound }) => bound.job));
+  if (jobs.size === 0) return undefined;
+  return (
+    `These jobs seem to be called after minified classes: ${names([...jobs].map((job) => ({ job })))}. The next build may call them ` +
+    'otherwise: then their last runs are forgotten, and while both versions run, locks without a `name` do not exclude each other. ' +
+    "Give each a job: '…', or have the bundler keep the names of classes."
+  );
+}
+
+/**
+ * Locks with the same key in Redis, which would silently exclude each other. Checks only names that are known at the start, not
+ * those that a function makes from the arguments of a call.
+ *
+ * @param key makes the Redis key of a lock; often a function of the user
  */
 export function sharedKeys(locks: readonly unknown[], key: (name: string) => unknown): string[] {
-  const names = new Set(locks.filter((name): name is string => nameProblem(name) === undefined));
+  const known = new Set(locks.filter((name): name is string => nameProblem(name) === undefined));
   const owners = new Map<string, string>();
   const problems: string[] = [];
-  for (const name of names) {
-    let made: unknown;
+  for (const name of known) {
+    let made: string;
     try {
-      made = key(name);
+      made = lockKey(name, key);
     } catch (error) {
-      problems.push(`key: it failed for the lock "${name}": ${String(error)}`);
-      continue;
-    }
-    if (typeof made !== 'string' || made === '') {
-      problems.push(
-        `key: it gave ${made === '' ? "''" : String(made)} for the lock "${name}". Give a text that is not empty.`,
-      );
+      problems.push(...(error as SchedulerLockConfigError).problems);
       continue;
     }
     const owner = owners.get(made);

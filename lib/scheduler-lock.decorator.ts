@@ -1,11 +1,12 @@
 import 'reflect-metadata';
 import { SchedulerLockConfigError } from './errors.js';
-import { guard, type Method } from './guard.js';
+import { guard, isGuarded, type Method } from './guard.js';
 import type { SchedulerLockOptions } from './scheduler-lock.options.js';
 
 /**
- * What `@SchedulerLock()` decorates: a method whose parameters begin with `A` and that returns a promise or nothing. One that
- * returns a plain value does not compile, since its callers would get a promise instead.
+ * What `@SchedulerLock()` decorates: a method whose parameters begin with `A`, and that returns a promise or nothing. A
+ * method that returns a plain value does not compile, since its callers would get a promise instead. Nor does a method that
+ * returns an Observable or a generator, whose work is not done yet.
  */
 export interface SchedulerLockDecorator<A extends readonly unknown[]> {
   <T extends (...args: [...A, ...never[]]) => PromiseLike<unknown> | void>(
@@ -13,21 +14,21 @@ export interface SchedulerLockDecorator<A extends readonly unknown[]> {
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<T>,
   ): void;
-  /** For `applyDecorators()`, which knows nothing of what it decorates. On a class it throws. */
+  /** For `applyDecorators()`, which does not know the type of its target. On a class it throws. */
   // oxlint-disable-next-line typescript/no-unsafe-function-type -- the type that applyDecorators() asks for
   <T extends Function>(target: T): void;
 }
 
 /**
- * Runs the method on one instance of the fleet at a time: it takes the lock, runs, and gives the lock back; where the
- * lock is taken, it does not run and resolves `undefined`.
+ * Runs the method on one instance of the fleet at a time. A call takes the lock, runs the method, and releases the lock. If
+ * the lock is taken, the method does not run, and the call resolves to `undefined`.
  *
- * Goes above or below `@Cron()`, `@Interval()` and `@Timeout()`, on methods of providers and controllers. Calls by hand
- * go through the lock as well. Without an imported `SchedulerLockModule` the method refuses to run.
+ * Put it above or below `@Cron()`, `@Interval()` and `@Timeout()`, on methods of providers and controllers. Calls by hand go
+ * through the lock as well. Without an imported `SchedulerLockModule` the method refuses to run.
  *
- * @param nameOrOptions name of the lock, or options; without, the lock is called `ClassName.methodName`
- * @throws SchedulerLockConfigError at class definition, on a class, a static method, an accessor or a property.
- *   Wrong options are reported when the application starts.
+ * @param nameOrOptions name of the lock, or options; the default name is `ClassName.methodName`
+ * @throws SchedulerLockConfigError at class definition, on a class, a static method, an accessor, a property or a generator
+ *   method, and if a method has the decorator twice. Wrong options are reported when the application starts.
  */
 export function SchedulerLock<A extends readonly unknown[] = never>(
   nameOrOptions: string | SchedulerLockOptions<A> = {},
@@ -59,7 +60,14 @@ function placeProblem(
   if (descriptor?.get !== undefined || descriptor?.set !== undefined) {
     return `${place}: accessors cannot be locked. Make it a method.`;
   }
-  if (typeof descriptor?.value !== 'function')
-    return `${place}: only methods can be locked, and this is a property.`;
+  const method: unknown = descriptor?.value;
+  if (typeof method !== 'function') return `${place}: only methods can be locked, and this is a property.`;
+  if (isGuarded(target, key)) return `${place}: it is there twice. Leave one of them out.`;
+  if (isGeneratorFunction(method)) {
+    return `${place}: a generator does its work for whoever iterates over it, without the lock. Make it an async method that iterates inside.`;
+  }
   return undefined;
 }
+
+const isGeneratorFunction = (method: object): boolean =>
+  /Generator/.test(Object.prototype.toString.call(method));

@@ -1,9 +1,11 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
+import { inModuleContext } from './clock.js';
 import type { Hears, SchedulerLockEvent } from './lease/events.js';
+import { logError, textOf } from './scheduler-lock.log.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 
-/** Called for each event. What it throws, or rejects with, is logged and changes nothing. */
+/** Called for each event. An error or rejection of it is logged, and changes nothing. */
 export type SchedulerLockListener<E extends SchedulerLockEvent = SchedulerLockEvent> = (
   event: E,
 ) => void | Promise<void>;
@@ -14,14 +16,14 @@ interface Listening {
 }
 
 /**
- * Every outcome of every lock, once each, as it happens. Inject it to feed metrics, alerts or an audit log.
+ * Emits every outcome of every lock once, as it happens. Inject it to feed metrics, alerts or an audit log.
  *
- * Listeners are called synchronously, in the order in which they were added: be quick, and do not block.
+ * Listeners are called synchronously, in the order in which they were added: be quick, and do not block. They do not run
+ * in the async context of a job or a request. Nothing that a listener does changes what happens to a lease.
  */
 @Injectable()
 export class SchedulerLockEvents {
   readonly #listeners = new Set<Listening>();
-  readonly #logger = new Logger('SchedulerLock');
 
   /**
    * Listens to all events, or to those of one type. A listener that is added twice is called twice.
@@ -40,7 +42,7 @@ export class SchedulerLockEvents {
   }
 
   /**
-   * Listens to events of the types that it wants now.
+   * Listens to events of the types that `wants` accepts at that moment.
    *
    * @internal
    */
@@ -56,7 +58,7 @@ export class SchedulerLockEvents {
       for (const { wants } of this.#listeners) if (wants(type)) return true;
       return false;
     } catch {
-      // emit() says what is wrong.
+      // emit() reports the error.
       return true;
     }
   };
@@ -66,17 +68,15 @@ export class SchedulerLockEvents {
     for (const { listener, wants } of this.#listeners) {
       try {
         if (!wants(event.type)) continue;
-        const result: unknown = listener(event);
-        if (result instanceof Promise) result.catch((error: unknown) => this.#failed(event, error));
+        const result: unknown = inModuleContext(listener, event);
+        if (result instanceof Promise) result.catch((error: unknown) => failed(event, error));
       } catch (error) {
-        this.#failed(event, error);
+        failed(event, error);
       }
     }
   };
+}
 
-  #failed({ type }: SchedulerLockEvent, error: unknown): void {
-    this.#logger.error(
-      `A listener of the event "${type}" failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`,
-    );
-  }
+function failed({ type }: SchedulerLockEvent, error: unknown): void {
+  logError(() => `A listener of the event "${type}" failed: ${textOf(error)}`);
 }

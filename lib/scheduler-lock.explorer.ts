@@ -8,29 +8,34 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { SchedulerLockConfigError } from './errors.js';
-import { bind, type GuardedMethod, guardedMethods, isBound } from './guard.js';
+import { bind, type BoundMethod, type GuardedMethod, guardedMethods, isBound } from './guard.js';
 import type { JobStart } from './job-start.js';
+import { outsideOfLocks } from './lease/current-lock.js';
 import { displayName, nameProblem } from './lock-name.js';
-import { isOrchestrator, type JobOrchestrator, type JobRegistry } from './leader/scheduler-parts.js';
-import { type CronJobs, JobSchedule } from './schedule/job-schedule.js';
+import type { JobOrchestrator } from './leader/scheduler-parts.js';
+import { JobSchedule } from './schedule/job-schedule.js';
 import { MadeJobs } from './schedule/made-jobs.js';
 import {
   fireAgain,
   isScheduled,
   markByHand,
   markScheduled,
-  takeScheduledMark,
+  scheduledCall,
 } from './schedule/scheduled-call.js';
-import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   type Found,
+  isFired,
   knownNames,
+  minifiedJobs,
   namesOfElections,
+  placeOf,
   sharedKeys,
   sharedNames,
 } from './scheduler-lock.clashes.js';
+import { DynamicJobs } from './scheduler-lock.dynamic-jobs.js';
 import { declaredElection } from './scheduler-lock.leader-election.js';
-import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
+import { unknownOptions } from './scheduler-lock.option-names.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
 import {
   checkLockOptions,
@@ -38,27 +43,27 @@ import {
   type ModuleSettings,
   ofModule,
 } from './scheduler-lock.options-check.js';
+import { isUnknownScheduler, orchestratorsAmong, unmadeJobs } from './scheduler-lock.schedulers.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { startLine } from './scheduler-lock.start-line.js';
+import { names, startLine } from './scheduler-lock.start-line.js';
 import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** `SchedulerRegistry` of `@nestjs/schedule`, as far as it is needed. */
-type Registry = { getCronJobs: CronJobs } & JobRegistry;
-
 /**
- * Finds the guarded methods of the application, checks their options, and binds each instance's method to the
- * interceptor. Whatever is misconfigured, in the module or in any decorator, stops the start in one message.
+ * Finds the guarded methods of the application, checks their options, and binds each instance's method to the interceptor. If
+ * anything is misconfigured, in the module or in any decorator, it stops the start with one message.
  */
 @Injectable()
 export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  readonly #logger = new Logger('SchedulerLock');
   readonly #undo: (() => void)[] = [];
+  readonly #methods = new Map<Found, BoundMethod>();
   #found: Found[] = [];
   readonly #leaders = new Set<object>();
-  #keepers: { registry: Registry; orchestrator: JobOrchestrator | undefined } | undefined;
+  #orchestrators: readonly JobOrchestrator[] = [];
   readonly #made = new MadeJobs(
-    () => this.#scheduler(),
+    () => this.#orchestrators,
     (job) => this.leader.hasStopped(job),
   );
 
@@ -69,7 +74,11 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly locks: SchedulerLockService,
     private readonly leader: SchedulerLeader,
-  ) {}
+    private readonly dynamic: DynamicJobs,
+  ) {
+    // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
+    if (leader.pausesJobs) process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery)));
+  }
 
   async onModuleInit(): Promise<void> {
     const problems = [...ofModule(this.module.problems), ...this.leader.problems];
@@ -82,75 +91,103 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, this.leader.places));
+    problems.push(...this.dynamic.meet(this.#found));
     const { connection, key } = this.module.settings;
     const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.places.keys()];
     if (connection !== undefined) problems.push(...ofModule(sharedKeys(locks, key)));
-    const scheduler = this.leader.pausesJobs ? this.#scheduler() : undefined;
-    if (scheduler !== undefined && scheduler.orchestrator === undefined) {
-      problems.push(
-        ...ofModule([
-          'leader: jobs cannot be paused with this version of @nestjs/schedule. Use one that the README names.',
-        ]),
-      );
-    }
+    this.#orchestrators = orchestratorsAmong(this.discovery);
+    problems.push(...ofModule(this.#unknownScheduler()));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-    if (scheduler?.orchestrator !== undefined)
-      this.leader.pauseJobs(scheduler.registry, scheduler.orchestrator);
+    this.leader.pauseJobs(this.#orchestrators);
     await this.locks.start();
     await this.locks.checkNames(knownNames(this.#found, this.leader.places));
     for (const found of this.#found) this.#bind(found);
   }
 
-  /** The scheduler has looked its methods up by now: from here on, whoever looks one up calls it by hand. */
+  /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
   onApplicationBootstrap(): void {
+    this.#keepMethods();
+    const minified = minifiedJobs(this.#found);
+    if (minified !== undefined) this.#logger.warn(minified);
     this.#warnOfScheduler();
     this.#tellOfStart();
-    for (const { instance, method } of this.#found) {
-      if (isScheduled(Reflect.get(instance, method.key))) this.#undo.push(markByHand(instance, method.key));
+    const runsJobs = this.#runsJobs();
+    for (const found of this.#found) {
+      if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
-    const jobs = this.#found.map(({ bound }) => bound);
-    if (!this.leader.pausesJobs) for (const job of jobs) this.interceptor.catchUp(job);
-    this.leader.start((handOver) => this.interceptor.lead(jobs, handOver));
+    const jobs = (): BoundJob[] => [...this.#found.map(({ bound }) => bound), ...this.dynamic.jobs];
+    if (!this.leader.pausesJobs) for (const job of jobs()) this.interceptor.catchUp(job);
+    this.dynamic.start();
+    this.leader.start(runsJobs ? (handOver) => this.interceptor.lead(jobs(), handOver) : undefined);
   }
 
-  /** Bindings stay: a call that still comes is skipped as `shutting-down`. */
+  /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
   onModuleDestroy(): void {
     for (const undo of this.#undo.splice(0)) undo();
   }
 
+  /** Another application that started at the same time may have bound an instance meanwhile. */
+  #keepMethods(): void {
+    const lost = [...this.#methods].filter(([, method]) => !method.keep());
+    if (lost.length === 0) return;
+    for (const method of this.#methods.values()) method.free();
+    throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
+  }
+
   #warnOfScheduler(): void {
-    const jobs = this.#found.filter(({ instance, method }) => isScheduled(Reflect.get(instance, method.key)));
-    if (jobs.length === 0 || this.#scheduler() !== undefined) return;
-    new Logger('SchedulerLock').warn(
-      `Nothing fires ${jobs.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
+    const scheduled = this.#found.filter(isFired);
+    if (scheduled.length === 0 || this.#orchestrators.length > 0) return;
+    this.#logger.warn(
+      `Nothing fires ${scheduled.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
     );
   }
 
+  /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
+  #unknownScheduler(): string[] {
+    if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery)) return [];
+    const use = 'with this version of @nestjs/schedule. Use one that the README names.';
+    if (this.leader.pausesJobs) return [`leader: jobs cannot be paused ${use}`];
+    const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
+    return ticked.length === 0
+      ? []
+      : [`the ticks of ${names(ticked.map(({ bound }) => bound))} cannot be told ${use}`];
+  }
+
+  /** Whether all jobs can run here. If they cannot, and this instance led, they would run nowhere. */
+  #runsJobs(): boolean {
+    const { leader, lock } = this.module.settings;
+    if (leader === undefined || lock.enabled === false) return true;
+    const { options, jobs } = unmadeJobs(this.discovery, this.#orchestrators);
+    const notInElection = `This instance takes no part in the election "${leader.name}"`;
+    if (jobs.length === 0) {
+      if (this.leader.hasJobs) return true;
+      const why = 'if it led now, the jobs of other instances would run nowhere';
+      this.#logger.log(
+        `${notInElection} until it has a scheduled job: ${why}. For other work use @LeaderElection().`,
+      );
+      return true;
+    }
+    const off = options.map((option) => `${option}: false`).join(', ');
+    const why = this.#orchestrators.length === 0 ? 'no module imports it' : `it was given ${off}`;
+    this.#logger.warn(
+      `${notInElection}, and runs no scheduled job: ScheduleModule.forRoot() ` +
+        `fires no ${names(jobs.map((job) => ({ job })))} here (${why}), which would run nowhere if this instance led.`,
+    );
+    return false;
+  }
+
   #tellOfStart(): void {
-    const jobs = this.#found.map(({ instance, method, bound: { job, settings } }) => {
-      return { job, scheduled: isScheduled(Reflect.get(instance, method.key)), enabled: settings.enabled };
+    const jobs = this.#found.map((found) => {
+      const { job, settings } = found.bound;
+      return { job, scheduled: isFired(found), enabled: settings.enabled };
     });
     const { instanceId: instance, storeLabel: store } = this.locks;
     const line = startLine(jobs, { instance, store, leader: this.module.settings.leader?.name });
-    if (line !== undefined) new Logger('SchedulerLock').log(line);
-  }
-
-  /** The jobs that the scheduler has made; none without its module. */
-  #cronJobs(): ReturnType<CronJobs> {
-    return this.#scheduler()?.registry.getCronJobs() ?? new Map();
-  }
-
-  /** The parts of `@nestjs/schedule`, told by what they can do: it is never imported here. */
-  #scheduler(): { registry: Registry; orchestrator: JobOrchestrator | undefined } | undefined {
-    if (this.#keepers !== undefined) return this.#keepers;
-    const instances = this.discovery.getProviders().map(({ instance }): unknown => instance);
-    const registry = instances.find(isRegistry);
-    if (registry !== undefined) this.#keepers = { registry, orchestrator: instances.find(isOrchestrator) };
-    return this.#keepers;
+    if (line !== undefined) this.#logger.log(line);
   }
 
   #countModules(): number {
-    const own = [...this.modules.values()].filter(({ providers }) => providers.has(SchedulerLockExplorer));
+    const own = [...this.modules.values()].filter(({ providers }) => providers.has(MODULE_SETTINGS));
     return own.length;
   }
 
@@ -192,9 +229,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     // An alias (useExisting) shows the same instance again.
     if (election === undefined || this.#leaders.has(instance)) return;
     this.#leaders.add(instance);
-    const { name: _, ...names } = OPTION_NAMES.leader;
     const found = [
-      ...unknownOptions(Object(election.options) as object, names),
+      ...unknownOptions(Object(election.options) as object, 'leader', ['name']),
       ...this.leader.declare(instance, election),
     ];
     problems.push(...found.map((problem) => `${instance.constructor.name}: @LeaderElection(): ${problem}`));
@@ -208,7 +244,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       return;
     }
     const { job = place, name = job, ...given } = options;
-    const found = unknownOptions(options, OPTION_NAMES.decorator);
+    const found = unknownOptions(options, 'decorator');
     if (instance.constructor.name === '' && options.job === undefined) {
       found.push(
         'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.',
@@ -220,15 +256,17 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       if (lockProblem !== undefined) found.push(`name: ${displayName(name)} is not valid: ${lockProblem}.`);
     }
     if (isBound(instance, method)) {
-      found.push('this very instance is already bound by another application that has not been closed.');
+      found.push(BOUND_ALREADY);
     }
     const checked = checkLockOptions(given, this.module.settings);
-    // What is wrong with the module's own options has been said once.
+    // Problems of the module's own options are reported elsewhere.
     found.push(...checked.problems.filter((problem) => !this.module.problems.includes(problem)));
     problems.push(...found.map((problem) => `${place}: ${problem}`));
     const outermost: unknown = Reflect.get(instance, key);
-    const schedule = isScheduled(outermost) ? JobSchedule.of(outermost, () => this.#cronJobs()) : undefined;
-    const state = isScheduled(outermost) ? this.#made.claim(outermost, instance) : () => 'started' as const;
+    const made = isScheduled(outermost) ? this.#made.claim(outermost, instance) : undefined;
+    const schedule =
+      isScheduled(outermost) && made !== undefined ? JobSchedule.of(outermost, made.cronTimes) : undefined;
+    const state = made?.state ?? (() => 'started' as const);
     const fire = (start: JobStart): unknown =>
       isScheduled(outermost)
         ? this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start))
@@ -237,17 +275,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     this.#found.push({ instance, method, bound });
   }
 
-  #bind({ instance, method, bound }: Found): void {
+  #bind(found: Found): void {
+    const { instance, method, bound } = found;
     const { key } = method;
     const outermost: unknown = Reflect.get(instance, key);
-    if (isScheduled(outermost)) markScheduled(outermost, key);
-    bind(instance, method, (proceed, args) =>
-      this.interceptor.intercept(bound, args, takeScheduledMark(instance, key), proceed),
+    if (isScheduled(outermost)) markScheduled(outermost, key, outsideOfLocks);
+    const kept = bind(instance, method, (proceed, args) =>
+      this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
+    this.#methods.set(found, kept);
+    this.#undo.push(kept.free);
   }
 }
 
-function isRegistry(instance: unknown): instance is Registry {
-  const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
-  return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
-}
+const BOUND_ALREADY =
+  'this very instance is already bound by another application that has not been closed. Close that one first.';

@@ -1,14 +1,16 @@
-import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
-import { systemClock } from './clock.js';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { Timer } from './clock.js';
 import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from './errors.js';
 import type { JobStart } from './job-start.js';
-import type { RunResult } from './lease/lock-call.js';
+import type { LockCall, RunResult } from './lease/lock-call.js';
 import { displayName } from './lock-name.js';
 import { FollowUps } from './schedule/follow-ups.js';
 import type { HandOver } from './schedule/term.js';
 import type { JobSchedule } from './schedule/job-schedule.js';
 import type { JobState } from './schedule/made-jobs.js';
+import type { ScheduledCall } from './schedule/scheduled-call.js';
 import type { JobSettings } from './scheduler-lock.options-check.js';
+import { logError, logWarning } from './scheduler-lock.log.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
 /** One guarded method of one instance, as the explorer has resolved it. */
@@ -16,31 +18,29 @@ export interface BoundJob {
   readonly job: string;
   readonly name: string | ((...args: never[]) => unknown);
   readonly settings: JobSettings;
-  /** When the scheduler fires it, if it does. */
+  /** The schedule of the job, if the scheduler fires it. */
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
-  /** What has become of its cron job on this instance. */
+  /** The state of its cron job on this instance. */
   readonly state: () => JobState;
 }
 
-/** A call that the scheduler fired; `start` is given if it is fired again. */
-export interface ScheduledCall {
-  readonly start?: JobStart | undefined;
-}
-
-/** One call of a guarded method through its lock: take it, run, give it back. */
+/** One call of a guarded method through its lock: takes the lock, runs the method, releases the lock. */
 @Injectable()
 export class SchedulerLockInterceptor implements OnModuleDestroy {
-  readonly #logger = new Logger('SchedulerLock');
-  readonly #followUps = new FollowUps(systemClock, (error) => this.#logger.error(error));
+  /** Scheduled jobs that were fired without a tick: each is warned about once. */
+  readonly #tickless = new WeakSet<BoundJob>();
+  readonly #followUps: FollowUps;
 
-  constructor(private readonly locks: SchedulerLockService) {}
+  constructor(private readonly locks: SchedulerLockService) {
+    this.#followUps = new FollowUps(locks.clock, (error) => logError(() => error));
+  }
 
   /**
-   * @param scheduled given if the scheduler fired this call
+   * @param scheduled given if the scheduler fired this call, perhaps as another try after the store failed
    * @param proceed runs the method itself
-   * @returns what the method returns, or `undefined` if it was skipped
+   * @returns the result of the method, or `undefined` if the call was skipped
    * @throws LockNotAcquiredError for a call by hand that was skipped, with `onSkip: 'throw'`
    */
   async intercept(
@@ -50,28 +50,35 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     proceed: () => unknown,
   ): Promise<unknown> {
     const { job, name } = bound;
-    // What a name function returns is judged by the service: a name that is not valid is skipped. What it throws
+    // The service checks the result of a name function: a call with an invalid name is skipped. An error of the function
     // rejects the call, and nothing runs.
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
+    // The scheduler records a job in the same turn in which it makes it, so one turn later it is known.
+    if (scheduled !== undefined && bound.schedule?.isBeingMade) await Promise.resolve();
     const start = scheduled === undefined ? undefined : this.#followUps.begin(bound, scheduled.start);
-    const again = scheduled?.start !== undefined;
-    // Nobody but the store knows whether a tick that is fired again was started meanwhile.
-    const settings = again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
+    if (scheduled !== undefined) scheduled.start = start;
+    if (start !== undefined && start.tick === undefined && start.interval === undefined) this.#warnOf(bound);
+    // Only the store knows whether a tick that is fired again was started meanwhile.
+    const settings = scheduled?.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
     const call = { name: lockName, job, settings, scheduled: scheduled !== undefined, start };
     let began = false;
+    let stopWatching: (() => void) | undefined;
     let result: RunResult<unknown>;
     try {
       result = await this.locks.execute(call, () => {
         began = true;
+        if (bound.schedule?.waitsForCompletion) stopWatching = this.#watch(bound, call);
+        if (scheduled !== undefined) scheduled.over = true;
         return proceed();
       });
     } catch (error) {
-      // With `onStoreError: 'throw'` the call rejects, and its tick is missed all the same.
+      // With `onStoreError: 'throw'` the call rejects, but its tick was missed and may have to run later.
       if (!began && start !== undefined && isStoreError(error))
         this.#followUps.ended(bound, start, { ran: false, reason: 'store-unavailable' });
       throw error;
     } finally {
-      if (start !== undefined) bound.schedule?.prepare(systemClock.now());
+      stopWatching?.();
+      if (start !== undefined) bound.schedule?.prepare(this.locks.clock.now());
     }
     if (start !== undefined) this.#followUps.ended(bound, start, result);
     if (result.ran) return result.value;
@@ -81,14 +88,56 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
-  /** Runs the newest tick of a job if nobody has (`catchUp`), or if its run was interrupted (`rerun`): at the start. */
+  /**
+   * At the start: runs the newest tick of a job if no instance has started it (`catchUp`), or if its run was interrupted
+   * (`rerun`).
+   */
   catchUp(bound: BoundJob): void {
     this.#followUps.catchUp(bound);
   }
 
-  /** The same for an instance that runs the jobs of the fleet from now on: ticks that nobody started, without `catchUp` too. */
+  /**
+   * The same for an instance that runs the jobs of the fleet from now on: it also runs recent unstarted ticks of jobs without
+   * `catchUp`.
+   */
   lead(jobs: readonly BoundJob[], handOver: HandOver): void {
     this.#followUps.lead(jobs, handOver);
+  }
+
+  /**
+   * Reports the dates that come while a job with `waitForCompletion` runs: `cron` leaves them out silently.
+   *
+   * @returns a function that ends this
+   */
+  #watch({ schedule, state }: BoundJob, call: LockCall): () => void {
+    let timer: Timer | undefined;
+    const arm = (): void => {
+      const now = this.locks.clock.now();
+      const tick = schedule?.next(now) ?? Infinity;
+      if (tick === Infinity) return;
+      const pass = (): void => {
+        // A job that was stopped or deleted misses no date.
+        if (state() === 'started') this.locks.passedOver({ ...call, scheduled: true, start: { tick } });
+        arm();
+      };
+      timer = this.locks.clock.setTimer(pass, tick - now);
+    };
+    arm();
+    return () => timer?.cancel();
+  }
+
+  /**
+   * Warns that the scheduler fired a job, but none of its dates has come (by a direct `fireOnTick()`, for instance). The job
+   * runs all the same.
+   */
+  #warnOf(bound: BoundJob): void {
+    if (this.#tickless.has(bound)) return;
+    this.#tickless.add(bound);
+    logWarning(
+      () =>
+        `${bound.job}: the scheduler fired it, but none of its dates has come: the call belongs to no tick. Its lock keeps runs ` +
+        'apart, but each instance that fires it now runs it.',
+    );
   }
 
   onModuleDestroy(): void {

@@ -1,9 +1,9 @@
 import type { LockStore } from './stores/lock-store.js';
 
-/** A lock whose name is known at the start: where it was given, and the name. */
+/** A lock name that is known at the start, with the place where it was given. */
 export type KnownName = readonly [place: string, name: string];
 
-/** What is wrong with names that are valid, but not for this store. */
+/** The problems of names that are valid, but that this store cannot keep. */
 export function unkeptNames(store: LockStore, names: Iterable<KnownName>): string[] {
   const problems: string[] = [];
   for (const [place, name] of names) {

@@ -1,25 +1,25 @@
 import type { Duration } from './duration.js';
 import type { RevokedReason } from './errors.js';
 import type { Lock } from './lease/current-lock.js';
+import { shared } from './shared.js';
 
-/** What a class with `@LeaderElection()` does when its instance begins and ceases to lead. */
+/** The hooks of a class with `@LeaderElection()`: called when this instance begins to lead, and when it ceases to. */
 export interface LeaderHooks {
   /**
-   * This instance leads from now on. Start what one instance is to do, and end it when `lease.signal` aborts. If it throws,
-   * the instance resigns.
+   * This instance leads from now on. Start the work that only one instance may do, and end it when `lease.signal` aborts.
+   * If this hook throws, the instance resigns.
    *
-   * @param lease the leader's lease; also `currentLock()`. Hand its fencing token to what you write to
+   * @param lease the leader's lease; also `currentLock()`. Hand its fencing token to the resources that you write to
    */
   onElected(lease: Lock): void | Promise<void>;
   /**
-   * This instance leads no longer; `lease.signal` has aborted. Stop at once what `onElected()` has started: after a loss
-   * another instance may lead within milliseconds. It can be called while `onElected()` has not ended yet.
+   * This instance leads no longer; `lease.signal` has aborted. Stop the work of `onElected()` at once: after a loss,
+   * another instance may lead within milliseconds. This hook may be called before `onElected()` has ended.
    *
-   * After `resigned`, `shutdown` and `failed` the lease is kept until this has ended, for `shutdownTimeout` at most (a
-   * shutdown leaves it to expire then).
-   * This instance leads again only when both hooks have ended.
+   * After `resigned`, `shutdown` and `failed` the lease is kept until this hook has ended, for `shutdownTimeout` at most
+   * (after that, a shutdown leaves the lease to expire). This instance leads again only when both hooks have ended.
    *
-   * @param reason why
+   * @param reason why this instance leads no longer
    */
   onRevoked(reason: RevokedReason): void | Promise<void>;
 }
@@ -27,8 +27,8 @@ export interface LeaderHooks {
 /** Options of `@LeaderElection()`. */
 export interface LeaderElectionOptions {
   /**
-   * How long the leader's lease lives without a renewal: how long a dead leader is missed. The others ask once in a
-   * third of it.
+   * How long the leader's lease lives without a renewal: that long, no other instance replaces a dead leader. The others
+   * ask once in a third of it.
    *
    * @default the module's `ttl`
    */
@@ -41,17 +41,17 @@ export interface LeaderOptions extends LeaderElectionOptions {
   readonly name: string;
 }
 
-/** What `@LeaderElection()` noted about a class, as it was given. */
+/** The arguments of `@LeaderElection()` on a class, unchecked. */
 export interface DeclaredElection {
   readonly name: unknown;
   readonly options: LeaderElectionOptions;
 }
 
-const declared = new WeakMap<object, DeclaredElection>();
+const declared = shared('elections', () => new WeakMap<object, DeclaredElection>());
 
 /**
- * Makes a provider take part in an election: over the whole fleet, one instance of it leads. Its `onElected()` and
- * `onRevoked()` are called as this instance's turn comes and goes.
+ * Makes a provider take part in an election: over the whole fleet, one instance of it leads. Its `onElected()` is called
+ * when this instance begins to lead, its `onRevoked()` when it ceases to.
  *
  * @param name of the election, and of the leader's lock
  * @param options wrong ones are reported when the application starts
@@ -63,7 +63,7 @@ export function LeaderElection(
   return (target) => void declared.set(target, { name, options });
 }
 
-/** The election that the class of an instance, or the next one above it, takes part in. */
+/** The election that a class, or its nearest base class with one, takes part in. */
 export function declaredElection(type: unknown): DeclaredElection | undefined {
   for (let current = type; typeof current === 'function'; current = Object.getPrototypeOf(current)) {
     const election = declared.get(current);

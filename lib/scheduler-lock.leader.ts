@@ -1,11 +1,11 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
-import { systemClock } from './clock.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { inModuleContext } from './clock.js';
 import { SchedulerLockConfigError } from './errors.js';
 import { Election, type ElectionHooks } from './leader/election.js';
 import { JobGate } from './leader/job-gate.js';
 import type { LockSettings } from './lease/lock-call.js';
-import { PausedJobs } from './leader/paused-jobs.js';
-import type { JobOrchestrator, JobRegistry } from './leader/scheduler-parts.js';
+import { type JobProblems, PausedJobs } from './leader/paused-jobs.js';
+import type { JobOrchestrator } from './leader/scheduler-parts.js';
 import { displayName, nameProblem } from './lock-name.js';
 import { isInactive } from './schedule/made-jobs.js';
 import type { HandOver } from './schedule/term.js';
@@ -15,6 +15,7 @@ import type {
   LeaderElectionOptions,
   LeaderHooks,
 } from './scheduler-lock.leader-election.js';
+import { logError, logWarning } from './scheduler-lock.log.js';
 import {
   checkLockOptions,
   type Checked,
@@ -28,15 +29,18 @@ import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 @Injectable()
 export class SchedulerLeader {
   readonly #elections = new Map<string, Election>();
-  /** Where each election was declared, by name. */
+  /** The place where each election was declared, by its name. */
   readonly #places = new Map<string, string>();
   readonly #module: ModuleSettings;
   readonly #main: string | undefined;
   readonly #gate: JobGate | undefined;
   readonly #problems: string[] = [];
   #mainTtl = 0;
-  #jobs: PausedJobs | undefined;
-  #handOver: (handOver: HandOver) => void = () => undefined;
+  readonly #jobs = new Map<JobOrchestrator, PausedJobs>();
+  /** Absent as long as this instance takes no part in the election of `forRoot({ leader })`. */
+  #handOver: ((handOver: HandOver) => void) | undefined;
+  /** Takes part in that election from the first job on; absent before `start()`, and once it does. */
+  #standBy: (() => void) | undefined;
   /** When this instance began to stand by, monotonic. */
   #since = Infinity;
 
@@ -48,28 +52,24 @@ export class SchedulerLeader {
     this.#module = settings;
     const { leader } = settings;
     if (leader === undefined) return;
-    if (typeof leader !== 'object' || leader === null) {
-      this.#problems = ofModule([`leader: ${String(leader)} is no object. Give { name, ttl }.`]);
-      return;
-    }
     const gate = new JobGate((job, tick) => this.#refused(job, tick));
     this.#main = leader.name;
     this.#gate = gate;
     const hooks: ElectionHooks = {
       elected: (lease, last) => {
         gate.open(lease);
-        this.#jobs?.resume();
-        // Before it gave its lease back, the last leader may have waited for its jobs that long, and started none.
+        for (const jobs of this.#jobs.values()) jobs.resume();
+        // Before the last leader released its lease, it may have waited for its jobs that long, without starting any.
         const maxAge = 2 * this.#mainTtl + (last.gaveBack ? settings.shutdownTimeout : 0);
-        this.#handOver({ maxAge, since: this.#since, lastLeader: last.holder });
+        this.#handOver?.({ maxAge, since: this.#since, lastLeader: last.holder });
       },
       revoked: async (reason) => {
-        this.#jobs?.pause();
-        // A lease that is lost is lost; one that can be kept is kept until nothing runs under it.
+        this.#pause();
+        // A lost lease cannot be kept. Otherwise the lease is kept until no job runs under it.
         if (reason === 'resigned' || reason === 'shutdown' || reason === 'failed') await gate.idle();
       },
       drained: async () => {
-        this.#jobs?.pause();
+        this.#pause();
         await gate.idle();
       },
     };
@@ -79,7 +79,8 @@ export class SchedulerLeader {
   }
 
   /**
-   * Whether this instance leads, judged by the clock at this moment.
+   * Whether this instance leads, judged by the clock at this moment. For the election of `forRoot({ leader })`, an instance
+   * without any scheduled job never does.
    *
    * @param name of the election @default the one of `forRoot({ leader })`
    * @throws SchedulerLockConfigError if this application takes part in no election of this name
@@ -89,21 +90,21 @@ export class SchedulerLeader {
   }
 
   /**
-   * Gives the leadership up, so that another instance takes it within a third of the ttl: the signal of the lease aborts,
-   * `onRevoked('resigned')` is called and awaited (or the running jobs are), the lease is given back. This instance
-   * campaigns again after one ttl.
+   * Gives up the leadership, so that another instance takes it within a third of the ttl. The signal of the lease aborts,
+   * `onRevoked('resigned')` is called and awaited (for `forRoot({ leader })`: the running jobs are awaited), and the lease
+   * is released. This instance campaigns again after one ttl.
    *
    * Do not await it inside a job that runs because this instance leads: it waits for that job.
    *
    * @param name of the election @default the one of `forRoot({ leader })`
-   * @returns whether this instance led; resolves when the lease has been given back
+   * @returns whether this instance led; resolves when the lease was released
    * @throws SchedulerLockConfigError if this application takes part in no election of this name
    */
   async resign(name?: string): Promise<boolean> {
     return this.#election(name).resign();
   }
 
-  /** What is wrong with the module's option `leader`. @internal */
+  /** The problems of the module's option `leader`. @internal */
   get problems(): readonly string[] {
     return this.#problems;
   }
@@ -113,7 +114,7 @@ export class SchedulerLeader {
     return this.#gate !== undefined;
   }
 
-  /** Where each election was declared, by its name, which is that of its lock. @internal */
+  /** The place where each election was declared, by its name, which is that of its lock. @internal */
   get places(): ReadonlyMap<unknown, string> {
     return this.#places;
   }
@@ -122,7 +123,7 @@ export class SchedulerLeader {
    * Adds the election of a provider.
    *
    * @internal
-   * @returns what is wrong with it
+   * @returns its problems
    */
   declare(instance: object, { name, options }: DeclaredElection): string[] {
     const { onElected, onRevoked } = instance as Partial<LeaderHooks>;
@@ -138,29 +139,51 @@ export class SchedulerLeader {
   }
 
   /**
-   * Pauses the jobs of the scheduler, those included that it has still to make.
+   * Pauses the jobs of these schedulers, including those that they will make. Safe to repeat.
    *
    * @internal
    */
-  pauseJobs(registry: JobRegistry, orchestrator: JobOrchestrator): void {
-    if (this.#gate === undefined) return;
-    this.#jobs = new PausedJobs(registry, orchestrator, this.#gate, (job, error) => {
-      new Logger('SchedulerLock').error(`The cron job "${job}" could not be started: ${String(error)}`);
-    });
-    this.#jobs.takeOver();
+  pauseJobs(orchestrators: Iterable<JobOrchestrator>): void {
+    const gate = this.#gate;
+    if (gate === undefined) return;
+    const problems: JobProblems = {
+      failed: (job, error) => logError(() => `The cron job "${job}" could not be started: ${String(error)}`),
+      ranBefore: (job) =>
+        logWarning(
+          () =>
+            `The cron job "${job}" ran on this instance before jobs could be paused, and so it does on each. ` +
+            'Make it, or start it, in onApplicationBootstrap().',
+        ),
+    };
+    for (const orchestrator of orchestrators) {
+      if (this.#jobs.has(orchestrator)) continue;
+      const jobs = new PausedJobs(orchestrator, gate, problems);
+      this.#jobs.set(orchestrator, jobs);
+      jobs.takeOver(() => this.#added());
+    }
   }
 
   /**
-   * Whether the application has stopped a cron job on this instance, which pauses jobs besides.
+   * Whether this instance has any job of `@nestjs/schedule`.
+   *
+   * @internal
+   */
+  get hasJobs(): boolean {
+    return [...this.#jobs.values()].some(({ hasJobs }) => hasJobs);
+  }
+
+  /**
+   * Whether the application has stopped a cron job on this instance; pausing it does not count.
    *
    * @internal
    */
   hasStopped(job: object): boolean {
-    return this.#jobs?.hasStopped(job) ?? isInactive(job);
+    if (this.#jobs.size === 0) return isInactive(job);
+    return [...this.#jobs.values()].some((jobs) => jobs.hasStopped(job));
   }
 
   /**
-   * Fires a job as the scheduler does: if jobs are paused, it is skipped.
+   * Fires a job as the scheduler does. If jobs are paused, it is skipped.
    *
    * @internal
    */
@@ -169,20 +192,41 @@ export class SchedulerLeader {
   }
 
   /**
-   * Begins to campaign.
+   * Begins to campaign. In the election of `forRoot({ leader })`, an instance without any job waits for its first one: if it
+   * led, the jobs of the other instances would run nowhere.
    *
    * @internal
-   * @param handOver runs ticks that nobody started: called when this instance is elected to run the jobs
+   * @param handOver runs ticks that no instance started; called when this instance is elected to run the jobs. `undefined`:
+   *   this instance takes no part in that election
    */
-  start(handOver: (handOver: HandOver) => void): void {
-    this.#handOver = handOver;
-    this.#since = systemClock.monotonic();
+  start(handOver: ((handOver: HandOver) => void) | undefined): void {
     const elections = [...this.#elections.values()];
     if (elections.length === 0 || this.#module.lock.enabled === false) return;
     this.locks.beforeShutdown(async () => {
+      this.#standBy = undefined;
       await Promise.all(elections.map((election) => election.stop()));
     });
-    for (const election of elections) election.start();
+    for (const election of elections) {
+      if (election.name !== this.#main) election.start();
+      else if (handOver !== undefined)
+        this.#standBy = () => {
+          this.#handOver = handOver;
+          this.#since = this.#module.clock.monotonic();
+          election.start();
+        };
+    }
+    if (this.hasJobs) this.#added();
+  }
+
+  /** A job was added, perhaps by a request, in whose context this instance must not lead. */
+  #added(): void {
+    const standBy = this.#standBy;
+    this.#standBy = undefined;
+    if (standBy !== undefined) inModuleContext(standBy);
+  }
+
+  #pause(): void {
+    for (const jobs of this.#jobs.values()) jobs.pause();
   }
 
   #election(name = this.#main): Election {
@@ -199,7 +243,7 @@ export class SchedulerLeader {
     const problem = nameProblem(name);
     const lock = { enabled: this.#module.lock.enabled, ttl: ttl ?? this.#module.lock.ttl };
     const checked = checkLockOptions({}, { ...this.#module, lock });
-    // What is wrong with the module's own options has been said once.
+    // Problems of the module's own options are reported elsewhere.
     const problems = ttl === undefined ? [] : [...checked.problems];
     if (typeof name !== 'string' || problem !== undefined) {
       return [...problems, `name: ${displayName(name)} is not valid: ${problem}.`];
@@ -212,13 +256,13 @@ export class SchedulerLeader {
       ];
     }
     this.#places.set(name, place);
-    const settings: LockSettings = { ...checked.settings, onStoreError: 'throw' };
+    const settings: LockSettings = { ...checked.settings, onStoreError: 'throw', abortOnShutdown: false };
     if (name === this.#main) this.#mainTtl = settings.ttl;
     const election = new Election({
       name,
       ttl: settings.ttl,
       patience: this.#module.shutdownTimeout,
-      clock: systemClock,
+      clock: this.#module.clock,
       emit: this.events.emit,
       hooks,
       take: () => this.locks.campaign(name, settings),
@@ -233,7 +277,7 @@ export class SchedulerLeader {
       lock: this.#main ?? '',
       job,
       instance: this.locks.instanceId,
-      at: systemClock.now(),
+      at: this.#module.clock.now(),
       reason: 'not-leader',
       ...(callTick === undefined ? undefined : { callTick }),
     });

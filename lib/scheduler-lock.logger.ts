@@ -1,13 +1,16 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { formatDuration } from './duration.js';
 import { StoreUnavailableError } from './errors.js';
-import type { SchedulerLockEvent } from './lease/events.js';
+import type { SchedulerLockEvent, ShutdownLeftEvent } from './lease/events.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
+import { textOf } from './scheduler-lock.log.js';
+import type { Checked, ModuleSettings } from './scheduler-lock.options-check.js';
+import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 
-/** Events that are written at the level `debug` only: where nobody reads it they need not even be made. */
+/** Events that are logged at the level `debug` only: if that level is off, they need not even be made. */
 const DEBUG: readonly SchedulerLockEvent['type'][] = ['acquired', 'released', 'renewal-failed'];
 
-/** Whether this one is for that level: then it is not put into words where nobody reads it. */
+/** Whether an event is for that level: if the level is off, its text is not even made. */
 function isDebug(event: SchedulerLockEvent): boolean {
   switch (event.type) {
     case 'renewed':
@@ -22,17 +25,23 @@ function isDebug(event: SchedulerLockEvent): boolean {
 /**
  * The first listener: writes events to Nest's logger, under the context `SchedulerLock`.
  *
- * Levels by who must act: what happens all day is `debug`; what somebody should look into in daylight is `warn`;
- * what keeps jobs from running is `error`, once when it starts, and `log` when it is over.
+ * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in daylight. `error`: what keeps jobs
+ * from running, once when it starts; its end is `log`.
  */
 @Injectable()
 export class SchedulerLockLogger {
   readonly #logger = new Logger('SchedulerLock');
 
-  constructor(events: SchedulerLockEvents) {
+  constructor(
+    events: SchedulerLockEvents,
+    @Inject(MODULE_SETTINGS) { settings: { log } }: Checked<ModuleSettings>,
+  ) {
     events.listen(
-      (event) => this.#write(event),
-      (type) => !DEBUG.includes(type) || Logger.isLevelEnabled('debug'),
+      (event) => {
+        // By default renewals are not logged: with a hundred jobs, the log would be full of them.
+        if (log !== undefined || event.type !== 'renewed' || event.restored) this.#write(event);
+      },
+      (type) => (log?.has(type) ?? true) && (!DEBUG.includes(type) || Logger.isLevelEnabled('debug')),
     );
   }
 
@@ -68,6 +77,14 @@ export class SchedulerLockLogger {
         return this.#logger.warn(
           `${subject(event)}: still running after its timeout of ${formatDuration(event.timeout)}; its signal was aborted`,
         );
+      case 'overrun': {
+        const { since, at, instance, missed } = event;
+        const run = `since ${new Date(since).toISOString()} (${formatDuration(at - since)}) on ${instance}`;
+        const cost = `it has cost ${missed} tick${missed === 1 ? '' : 's'} so far`;
+        return this.#logger.warn(
+          `${subject(event)}: its next tick came, and it is still running ${run}; ${cost}. If it can hang, give it a timeout.`,
+        );
+      }
       case 'unlocked':
         return this.#logger.warn(
           `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
@@ -84,16 +101,23 @@ export class SchedulerLockLogger {
       case 'hook-failed': {
         const { hook, error } = event;
         const then = hook === 'onElected' ? '; it resigns' : '';
-        const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-        return this.#logger.error(`${subject(event)}: ${hook}() failed${then}: ${why}`);
+        return this.#logger.error(`${subject(event)}: ${hook}() failed${then}: ${textOf(error)}`);
       }
       case 'schedule-mismatch':
         return this.#logger.warn(
           `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
             'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
         );
+      case 'shutdown-waiting': {
+        const runs = event.runs.map(subject).join(', ');
+        if (event.timeout === 0)
+          return this.#logger.log(`Shutdown: does not wait for ${runs}, and aborts at once`);
+        return this.#logger.log(`Shutdown: waits ${formatDuration(event.timeout)} at most for ${runs}`);
+      }
+      case 'shutdown-left':
+        return this.#logger.log(`Shutdown: ${event.runs.map(left).join(', ')}`);
       case 'outage-started': {
-        // What becomes of their jobs is up to the onStoreError of each.
+        // Does not say what happens to the jobs: that depends on the onStoreError of each.
         const line =
           event.lock === undefined
             ? `The lock store is not available: ${whatFails(event.error)}. ${event.error.message}`
@@ -111,18 +135,19 @@ export class SchedulerLockLogger {
   }
 
   #skipped(event: Extract<SchedulerLockEvent, { type: 'skipped' }>): void {
-    // The answer to a question that `rerun`, `catchUp` or a new leader asks: nothing is known of the job, so nothing was missed.
+    // A refusal without a tick answers a question of `rerun`, `catchUp` or a new leader: the store knows no start of the job, so
+    // nothing was missed.
     if (event.reason === 'already-ran' && event.callTick !== undefined && event.tick === undefined) return;
     const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
     const line = `${subject(event)}: skipped (${event.reason}${holder})`;
-    // An outage has its own two lines; one per tick would bury them.
+    // An outage has two lines of its own; one more per tick would bury them.
     if (event.reason === 'invalid-name') this.#logger.error(`${line}: ${event.error?.message}`);
     else if (event.reason === 'clock-skew') this.#logger.error(`${line}: ${skew(event)}`);
     else this.#logger.debug(line);
   }
 }
 
-/** Leases that live may be renewed by a store that refuses other calls. */
+/** A store that refuses some calls may still renew live leases. */
 function whatFails(error: Error): string {
   if (error instanceof StoreUnavailableError && error.refused) {
     return 'it refuses calls until somebody puts that right';
@@ -144,7 +169,14 @@ function skew({ tick = 0, storeTime = 0, at }: { tick?: number; storeTime?: numb
   );
 }
 
-/** `RefreshJobs.refresh [auto-refresh]`, or the name alone where it says everything. */
+/** `RefreshJobs.refresh [auto-refresh]`, or only the name if the job is the same or absent. */
 function subject({ job, lock }: { job?: string; lock: string }): string {
   return job === undefined || job === lock ? lock : `${job} [${lock}]`;
+}
+
+function left(run: ShutdownLeftEvent['runs'][number]): string {
+  const { expiresIn } = run;
+  const lease =
+    expiresIn === undefined ? 'it had lost its lease' : `its lease expires in ${formatDuration(expiresIn)}`;
+  return `${subject(run)} still runs (${lease})`;
 }

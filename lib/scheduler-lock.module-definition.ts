@@ -1,7 +1,7 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
 import type { SchedulerLockModuleOptions } from './scheduler-lock.options.js';
 
-/** What is decided before the options of an asynchronous module are known. */
+/** Options that apply before those of an asynchronous module are known. */
 export interface SchedulerLockModuleExtras {
   /**
    * Whether `SchedulerLockService`, `SchedulerLockEvents` and `SchedulerLeader` can be injected everywhere without
@@ -20,7 +20,7 @@ export interface SchedulerLockOptionsFactory {
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<SchedulerLockModuleOptions>({
     moduleName: 'SchedulerLock',
-    // Nest names it where the module is imported without options.
+    // Nest shows this name if the module is imported without options.
     optionsInjectionToken: Symbol('options of SchedulerLockModule.forRoot() or forRootAsync()'),
   })
     .setClassMethodName('forRoot')

@@ -1,12 +1,15 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { SchedulerLockConfigError } from './errors.js';
+import { forAllCopies } from './scheduler-lock.copies.js';
+import { DynamicJobs } from './scheduler-lock.dynamic-jobs.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
 import { SchedulerLockLogger } from './scheduler-lock.logger.js';
 import {
+  type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
@@ -37,6 +40,7 @@ import { RedisLockStore } from './stores/redis/redis-lock.store.js';
     SchedulerLockService,
     SchedulerLockInterceptor,
     SchedulerLeader,
+    DynamicJobs,
     SchedulerLockExplorer,
   ],
   exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader],
@@ -44,7 +48,8 @@ import { RedisLockStore } from './stores/redis/redis-lock.store.js';
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**
    * @param options see {@link SchedulerLockModuleOptions}; `isGlobal` is true by default
-   * @throws SchedulerLockConfigError at once if there are none; when the application starts, for all that is wrong
+   * @throws SchedulerLockConfigError at once if there are no options; when the application starts, with every problem of
+   *   the options
    */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
     if (typeof options !== 'object' || options === null) {
@@ -52,14 +57,30 @@ export class SchedulerLockModule extends ConfigurableModuleClass {
         'forRoot() was called without options. Give at least a `connection`.',
       ]);
     }
-    return super.forRoot(options);
+    return forAllCopies(super.forRoot(options));
+  }
+
+  /**
+   * @param options `useFactory` (and `inject`), `useClass` or `useExisting`; `imports`; `isGlobal` is true by default
+   * @throws SchedulerLockConfigError at once if none of the three is given; when the application starts, with every
+   *   problem of the resulting options
+   */
+  static override forRootAsync(options: typeof ASYNC_OPTIONS_TYPE): DynamicModule {
+    const { useFactory, useClass, useExisting } = Object(options) as Partial<typeof ASYNC_OPTIONS_TYPE>;
+    if ([useFactory, useClass, useExisting].every((source) => !source)) {
+      throw new SchedulerLockConfigError([
+        'forRootAsync() was given nothing that makes the options. Give `useFactory`, such as ' +
+          '{ inject: [ConfigService], useFactory: (config) => ({ connection: config.getOrThrow("REDIS_URL") }) }, or `useClass` or `useExisting`.',
+      ]);
+    }
+    return forAllCopies(super.forRootAsync(options));
   }
 }
 
 function createStore({ settings, problems }: Checked<ModuleSettings>): LockStore {
-  // Options that do not work are reported together with all others when the module starts: nothing is opened for them.
+  // Opens nothing for options that do not work: the module reports them with all other problems when it starts.
   if (problems.length > 0) return new MemoryLockStore();
-  const { store, connection, key } = settings;
+  const { store, connection, key, clock } = settings;
   if (connection !== undefined) return new RedisLockStore(new RedisConnection(connection), { key });
   if (store !== undefined && store !== 'memory') return store;
   if (store === undefined) {
@@ -68,5 +89,5 @@ function createStore({ settings, problems }: Checked<ModuleSettings>): LockStore
         "Give `connection: 'redis://…'`, or `store: 'memory'` to say that this is what you want.",
     );
   }
-  return new MemoryLockStore();
+  return new MemoryLockStore({ clock });
 }

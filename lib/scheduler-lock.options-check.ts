@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { Clock } from './clock.js';
 import { formatDuration } from './duration.js';
 import type { LockSettings } from './lease/lock-call.js';
 import { nameProblem } from './lock-name.js';
 import type { LeaderOptions } from './scheduler-lock.leader-election.js';
-import { OPTION_NAMES, unknownOptions } from './scheduler-lock.option-names.js';
+import { unknownOptions } from './scheduler-lock.option-names.js';
 import {
   MAX_TTL,
   readBoolean,
   readChoice,
+  readClock,
   readCount,
   readDuration,
+  readLog,
   show,
 } from './scheduler-lock.option-values.js';
 import {
@@ -20,7 +23,7 @@ import {
   type SchedulerLockModuleOptions,
 } from './scheduler-lock.options.js';
 import type { LockStore } from './stores/lock-store.js';
-import { connectionProblem, type RedisConnectionSource } from './stores/redis/redis-connection.js';
+import { connectionProblem, type RedisConnectionSource } from './stores/redis/connection-options.js';
 
 /** Options of the module, checked and complete. */
 export interface ModuleSettings {
@@ -30,11 +33,17 @@ export interface ModuleSettings {
   readonly instanceId: string;
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
-  /** What the module was given for all locks. */
+  /** The module's options for all locks. */
   readonly lock: LockOptions;
-  /** As it was given: checked with the elections of the application. */
+  /** The types of events to log; `undefined`: the default. */
+  readonly log: ReadonlySet<string> | undefined;
+  readonly clock: Clock;
+  /** The option as given: it is checked with the elections of the application. */
   readonly leader: LeaderOptions | undefined;
-  /** The user set `storeTimeout`: then it is not adapted to a short ttl, but an error. */
+  /**
+   * Whether the user set `storeTimeout`. Then a value over a third of the ttl is an error; otherwise it is
+   * adapted to a short ttl.
+   */
   readonly strictStoreTimeout: boolean;
 }
 
@@ -47,13 +56,13 @@ export interface JobSettings extends LockSettings {
   readonly oncePerTick: boolean;
 }
 
-/** A result, and what is wrong with what it was made of: one sentence each, naming option and value. */
+/** A result with the problems of its input: one sentence each, naming option and value. */
 export interface Checked<T> {
   readonly settings: T;
   readonly problems: readonly string[];
 }
 
-/** Says of each problem that it is one of the module's own options. */
+/** Marks each problem as one of the module's own options. */
 export const ofModule = (problems: readonly string[]): string[] =>
   problems.map((problem) => `SchedulerLockModule: ${problem}`);
 
@@ -61,7 +70,10 @@ const inLeader = (problem: string): string => `leader.${problem}`;
 
 const MIN_TTL = 100;
 
-/** Reads and checks the options of the module. Whatever is wrong is replaced by its default, to find the rest. */
+/**
+ * Reads and checks the options of the module. Replaces bad values by their defaults, so that all problems are
+ * found at once.
+ */
 export function checkModuleOptions(
   given: unknown,
   environment = process.env['NODE_ENV'],
@@ -75,9 +87,11 @@ export function checkModuleOptions(
   const options = (typeof given === 'object' && given !== null ? given : {}) as SchedulerLockModuleOptions;
   const { connection, store, keyPrefix = DEFAULTS.keyPrefix, key, instanceId } = options;
   if (problems.length === 0) {
-    problems.push(...unknownOptions(options, OPTION_NAMES.module), ...storeProblems(options, environment));
+    problems.push(...unknownOptions(options, 'module'), ...storeProblems(options, environment));
   }
-  problems.push(...unknownOptions(Object(options.leader) as object, OPTION_NAMES.leader).map(inLeader));
+  const leaderProblem = notAnElection(options.leader);
+  if (leaderProblem !== undefined) problems.push(leaderProblem);
+  else problems.push(...unknownOptions(Object(options.leader) as object, 'leader').map(inLeader));
   if (typeof keyPrefix !== 'string' || keyPrefix === '') {
     problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
   }
@@ -87,17 +101,21 @@ export function checkModuleOptions(
     );
   const idProblem = instanceId === undefined ? undefined : nameProblem(instanceId);
   if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
-  const read = (option: 'storeTimeout' | 'shutdownTimeout'): number =>
-    readDuration(option, options[option], problems) ?? DEFAULTS[option];
+  const { shutdownTimeout } = options;
   const settings: ModuleSettings = {
     connection,
     store,
     key: typeof key === 'function' ? key : (name) => `${keyPrefix}:${name}:lock`,
     instanceId: idProblem === undefined && instanceId !== undefined ? instanceId : defaultInstanceId(),
-    storeTimeout: read('storeTimeout'),
-    shutdownTimeout: read('shutdownTimeout'),
+    storeTimeout: readDuration('storeTimeout', options.storeTimeout, problems) ?? DEFAULTS.storeTimeout,
+    shutdownTimeout:
+      shutdownTimeout === 0
+        ? 0
+        : (readDuration('shutdownTimeout', shutdownTimeout, problems) ?? DEFAULTS.shutdownTimeout),
+    log: readLog(options.log, problems),
+    clock: readClock(options.clock, problems),
     strictStoreTimeout: options.storeTimeout !== undefined,
-    leader: options.leader,
+    leader: leaderProblem === undefined ? options.leader : undefined,
     lock: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);
@@ -160,16 +178,15 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
     catchUp: catchUp === false ? false : (readDuration('catchUp', catchUp, problems) ?? DEFAULTS.catchUp),
     oncePerTick: readBoolean('oncePerTick', pick('oncePerTick'), problems),
     enabled: readEnabled(given, module, problems),
+    abortOnShutdown: readBoolean('abortOnShutdown', pick('abortOnShutdown'), problems),
     onStoreError: readChoice('onStoreError', pick('onStoreError'), ['skip', 'throw', 'run'], problems),
     onSkip: readChoice('onSkip', pick('onSkip'), ['ignore', 'throw'], problems),
   };
   return { settings, problems };
 }
 
-function storeProblems(
-  { connection, store }: SchedulerLockModuleOptions,
-  environment: string | undefined,
-): string[] {
+function storeProblems(options: SchedulerLockModuleOptions, environment: string | undefined): string[] {
+  const { connection, store } = options;
   if (connection !== undefined && store !== undefined) {
     return ['connection and store are both given. Give one: a connection for Redis, or a store.'];
   }
@@ -190,6 +207,12 @@ function storeProblems(
     const problem = connectionProblem(connection);
     return problem === undefined ? [] : [problem];
   }
+  if ('connection' in options) {
+    return [
+      'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis, or, for a ' +
+        "single instance that needs to exclude nobody but itself, store: 'memory'.",
+    ];
+  }
   if (environment !== 'production') return [];
   return [
     'connection: none is given, and NODE_ENV is production. Give the URL of your Redis, or, for a single instance that ' +
@@ -197,7 +220,13 @@ function storeProblems(
   ];
 }
 
-/** An instance that is switched off stays off, whatever its jobs say. */
+function notAnElection(leader: unknown): string | undefined {
+  if (leader === undefined || (typeof leader === 'object' && leader !== null)) return undefined;
+  const name = typeof leader === 'string' && nameProblem(leader) === undefined ? leader : 'scheduler';
+  return `leader: ${show(leader)} is not an object. Give the name of the election: leader: { name: '${name}' }.`;
+}
+
+/** An instance that is switched off stays off, whatever the options of its jobs say. */
 function readEnabled(given: LockOptions, module: ModuleSettings, problems: string[]): boolean {
   const choices = [given.enabled, module.lock.enabled].map((choice) =>
     readBoolean('enabled', choice, problems),

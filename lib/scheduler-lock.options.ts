@@ -1,39 +1,41 @@
+import type { Clock } from './clock.js';
 import type { Duration } from './duration.js';
+import type { SchedulerLockEvent } from './lease/events.js';
 import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import type { LockStore } from './stores/lock-store.js';
-import type { RedisConnectionSource } from './stores/redis/redis-connection.js';
+import type { RedisConnectionSource } from './stores/redis/connection-options.js';
 
 /** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
 export type OnStoreError = 'skip' | 'throw' | 'run';
 
-/** What a skipped call by hand does; see {@link LockOptions.onSkip}. */
+/** How a skipped call by hand ends; see {@link LockOptions.onSkip}. */
 export type OnSkip = 'ignore' | 'throw';
 
 /** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
 export interface LockOptions {
   /**
-   * How long a lease lives in the store without a renewal. It bounds how long a lock stays taken after its holder
-   * died, not how long a job may run: the heartbeat renews it. From 100 ms to 30 days.
+   * How long a lease lives in the store without a renewal. It limits how long a lock stays taken after its holder died, not how
+   * long a job may run: the heartbeat renews the lease. From 100 ms to 30 days.
    *
    * @default '1m'
    */
   readonly ttl?: Duration | undefined;
   /**
-   * Time between two renewals, at most a third of the ttl; a renewal may come a third of it early to go along with
-   * others. `false`: never renew. Then the job must end within the ttl.
+   * Time between two renewals, at most a third of the ttl. A renewal may come earlier, by up to a third of this time, to go along
+   * with others. `false`: never renew. Then the job must end within the ttl.
    *
    * @default 0.3 × ttl
    */
   readonly heartbeat?: Duration | false | undefined;
   /**
-   * How long a job may run before its signal aborts with `LockTimeoutError`. It is renewed for one more ttl and then
-   * left to expire, so a job that hangs never blocks the others for good.
+   * How long a job may run before its signal aborts with `LockTimeoutError`. After that, its lease is renewed for one more ttl and
+   * then left to expire, so a job that hangs never blocks the others for good.
    *
    * @default none
    */
   readonly timeout?: Duration | undefined;
   /**
-   * How long the lock stays taken from the start of a run, though the job ends sooner. At most the ttl.
+   * How long the lock stays taken from the start of a run, even if the job ends sooner. At most the ttl.
    *
    * @default none
    */
@@ -45,56 +47,62 @@ export interface LockOptions {
    */
   readonly enabled?: boolean | undefined;
   /**
-   * What to do when the store does not answer. `'skip'`: nobody runs. `'throw'`: the call rejects with
-   * `StoreUnavailableError`. `'run'`: run without a lock, on every instance: only for jobs that may run twice.
+   * What to do when the store does not answer. `'skip'`: the job does not run. `'throw'`: the call rejects with
+   * `StoreUnavailableError`. `'run'`: the job runs without a lock, on every instance: only for jobs that may run twice.
    *
    * @default 'skip'
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
-   * `@Cron()`: run each tick once over the whole fleet, whatever the clocks say. `@Interval()`: one run per interval
-   * over the whole fleet. `false`: the lock only keeps runs apart, and `rerun` and `catchUp` have no effect. Calls by hand
-   * always run if the lock is free.
+   * `@Cron()`: run each tick once over the whole fleet, whatever the clocks say. `@Interval()`: one run per interval over the whole
+   * fleet. `false`: the lock only keeps runs apart, and `rerun` and `catchUp` have no effect. Calls by hand always run if the lock
+   * is free.
    *
    * @default true
    */
   readonly oncePerTick?: boolean | undefined;
   /**
-   * A tick further than this in the future of the store's clock is refused: one machine with a bad clock must not lock
-   * the others out.
+   * The store refuses a tick that lies further than this in the future of its clock: one machine with a bad clock must not lock the
+   * others out.
    *
    * @default '1m'
    */
   readonly maxClockSkew?: Duration | undefined;
   /**
-   * `@Cron()`: how often the run of a tick may be repeated, on whichever instance is up, if its holder died, lost its
-   * lease, or was shut down. A newer tick supersedes it. A job that throws has ended, and so has one that passed its
-   * `timeout`. With this a run can happen more than once: the job must stand it.
+   * `@Cron()`: how often the run of a tick may be repeated, on whichever instance is up, if its holder died, lost its lease, or was
+   * shut down. A newer tick supersedes it. A job that throws has ended, and so has one that passed its `timeout`. With this option
+   * a job may run more than once per tick, so it must tolerate that.
    *
    * @default 0
    */
   readonly rerun?: number | undefined;
   /**
-   * `@Cron()`: how old the newest tick may be to be run after all, if nobody started it: after a restart of all
-   * instances, or an outage of the store. Nothing is run for a job that never started before.
+   * `@Cron()`: how old the newest tick may be to run late, if no instance has started it. It runs after a restart of all instances,
+   * after an outage of the store, or when its lock was taken and becomes free. At a start nothing runs for a job that never started
+   * before.
    *
    * @default false
    */
   readonly catchUp?: Duration | false | undefined;
   /**
-   * What a call by hand does when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
+   * How a call by hand ends when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
    * `LockNotAcquiredError`. A call by the scheduler always resolves.
    *
    * @default 'ignore'
    */
   readonly onSkip?: OnSkip | undefined;
+  /**
+   * `true`: a shutdown aborts the signal of a running job at once, for jobs that can stop and go on elsewhere (`rerun`). The job
+   * still gets `shutdownTimeout` to end, and keeps its lease. `false`: the signal aborts only after that time.
+   *
+   * @default false
+   */
+  readonly abortOnShutdown?: boolean | undefined;
 }
 
 /** Options of `SchedulerLockModule.forRoot()`. */
 export interface SchedulerLockModuleOptions extends LockOptions {
-  /**
-   * Redis, as a URL, ioredis options, or your own `Redis` or `Cluster` client. A client of yours is never closed.
-   */
+  /** Redis: a URL, ioredis options, or your own `Redis` or `Cluster` client, which this library never closes. */
   readonly connection?: RedisConnectionSource | undefined;
   /**
    * Any other store. `'memory'` keeps leases in this process: other processes are not excluded.
@@ -109,12 +117,14 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    */
   readonly keyPrefix?: string | undefined;
   /**
-   * Redis: the key of a lock, instead of `keyPrefix`. Different names need different keys, or they exclude each other: those
-   * of decorated methods and elections are compared when the application starts.
+   * Redis: makes the key of a lock, instead of `keyPrefix`. Different names need different keys, or they exclude each other. The
+   * keys of decorated methods and elections are compared when the application starts. A call is skipped as `invalid-name` if this
+   * function throws for its name, or returns no text. So is a call whose key could be the state of another lock (with a hash tag,
+   * and `:state` at the end).
    */
   readonly key?: ((name: string) => string) | undefined;
   /**
-   * Names this process to people and in the store. Must differ between instances.
+   * Identifies this process in the store, in events and in logs. Must differ between instances.
    *
    * @default 'host:pid:short-uuid'
    */
@@ -126,17 +136,33 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    */
   readonly storeTimeout?: Duration | undefined;
   /**
-   * How long a shutdown waits for running jobs before it aborts their signals. Kubernetes kills after 30 s.
+   * How long a shutdown waits for running jobs before it aborts their signals; `0` aborts them at once. Kubernetes kills after
+   * 30 s. Jobs that have lost their lease or passed their `timeout` get one second.
    *
    * @default '25s'
    */
   readonly shutdownTimeout?: Duration | undefined;
   /**
-   * All scheduled jobs run on one instance, which is elected: on the others, cron jobs, intervals and timeouts are paused.
+   * All scheduled jobs run on one elected instance: on the others, cron jobs, intervals and timeouts are paused. An
+   * instance without any scheduled job takes no part in that election.
    *
    * @default none: each instance fires its jobs, and each job's lock decides
    */
   readonly leader?: LeaderOptions | undefined;
+  /**
+   * The types of events that are written to Nest's logger, each at its own level; `false`: none. Listeners get every event either
+   * way.
+   *
+   * @default all types, but `renewed` only if the lease was written back to the store
+   */
+  readonly log?: readonly SchedulerLockEvent['type'][] | false | undefined;
+  /**
+   * The clock and the timers of locks, ticks, elections, events and the memory store: give a `ManualClock` of
+   * `nestjs-scheduler-lock/testing` in tests. Redis and databases use their own clocks, the scheduler that of the machine.
+   *
+   * @default the clock of this machine
+   */
+  readonly clock?: Clock | undefined;
 }
 
 /** Options of `@SchedulerLock()`, for a method with the parameters `A`. */
@@ -149,8 +175,8 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    */
   readonly name?: string | ((...args: A) => string) | undefined;
   /**
-   * Identity of the job, in events and of its ticks. Set it before you rename a class or a method, or its last run is
-   * forgotten.
+   * Identity of the job, in events and of its ticks. Set it before you rename a class or a method, or its last run is forgotten.
+   * Two methods with the same job stop the start.
    *
    * @default 'ClassName.methodName' of the concrete class
    */
@@ -162,8 +188,9 @@ export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' |
   /** Identity of the job, for events and history. */
   readonly job?: string | undefined;
   /**
-   * Scheduled fire time that the run belongs to, epoch milliseconds, for jobs that you schedule yourself: of each tick
-   * of a job one run starts over the whole fleet, and none of a tick older than that.
+   * Scheduled fire time that the run belongs to, epoch milliseconds, for jobs that you schedule yourself. One run per tick of a job
+   * starts over the whole fleet, and none for an older tick. Such a call is never nested in another one: if a job that holds the
+   * same lock makes it, it is skipped as `held`.
    *
    * @default none: runs whenever the lock is free
    */
@@ -173,7 +200,7 @@ export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' |
 /** The defaults, in one place. Durations in milliseconds. */
 export const DEFAULTS = {
   ttl: 60_000,
-  /** Part of the ttl: a lease survives two renewals that fail. */
+  /** As a part of the ttl: a lease survives two failed renewals. */
   heartbeat: 0.3,
   enabled: true,
   oncePerTick: true,
@@ -185,4 +212,5 @@ export const DEFAULTS = {
   keyPrefix: 'scheduler',
   storeTimeout: 2_000,
   shutdownTimeout: 25_000,
+  abortOnShutdown: false,
 } as const;

@@ -1,4 +1,4 @@
-/** A guarded method, as far as the line says something of it. */
+/** The facts about a guarded method that the line shows. */
 export interface GuardedJob {
   readonly job: string;
   /** Whether the scheduler fires it. */
@@ -6,10 +6,13 @@ export interface GuardedJob {
   readonly enabled: boolean;
 }
 
-/** More are only counted: the line is to be read. */
+/** How many jobs are named; the others are only counted, so that people can read the line. */
 const MAX_NAMES = 8;
 
-/** What is guarded, by whom, and where: what the log says once at the start; `undefined` if nothing is guarded. */
+/**
+ * The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is
+ * guarded.
+ */
 export function startLine(
   jobs: readonly GuardedJob[],
   { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
@@ -40,7 +43,8 @@ function count({ length }: readonly GuardedJob[], what: string): string {
   return length === 0 ? '' : `${length} ${what}${length === 1 ? '' : 's'}`;
 }
 
-function names(jobs: readonly GuardedJob[]): string {
+/** The first jobs by name, and how many more there are. */
+export function names(jobs: readonly Pick<GuardedJob, 'job'>[]): string {
   const shown = jobs.slice(0, MAX_NAMES).map(({ job }) => job);
   const more = jobs.length - shown.length;
   return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;

@@ -1,5 +1,7 @@
-/** Injection token of the checked module options. */
-export const MODULE_SETTINGS = Symbol('SCHEDULER_LOCK_MODULE_SETTINGS');
+import { sharedSymbol } from './shared.js';
 
-/** Injection token of the store that the module made or was given. */
-export const LOCK_STORE = Symbol('SCHEDULER_LOCK_STORE');
+/** Injection token of the checked module options. */
+export const MODULE_SETTINGS = sharedSymbol('module settings');
+
+/** Injection token of the store, made by the module or given to it. */
+export const LOCK_STORE = sharedSymbol('store');

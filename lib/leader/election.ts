@@ -5,73 +5,79 @@ import { withRootScope } from '../lease/current-lock.js';
 import type { Emit } from '../lease/events.js';
 import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 
-/** What an instance that stood by has seen of the leader before it. */
+/** What a standby has seen of the leader before it. */
 export interface LastLeader {
   /** Its instance id. */
   readonly holder: string | undefined;
-  /** Whether its lease was gone before its end: then it was given back. */
+  /** Whether its lease was gone before it could expire: then the leader had released it. */
   readonly gaveBack: boolean;
 }
 
-/** What happens on this instance when it begins and ceases to lead. */
+/** What runs on this instance when it begins to lead, and when it ceases to. */
 export interface ElectionHooks {
-  /** It leads from now on. What it rejects with makes the instance resign. */
+  /** This instance leads from now on. A rejection makes it resign. */
   elected(lease: LeaderLease, last: LastLeader): unknown;
-  /** It leads no longer; the signal of the lease has aborted. The lease is kept until this has ended, if it can be. */
+  /**
+   * This instance leads no longer; the signal of the lease has aborted. The lease is kept until this hook has ended, if it
+   * can be.
+   */
   revoked(reason: RevokedReason): unknown;
-  /** What a shutdown waits for before it revokes. */
+  /** A shutdown waits for this before it revokes the leadership. */
   drained?(): Promise<unknown>;
 }
 
-/** What an election is made of. */
+/** The parts of an election. */
 export interface ElectionParts {
   readonly name: string;
-  /** Of the leader's lease, milliseconds. */
+  /** The ttl of the leader's lease, milliseconds. */
   readonly ttl: number;
   /** How long the lease is kept for a `revoked` hook that does not end, milliseconds. */
   readonly patience: number;
   readonly clock: Clock;
   readonly emit: Emit;
   readonly hooks: ElectionHooks;
-  /** One attempt to take the lease. @throws LockNotAcquiredError if somebody else has it */
+  /** One attempt to take the lease. @throws LockNotAcquiredError if it cannot be taken now */
   readonly take: () => Promise<LeaderGrant>;
 }
 
-/** A standby asks once in this part of the ttl: so it notices a resignation within it. */
+/** A standby asks once in this part of the ttl, so it notices a resignation within that time. */
 const PERIOD = 1 / 3;
-/** Standbys that wait for the end of one lease do not ask at the very same moment: part of the ttl, and at most, ms. */
+/**
+ * Standbys that wait for the same lease to end ask at slightly different moments: the spread as a part of the ttl, and its
+ * maximum, ms.
+ */
 const SPREAD = 0.02;
 const MAX_SPREAD = 50;
 
-/** The leadership of this instance: it ends in two steps. */
+/** A leadership of this instance. It ends in two steps: it is revoked, then its lease is released. */
 interface Term {
   readonly grant: LeaderGrant;
   readonly lease: LeaderLease;
   readonly since: number;
-  /** Resolves when the `elected` hook has ended; absent as long as it has not been called. */
+  /** Resolves when the `elected` hook has ended; absent until the hook is called. */
   elected?: Promise<void>;
-  /** Whether it has been revoked. */
+  /** Whether the leadership was revoked. */
   over: boolean;
-  /** Resolves when the lease has been given back. */
+  /** Resolves when the lease was released. */
   revocation: Promise<void> | undefined;
 }
 
 /**
- * One election, as one instance takes part in it: it asks for the lease until it gets it, leads until it loses it or
- * gives it up, and begins anew. Renewing the lease is the business of the heartbeat.
+ * The part of one instance in one election: it asks for the lease until it gets it, leads until it loses the lease or
+ * resigns, and begins anew. The heartbeat renews the lease.
  *
- * Campaigns lie a third of the ttl apart, at a phase that is random: instances that start together, and that lose
- * their leader together, do not ask together.
+ * Campaigns lie a third of the ttl apart, at a random phase: so instances that start together, or lose their leader
+ * together, do not ask together.
  */
 export class Election {
   #term: Term | undefined;
   #timer: Timer | undefined;
   /** When the next regular campaign is due, monotonic. */
   #slot = 0;
-  /** Whether an irregular one came since the last regular one. */
+  /** Whether an irregular campaign came since the last regular one. */
   #extra = false;
   #campaign: Promise<void> | undefined;
-  /** The lease that was last in the way: whose, and until when it had to live at least, monotonic. */
+  /** The lease that last refused this instance: its holder, and when it would expire unless renewed, monotonic. */
   #inTheWay: { readonly holder: string | undefined; readonly until: number } | undefined;
   #closing = false;
 
@@ -94,8 +100,8 @@ export class Election {
   }
 
   /**
-   * Gives the leadership up: the signal aborts, `revoked` is called and awaited, the lease is given back. Then this instance
-   * waits for one ttl, so that each of the others can have it, before it campaigns again.
+   * Resigns: the signal aborts, `revoked` is called and awaited, the lease is released. Then this instance waits for one ttl
+   * before it campaigns again, so that each other instance can take the lease.
    *
    * @returns whether it led
    */
@@ -106,7 +112,7 @@ export class Election {
     return true;
   }
 
-  /** Campaigns no more, and resigns once what is to be drained has ended. */
+  /** Campaigns no more, and ends its leadership once the `drained` hook has resolved. */
   async stop(): Promise<void> {
     this.#closing = true;
     this.#timer?.cancel();
@@ -134,7 +140,7 @@ export class Election {
       if (!this.#closing && grant.live) return this.#begin(grant);
       await grant.release();
     } catch (error) {
-      // A store that fails has been reported as an outage: there is nothing to do but to ask again.
+      // The runner has reported a failing store as an outage: all that is left is to ask again.
       if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
         expiresIn = error.expiresIn;
         this.#inTheWay = { holder: error.holder, until: sent + expiresIn };
@@ -143,7 +149,7 @@ export class Election {
     this.#later(expiresIn);
   }
 
-  /** @param expiresIn how long the lease lives that is in the way, unless it is renewed */
+  /** @param expiresIn how long the holder's lease lives unless it is renewed, milliseconds */
   #later(expiresIn: number): void {
     const { clock, ttl } = this.parts;
     const now = clock.monotonic();
@@ -152,7 +158,7 @@ export class Election {
       this.#slot += period * (Math.floor((now - this.#slot) / period) + 1);
       this.#extra = false;
     }
-    // A leader that renews never comes this close to the end of its lease: this one is likely gone.
+    // A leader that renews its lease never comes this close to the end of it: this leader is likely gone.
     const end = now + expiresIn + Math.random() * Math.min(ttl * SPREAD, MAX_SPREAD);
     const extra = !this.#extra && end < this.#slot;
     if (extra) this.#extra = true;
@@ -163,7 +169,7 @@ export class Election {
     if (this.#closing) return;
     const { clock } = this.parts;
     this.#timer?.cancel();
-    // An instance whose jobs are paused has often nothing else that keeps it alive.
+    // Often nothing else keeps an instance alive whose jobs are paused.
     this.#timer = clock.setTimer(() => this.#ask(), at - clock.monotonic(), { keepAlive: true });
   }
 
@@ -172,7 +178,7 @@ export class Election {
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
     const { holder, until = -Infinity } = this.#inTheWay ?? {};
-    // Whoever it was does not lead before the next term of this instance, unless it is seen again.
+    // For the next term of this instance, that holder counts only if it is seen again.
     this.#inTheWay = undefined;
     const last = { holder, gaveBack: since < until };
     const term: Term = { grant, lease, since, over: false, revocation: undefined };
@@ -182,7 +188,7 @@ export class Election {
       void this.#revoke(term, error instanceof LockLostError ? error.reason : 'shutdown', error);
     });
     this.parts.emit({ type: 'elected', ...this.#facts(term) });
-    // A listener may have given it up at once.
+    // A listener may have resigned at once.
     if (term.over) return;
     term.elected = this.#call(term, () => hooks.elected(lease, last)).catch((error: unknown) => {
       this.#failed(term, 'onElected', error);
@@ -190,10 +196,10 @@ export class Election {
     });
   }
 
-  /** Ends a term, once. Resolves when its lease has been given back. */
+  /** Ends a term, once. Resolves when its lease was released. */
   #revoke(term: Term, reason: RevokedReason, error: Error): Promise<void> {
     if (!term.over) {
-      // First: what is told of the end may ask for it again.
+      // Set first: a listener or hook that learns of the end may call this again.
       term.over = true;
       term.revocation = this.#end(term, reason, error);
     }
@@ -209,10 +215,11 @@ export class Election {
     const revoked = this.#call(term, () => (told ? hooks.revoked(reason) : undefined)).catch(
       (failure: unknown) => this.#failed(term, 'onRevoked', failure),
     );
-    // A shutdown has a limit of its own, after which the lease is left to expire.
+    // A shutdown has a limit of its own; after that, the lease is left to expire.
     await (this.#closing ? revoked : this.#patiently(revoked));
     await term.grant.release();
-    // What is left of this term must not meet the next one: the two hooks of a class are never called at once.
+    // The hooks of this term must not overlap with those of the next one: the two hooks of a class never run at the same
+    // time.
     void Promise.all([revoked, term.elected]).then(() => {
       this.#term = undefined;
       if (reason === 'resigned' || reason === 'failed') this.#wakeAt(clock.monotonic() + ttl);
@@ -220,7 +227,7 @@ export class Election {
     });
   }
 
-  /** Calls a hook in the context of the lease; also what it throws at once is a rejection. */
+  /** Calls a hook in the context of the lease. An error that the hook throws becomes a rejection. */
   async #call({ lease }: Term, hook: () => unknown): Promise<void> {
     await withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, hook);
   }

@@ -1,9 +1,10 @@
+import { types } from 'node:util';
 import { withRootScope } from '../lease/current-lock.js';
 import type { LeaderLease } from './leader-lease.js';
 
 /**
- * Lets scheduled jobs through while this instance leads, judged by the clock at that moment: a timer that fires before
- * the loss was noticed, because the event loop was busy, fires in vain. Jobs see the leader's lease by `currentLock()`.
+ * Lets scheduled jobs through while this instance leads, judged by the clock at that moment. So it also stops a timer that
+ * fires before the loss was noticed because the event loop was busy. Jobs see the leader's lease by `currentLock()`.
  */
 export class JobGate {
   #lease: LeaderLease | undefined;
@@ -11,8 +12,8 @@ export class JobGate {
   readonly #onIdle = new Set<() => void>();
 
   /**
-   * @param refused told of each job that was not let through, by its name in the scheduler; of one that this library fires
-   *   again, by its own name, and its tick
+   * @param refused called for each job that was not let through, with its name in the scheduler. If this library fires a
+   *   tick again, called with the job's own name and the tick
    */
   constructor(private readonly refused: (job: string, tick: number | undefined) => void) {}
 
@@ -32,12 +33,23 @@ export class JobGate {
     const result = withRootScope({ owner: this, lock: lease, follow }, fire);
     this.#running += 1;
     const ended = (): void => this.#ended();
-    // What it rejects with is for whoever fired it.
+    // The code that fired the job handles its rejection.
     Promise.resolve(result).then(ended, ended);
     return result;
   }
 
-  /** Resolves when no job runs any more that was let through. */
+  /**
+   * Lets `idle()` wait for the work of a job as well: the work may outlast the call that fired the job.
+   *
+   * @returns the promise to use in its place, so that its user handles a failure
+   */
+  track(work: unknown): unknown {
+    if (!types.isPromise(work)) return work;
+    this.#running += 1;
+    return work.finally(() => this.#ended());
+  }
+
+  /** Resolves when none of the jobs that were let through runs any more. */
   async idle(): Promise<void> {
     if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.add(resolve));
   }

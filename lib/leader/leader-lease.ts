@@ -1,15 +1,15 @@
 import type { AcquiredLock } from '../lease/acquired-lock.js';
 import type { Abortable, Lock } from '../lease/current-lock.js';
 
-/** What an election needs of the lock that it has taken. */
+/** A lock that an election has taken. */
 export interface LeaderGrant extends AcquiredLock {
-  /** Whether it is still held, judged by the clock at this moment. */
+  /** Whether the lock is still held, judged by the clock at this moment. */
   readonly live: boolean;
 }
 
 /**
- * What a leader sees of its lease. It ends when the lease is lost, and before that when the leader is to stop: then the
- * lease itself is kept until the leader's work has been wound up, so that nobody else begins before.
+ * The leader's view of its lease. It ends when the lease is lost, or earlier, when the leader has to stop. Then the
+ * lease itself is kept until the leader has finished its work, so that no other instance begins before.
  */
 export class LeaderLease implements Lock, Abortable {
   readonly job = undefined;
@@ -17,7 +17,7 @@ export class LeaderLease implements Lock, Abortable {
   readonly attempt = 1;
   readonly #controller = new AbortController();
   /** Leases of jobs that run because this instance leads. */
-  readonly #followers = new Set<Abortable>();
+  readonly #followers = new Map<symbol, Abortable>();
   #reason: Error | undefined;
 
   constructor(private readonly grant: LeaderGrant) {}
@@ -48,18 +48,20 @@ export class LeaderLease implements Lock, Abortable {
     if (this.#reason !== undefined) throw this.#reason;
   }
 
-  /** Tells everybody to stop who works under this lease. The first reason stands. */
+  /** Aborts all work under this lease. The first reason stands. */
   abort(reason: Error): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
-    for (const follower of this.#followers) follower.abort(reason);
+    for (const follower of this.#followers.values()) follower.abort(reason);
     this.#controller.abort(reason);
   }
 
-  /** @returns a function that takes it back */
+  /** @returns a function that undoes this */
   follow(follower: Abortable): () => void {
     if (this.#reason !== undefined) follower.abort(this.#reason);
-    this.#followers.add(follower);
-    return () => void this.#followers.delete(follower);
+    // Keyed by call, not by lease: a nested call follows with the lease of its outer job, and ends before that.
+    const entry = Symbol();
+    this.#followers.set(entry, follower);
+    return () => void this.#followers.delete(entry);
   }
 }

@@ -4,17 +4,17 @@ import type { Lease } from './lease.js';
 /** A lock that was taken without a job around it. Ends with `release()`, or with the scope of `await using`. */
 export interface AcquiredLock extends Lock, AsyncDisposable {
   /**
-   * Gives the lease back. Does not reject if the store does not answer: it is tried again, and the lease expires by
-   * itself. Calling it again does nothing.
+   * Releases the lease. Does not reject if the store does not answer: the release is tried again, and the lease
+   * expires by itself. Calling it again does nothing.
    */
   release(): Promise<void>;
 }
 
-/** Plays the part of the job for an {@link AcquiredLock}: it lasts until it is released. */
+/** Stands in for the job of an {@link AcquiredLock}: it lasts until it is released. */
 export class LockHandle extends LeasedLock implements AcquiredLock {
-  /** Resolves when the user lets go. */
+  /** Resolves when the user calls `release()`. */
   readonly released: Promise<void>;
-  /** Resolves when the store has been told. */
+  /** Resolves when the run is over: the store has answered the release, or did not in time. */
   finished: Promise<unknown> | undefined;
   #let!: () => void;
 
@@ -23,7 +23,7 @@ export class LockHandle extends LeasedLock implements AcquiredLock {
     this.released = new Promise((resolve) => (this.#let = resolve));
   }
 
-  /** Whether it is still held, judged by the clock at this moment. */
+  /** Whether the lock is still held, judged by the clock at this moment. */
   get live(): boolean {
     return this.lease.live;
   }

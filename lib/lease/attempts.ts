@@ -1,6 +1,6 @@
 import { v4 as uuid } from 'uuid';
 import type { Clock } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { AcquireRefusal, AcquireRequest, AcquireResult, LeaseRef } from '../stores/lock-store.js';
 import { promiseOf, type Reply } from '../stores/replying-store.js';
 import type { Writable } from '../writable.js';
@@ -12,20 +12,20 @@ import type { Outages } from './outages.js';
 import { type Releases, wasNotApplied } from './releases.js';
 import { Pending, type TimeLimits } from './time-limits.js';
 
-/** What the store has granted, or, without it, nothing (fencing token 0). */
+/** What the store has granted; fencing token 0 for a run without the store. */
 interface Grant {
   readonly fencingToken: number;
   readonly attempt?: number;
 }
 
-/** Who wants a lease: told once, of the one or the other. */
+/** The receiver of an attempt's outcome. Exactly one of its two methods is called, once. */
 export interface Taker {
   taken(taken: Lease | Skipped): void;
   /** The store failed, and `onStoreError` is `'throw'`. */
   failed(error: Error): void;
 }
 
-/** Asks the store for leases, and takes care of what comes of answers that are late, missing or no answers at all. */
+/** Asks the store for leases, and cleans up after answers that are late or missing. */
 export class Attempts {
   /** Jobs whose schedule was found to differ between instances. */
   readonly #mismatched = new Set<string>();
@@ -41,17 +41,17 @@ export class Attempts {
     readonly limits: TimeLimits,
   ) {}
 
-  /** From now on nothing is taken: what the store still grants is given back. */
+  /** From now on no lease is taken: a lease that the store still grants is released at once. */
   close(): void {
     this.closed = true;
   }
 
-  /** One attempt, whose outcome `taker` is told. */
+  /** Makes one attempt, and passes its outcome to `taker`. */
   make(call: LockCall, taker: Taker): void {
     new Attempt(this, call, taker).send();
   }
 
-  /** Warns, once per job, of instances that disagree on its schedule. */
+  /** Reports, once per job, that instances disagree about its schedule. */
   compare(lease: Lease, schedule: string | undefined, previousSchedule: string | undefined): void {
     const job = lease.ref.job ?? lease.ref.name;
     if (schedule === undefined || previousSchedule === undefined || this.#mismatched.has(job)) return;
@@ -61,10 +61,10 @@ export class Attempts {
   }
 }
 
-/** One attempt under way. An object instead of async functions: each promise more is a part of each run's cost. */
+/** One attempt under way. An object instead of async functions: each further promise adds to the cost of each run. */
 class Attempt extends Pending<AcquireResult> {
   readonly #request: AcquireRequest;
-  readonly #sent: number;
+  #sent = 0;
   #pending!: Reply<AcquireResult>;
 
   constructor(
@@ -74,15 +74,26 @@ class Attempt extends Pending<AcquireResult> {
   ) {
     super();
     this.#request = requestOf(call, all.instance);
-    this.#sent = all.clock.monotonic();
   }
 
   send(): void {
     const { all, call } = this;
+    const tried = all.releases.tryFirst(call.name);
+    if (tried === undefined) return this.#ask();
+    void tried.then((error) => {
+      if (all.closed) this.taker.taken({ ran: false, reason: 'shutting-down' });
+      else if (error !== undefined) this.#withoutStore(error, true);
+      else this.#ask();
+    });
+  }
+
+  #ask(): void {
+    const { all, call } = this;
     const { storeTimeout, onStoreError } = call.settings;
+    this.#sent = all.clock.monotonic();
     this.#pending = all.store.acquire(this.#request);
     if (onStoreError !== 'run') return all.limits.watch(this.#pending, storeTimeout, this, this.#sent);
-    // A job that runs because of a timeout must not run in the async context of the call that has armed the timer.
+    // A job that runs because of a timeout must not run in the async context of the call that armed the timer.
     void all.limits.within(promiseOf(this.#pending), storeTimeout).then(
       (result) => this.answered(result),
       (error: Error) => this.failed(error),
@@ -91,20 +102,16 @@ class Attempt extends Pending<AcquireResult> {
 
   answered(result: AcquireResult): void {
     const { all, call } = this;
-    if (typeof result !== 'object' || result === null) {
-      return this.failed(
-        new TypeError(
-          `The store answered an attempt with ${String(result)}. acquire() has to resolve to an AcquireResult: see LockStore.`,
-        ),
-      );
-    }
     all.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     if (!result.acquired) return this.taker.taken(refusal(this.#request, result));
     const now = all.clock.monotonic();
     const late = now >= leaseDeadline(this.#sent, call.settings.ttl);
     if (all.closed || late) {
-      this.#abandon(result.fencingToken);
-      // What an instance that closes does not take is no failure of the store.
+      all.releases.abandon(
+        { ...this.#request, fencingToken: result.fencingToken },
+        call.settings.storeTimeout,
+      );
+      // That a closing instance does not take the lease is no failure of the store.
       if (all.closed) this.taker.taken({ ran: false, reason: 'shutting-down' });
       else this.#withoutStore(tooLate());
       return;
@@ -116,21 +123,31 @@ class Attempt extends Pending<AcquireResult> {
   }
 
   failed(error: Error): void {
-    if (!wasNotApplied(error)) this.#abandon(0);
+    // The store cannot keep this name: no acquire is on its way, and the store is fine.
+    if (error instanceof SchedulerLockConfigError)
+      return this.taker.taken({ ran: false, reason: 'invalid-name', error });
+    const { releases } = this.all;
+    if (!wasNotApplied(error)) {
+      releases.abandon({ ...this.#request, fencingToken: 0 }, this.call.settings.storeTimeout, {
+        pending: this.#pending,
+        error,
+        isStart: this.call.start !== undefined,
+      });
+    }
     this.#withoutStore(error);
   }
 
-  #abandon(fencingToken: number): void {
-    const { storeTimeout: limit } = this.call.settings;
-    const ref = { ...this.#request, fencingToken };
-    this.all.releases.abandon(ref, { sent: this.#sent, limit, pending: this.#pending });
-  }
-
-  /** What to do when the store did not decide. */
-  #withoutStore(error: Error): void {
+  /**
+   * Goes on without an answer of the store, as `onStoreError` says.
+   *
+   * @param again whether an earlier call has failed for the same reason, so that this one was not even made
+   */
+  #withoutStore(error: Error, again = false): void {
     const { all, call } = this;
     const { onStoreError } = call.settings;
-    all.outages.failed(error, { call: 'acquire', locks: [call.name], skipped: onStoreError === 'skip' });
+    const skipped = onStoreError === 'skip';
+    if (again) all.outages.failedAgain(skipped);
+    else all.outages.failed(error, { call: 'acquire', locks: [call.name], skipped });
     if (all.closed) return this.taker.taken({ ran: false, reason: 'shutting-down' });
     if (onStoreError === 'throw') return this.taker.failed(error);
     if (onStoreError === 'skip') return this.taker.taken({ ran: false, reason: 'store-unavailable', error });
@@ -140,7 +157,7 @@ class Attempt extends Pending<AcquireResult> {
   }
 
   #lease({ fencingToken, attempt }: Grant, now: number, sent: number | undefined): Lease {
-    // Not `{ ...request, fencingToken }`: on the path of every run, and several times as slow.
+    // Not `{ ...request, fencingToken }`: every run takes this path, and a spread is several times as slow.
     const { name, token, ttl, holder, job, tick } = this.#request;
     const ref: Writable<LeaseRef> = { name, token, fencingToken, ttl, holder };
     if (job !== undefined) ref.job = job;
@@ -171,7 +188,7 @@ function refusal(request: AcquireRequest, result: AcquireRefusal): Skipped {
   const skipped: Writable<Skipped> = { ran: false, reason };
   if (holder !== undefined) skipped.holder = holder;
   if (expiresIn !== undefined) skipped.expiresIn = expiresIn;
-  // What a person needs to tell whose clock is wrong: the tick that was refused, beside the store's time.
+  // To tell whose clock is wrong, a person needs the refused tick beside the store's time.
   const tick = reason === 'clock-skew' ? request.tick : result.tick;
   if (tick !== undefined) skipped.tick = tick;
   if (finished !== undefined) skipped.finished = finished;

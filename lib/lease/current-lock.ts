@@ -1,18 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockLostError, LockNotHeldError } from '../errors.js';
+import { shared } from '../shared.js';
 import type { Lease } from './lease.js';
+import { begin } from './work.js';
 
 /** The lock that a job runs under. */
 export interface Lock {
   /** Name of the lock. */
   readonly name: string;
-  /** Identity of the job, where the lock was taken for one. */
+  /** Identity of the job, if the lock was taken for one. */
   readonly job: string | undefined;
   /** Instance id of this process. */
   readonly holder: string;
   /**
-   * Grows with every lease of this lock. Hand it to what the job writes to, and have that refuse anything smaller
-   * than the greatest it has seen: then even a job that was frozen past its lease writes nothing late.
+   * Grows with every lease of this lock. Hand it to each resource that the job writes to, and let the resource refuse every
+   * token smaller than the greatest it has seen. Then even a job that was frozen past its lease writes nothing late.
    *
    * `undefined` only if the store failed and the job runs without its lock, by `onStoreError: 'run'`.
    */
@@ -22,12 +24,14 @@ export interface Lock {
   /** Which run of the tick this is, from 1. */
   readonly attempt: number;
   /**
-   * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError` or `LockShutdownError`.
-   * Pass it on to `fetch`, database drivers and timers.
+   * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError`, `LockShutdownError` or, under a
+   * leader, `LockResignedError`. In a nested call that its outer job did not await: `LockNotHeldError`. Pass it on to
+   * `fetch`, database drivers and timers.
    */
   readonly signal: AbortSignal;
   /**
-   * Call it before a step that must not happen twice. Judged by the clock at this moment, not by a timer.
+   * Call it before a step that must not happen twice. It compares the lease with the clock at this moment, and does not rely
+   * on a timer.
    *
    * @throws LockLostError if the lease was lost
    * @throws LockNotHeldError if the job has ended, or runs without its lock by `onStoreError: 'run'`
@@ -37,52 +41,103 @@ export interface Lock {
 
 /** The async context of a job. */
 export interface Scope {
-  /** Whose lock it is: two applications in one process share nothing. */
+  /** The runner that the lock belongs to: two applications in one process share nothing. */
   readonly owner: object;
   readonly lock: Lock;
-  /** While it is live, calls for the same lock belong inside. */
+  /** While this lease is live, calls for the same lock run inside it. */
   readonly lease?: Lease;
-  /** Makes a lease that is taken inside abort together with this scope; returns a function that takes it back. */
+  /** Lets a lease that is taken inside abort together with this scope. Returns a function that undoes this. */
   readonly follow?: (lease: Abortable) => () => void;
-  readonly parent: Scope | undefined;
+  /** Whether the nested call that the scope was made for has ended, though its lease has not. */
+  closed?: boolean;
+  /** The scope that this one was opened in. */
+  parent: Scope | undefined;
 }
 
-/** What can be told to stop. */
+/** A scope with a live lease. */
+export type LeasedScope = Scope & { readonly lease: Lease };
+
+/** Work that can be aborted. */
 export interface Abortable {
   abort(reason: Error): void;
 }
 
-const scopes = new AsyncLocalStorage<Scope>();
+const scopes = shared('scopes', () => new AsyncLocalStorage<Scope | undefined>());
 
 /** Runs `job` in the context of its lock. */
-export function withScope<T>(owner: object, lock: Lock, lease: Lease | undefined, job: (lock: Lock) => T): T {
-  const parent = scopes.getStore();
+export function withScope<T>(
+  owner: object,
+  lock: Lock,
+  lease: Lease | undefined,
+  job: (lock: Lock) => T | PromiseLike<T>,
+): T | Promise<T> {
+  const parent = open(scopes.getStore());
   const scope: Scope = lease === undefined ? { owner, lock, parent } : { owner, lock, lease, parent };
-  return scopes.run(scope, job, lock);
+  return scopes.run(scope, begin, job, lock);
 }
 
-/** The same, but outside of whatever scope the caller is in: timers inherit the context in which they were set. */
+/** Runs `callback` in this scope alone, outside of the caller's scope: timers inherit the context in which they were set. */
 export function withRootScope<T>(scope: Omit<Scope, 'parent'>, callback: () => T): T {
   return scopes.run({ ...scope, parent: undefined }, callback);
 }
 
-/** The open scope of this lock that the caller is in, if any. */
-export function findScope(owner: object, name: string): Scope | undefined {
+/**
+ * Runs `job` inside a lease that the caller holds: the lock of that lease is the current one again. If the lease ends first,
+ * its signal aborts.
+ */
+export async function withinScope<T>(
+  { owner, lock, lease }: LeasedScope,
+  job: (lock: Lock) => T | PromiseLike<T>,
+): Promise<T> {
+  const scope: Scope = { owner, lock, lease, parent: open(scopes.getStore()) };
+  lease.inner += 1;
+  try {
+    return await scopes.run(scope, begin, job, lock);
+  } finally {
+    lease.inner -= 1;
+    scope.closed = true;
+  }
+}
+
+/**
+ * Runs a scheduled call outside of the lock under which its timer was started. The scope of a leader that lets the call
+ * through stays.
+ */
+export function outsideOfLocks<T>(callback: () => T): T {
+  const scope = scopes.getStore();
+  return scope === undefined || scope.follow !== undefined ? callback() : scopes.run(undefined, callback);
+}
+
+/** The innermost scope around the caller with a live lease of this lock, if any. */
+export function findScope(owner: object, name: string): LeasedScope | undefined {
   for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent) {
-    if (scope.owner === owner && scope.lock.name === name && scope.lease?.live) return scope;
+    if (scope.owner === owner && scope.lock.name === name && isLive(scope)) return scope;
   }
   return undefined;
 }
 
-/** Runs `job`, whose own scope is the innermost; its lease aborts together with the outer scopes that ask for it. */
-export async function following<T>(job: () => T | PromiseLike<T>): Promise<T> {
+const isLive = (scope: Scope): scope is LeasedScope => scope.lease?.live === true;
+
+/**
+ * The innermost scope that is not over. Drops the scopes that are over from the chain: a job that arms its own next run would
+ * otherwise keep the scopes of all its runs.
+ */
+function open(innermost: Scope | undefined): Scope | undefined {
+  let scope = innermost;
+  while (scope !== undefined && (scope.closed === true || scope.lease?.over === true)) scope = scope.parent;
+  if (scope?.parent !== undefined) scope.parent = open(scope.parent);
+  return scope;
+}
+
+/** Runs `job`, whose own scope is the innermost. Its lease aborts together with each outer scope that has `follow`. */
+export async function following<T>(job: (lock: Lock) => T | PromiseLike<T>, lock: Lock): Promise<T> {
   const scope = scopes.getStore();
   const stops: (() => void)[] = [];
   for (let outer = scope?.parent; scope?.lease !== undefined && outer !== undefined; outer = outer.parent) {
     if (outer.follow !== undefined) stops.push(outer.follow(scope.lease));
   }
   try {
-    return await job();
+    return await begin(job, lock);
   } finally {
     for (const stop of stops) stop();
   }
@@ -114,7 +169,7 @@ export function assertLocked(): void {
   currentLock().assertLocked();
 }
 
-/** What a job sees of its lease. */
+/** The job's view of its lease. */
 export class LeasedLock implements Lock {
   constructor(protected readonly lease: Lease) {}
 
@@ -151,11 +206,14 @@ export class LeasedLock implements Lock {
     if (live && confirmed) return;
     if (abortReason instanceof LockLostError) throw abortReason;
     if (lostReason !== undefined) throw new LockLostError(this.name, lostReason);
+    if (confirmed) throw jobEnded(this.name);
     throw new LockNotHeldError(
-      confirmed
-        ? `Lock "${this.name}" is not held any more: its job has ended.`
-        : `Lock "${this.name}" is not held: the store failed, and the job runs without it because onStoreError is "run".`,
+      `Lock "${this.name}" is not held: the store failed, and the job runs without it because onStoreError is "run".`,
       this.name,
     );
   }
 }
+
+/** The error for code that goes on after its job has ended. */
+export const jobEnded = (name: string): LockNotHeldError =>
+  new LockNotHeldError(`Lock "${name}" is not held any more: its job has ended.`, name);

@@ -1,10 +1,10 @@
 import type { LostReason, RevokedReason, SkipReason } from '../errors.js';
 import type { ReleaseOutcome } from '../stores/lock-store.js';
 
-/** What every event about one lock says. */
+/** Fields of every event about one lock. */
 interface LockFacts {
   readonly lock: string;
-  /** Identity of the job, where the lock was taken for one. */
+  /** Identity of the job, if the lock was taken for one. */
   readonly job?: string;
   /** Instance id of this process. */
   readonly instance: string;
@@ -12,7 +12,7 @@ interface LockFacts {
   readonly at: number;
 }
 
-/** What every event about a lease says beyond that. */
+/** Further fields of every event about a lease. */
 export interface LeaseFacts extends LockFacts {
   /** 0 if the job runs without its lock, by `onStoreError: 'run'`. */
   readonly fencingToken: number;
@@ -25,7 +25,7 @@ export interface LeaseFacts extends LockFacts {
 /** A lease was granted; its job begins. */
 export interface AcquiredEvent extends LeaseFacts {
   readonly type: 'acquired';
-  /** Milliseconds until the lease is lost unless it is renewed: until then the job may believe in it. */
+  /** Milliseconds until the lease is lost unless it is renewed. Until then the job may rely on it. */
   readonly expiresIn: number;
 }
 
@@ -39,7 +39,9 @@ export interface SkippedEvent extends LockFacts {
   readonly holder?: string;
   /** Milliseconds until the holder's lease expires unless it is renewed. */
   readonly expiresIn?: number;
-  /** The newest tick of the job that was started, if the store told it; the refused one, for `clock-skew`. Epoch milliseconds. */
+  /**
+   * The newest tick of the job that was started, if the store reports it. For `clock-skew`: the refused tick. Epoch milliseconds.
+   */
   readonly tick?: number;
   /** Whether that tick's run has ended, other than by an interruption. */
   readonly finished?: boolean;
@@ -61,7 +63,7 @@ export interface ScheduleMismatchEvent extends LeaseFacts {
 /** The heartbeat renewed a lease. */
 export interface RenewedEvent extends LeaseFacts {
   readonly type: 'renewed';
-  /** The store had forgotten the lease, and it was written back. */
+  /** Whether the store had forgotten the lease, and the renewal wrote it back. */
   readonly restored: boolean;
   /** Milliseconds until the lease is lost unless it is renewed again. */
   readonly expiresIn: number;
@@ -75,7 +77,7 @@ export interface RenewalFailedEvent extends LeaseFacts {
   readonly expiresIn: number;
 }
 
-/** A job ended, and its lease was given back. */
+/** A job ended, and its lease was released. */
 export interface ReleasedEvent extends LeaseFacts {
   readonly type: 'released';
   readonly outcome: ReleaseOutcome;
@@ -83,6 +85,8 @@ export interface ReleasedEvent extends LeaseFacts {
   readonly duration: number;
   /** What the job threw, for the outcome `failed`. */
   readonly error?: unknown;
+  /** How many ticks of its job this instance skipped because of the run; absent if none: see {@link OverrunEvent}. */
+  readonly missed?: number;
   /**
    * Whether the store confirmed it. `false` if the lease was no longer ours, or if the store did not answer: then
    * the release is tried again until the lease has expired by itself.
@@ -105,6 +109,18 @@ export interface TimeoutEvent extends LeaseFacts {
   readonly timeout: number;
 }
 
+/**
+ * A run is still going on when the next tick of its job comes on this instance, so that tick is skipped. Emitted once per run: it
+ * shows a hung job that has no `timeout`.
+ */
+export interface OverrunEvent extends LeaseFacts {
+  readonly type: 'overrun';
+  /** When the run began, epoch milliseconds. */
+  readonly since: number;
+  /** How many ticks were skipped so far because of the run; `released` has the sum. */
+  readonly missed: number;
+}
+
 /** A job begins without its lock, because the store failed and `onStoreError` is `'run'`. */
 export interface UnlockedEvent extends LeaseFacts {
   readonly type: 'unlocked';
@@ -112,8 +128,8 @@ export interface UnlockedEvent extends LeaseFacts {
 }
 
 /**
- * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken.
- * Once, however many calls fail until it ends.
+ * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken. Emitted
+ * once, however many calls fail until the outage ends.
  */
 export interface OutageStartedEvent {
   readonly type: 'outage-started';
@@ -127,9 +143,10 @@ export interface OutageStartedEvent {
 }
 
 /**
- * The store answers again: the first call that it answers, whatever that is. But where it had refused calls
- * (`StoreUnavailableError.refused`), one of their kind; where its locks live on several servers (`LockStore.partitioned`), one for a
- * lock that had failed; and any call when none has failed for ten minutes.
+ * The store answers again. Any answered call ends an outage, with two exceptions. If the store had refused calls
+ * (`StoreUnavailableError.refused`), only a call of the same kind ends it. If its locks live on several servers
+ * (`LockStore.partitioned`), only a call for a lock that had failed does. When no call has failed for ten minutes, any answered
+ * call ends these too.
  */
 export interface OutageEndedEvent {
   readonly type: 'outage-ended';
@@ -142,12 +159,46 @@ export interface OutageEndedEvent {
   readonly skipped: number;
 }
 
+/** A run that a shutdown has to deal with. */
+export interface UnfinishedRun {
+  readonly lock: string;
+  /** Identity of the job, if the lock was taken for one. */
+  readonly job?: string;
+}
+
+/** A shutdown begins while jobs run, and waits for them. */
+export interface ShutdownWaitingEvent {
+  readonly type: 'shutdown-waiting';
+  /** It is about many. */
+  readonly lock?: undefined;
+  readonly runs: readonly UnfinishedRun[];
+  readonly instance: string;
+  readonly at: number;
+  /** How long the shutdown waits at most before it aborts their signals, milliseconds. */
+  readonly timeout: number;
+}
+
+/**
+ * A shutdown waits no longer for jobs that still run. Their leases are left to expire, so that no other instance runs beside them.
+ */
+export interface ShutdownLeftEvent {
+  readonly type: 'shutdown-left';
+  /** It is about many. */
+  readonly lock?: undefined;
+  readonly runs: readonly (UnfinishedRun & {
+    /** Milliseconds until the lease expires, and another instance can take the lock; absent if it was lost before. */
+    readonly expiresIn?: number;
+  })[];
+  readonly instance: string;
+  readonly at: number;
+}
+
 /** This instance leads: it won the election that `lock` names. */
 export interface ElectedEvent extends LeaseFacts {
   readonly type: 'elected';
 }
 
-/** This instance leads no longer. The signal of its lease has aborted; its hooks are told next. */
+/** This instance leads no longer. The signal of its lease has aborted; its hook is called next. */
 export interface RevokedEvent extends LeaseFacts {
   readonly type: 'revoked';
   readonly reason: RevokedReason;
@@ -162,7 +213,7 @@ export interface HookFailedEvent extends LeaseFacts {
   readonly error: unknown;
 }
 
-/** All that can happen, told apart by `type`. */
+/** Every event, told apart by `type`. */
 export type SchedulerLockEvent =
   | AcquiredEvent
   | SkippedEvent
@@ -172,15 +223,18 @@ export type SchedulerLockEvent =
   | ReleasedEvent
   | LostEvent
   | TimeoutEvent
+  | OverrunEvent
   | UnlockedEvent
   | ElectedEvent
   | RevokedEvent
   | HookFailedEvent
+  | ShutdownWaitingEvent
+  | ShutdownLeftEvent
   | OutageStartedEvent
   | OutageEndedEvent;
 
-/** Sends an event to whoever listens. Never throws. */
+/** Sends an event to all listeners. Never throws. */
 export type Emit = (event: SchedulerLockEvent) => void;
 
-/** Whether anybody would be told of an event of this type: to build those that nobody hears is a part of each run's cost. */
+/** Whether an event of this type has a listener: building events without one would add to the cost of each run. */
 export type Hears = (type: SchedulerLockEvent['type']) => boolean;

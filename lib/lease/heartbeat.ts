@@ -1,33 +1,25 @@
 import type { Clock, Timer } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Lease } from './lease.js';
 import { List } from './list.js';
 
 /**
- * A renewal may come earlier than planned by this part of its heartbeat, to go along with another one: a fleet of
- * leases falls into step, and the whole process costs a few calls per second, however many leases it has.
+ * A renewal may be brought forward by this part of its heartbeat, to join another one. So the leases of a process
+ * fall into step, and cost a few calls per second, however many there are.
  */
 const EARLY = 1 / 3;
 
-const missing = (): ExtendResult => ({
-  held: null,
-  error: new StoreUnavailableError('The store answered for fewer leases than it was asked to renew.', {
-    outcome: 'unknown',
-  }),
-});
-
-/** Renews leases, in one call. Rejects if the call failed as a whole. */
+/** Renews leases in one call. Resolves to one result per lease. Rejects if the call failed as a whole. */
 export type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
 
 /**
- * The one heartbeat loop of the process: renews what is due, notices what is lost. It has one timer, however many
- * leases there are, and none when there is no lease.
+ * The one heartbeat loop of the process: renews the leases that are due, and notices those that are lost. It has
+ * one timer, however many leases there are, and arms none while there is no lease.
  *
  * A lease has one renewal under way at most, so a slow store skips beats instead of piling them up.
  */
 export class Heartbeat {
-  /** All that are kept, those that are never renewed too. */
+  /** All leases of this process, also those that are never renewed. */
   readonly #leases = new List<Lease>();
   #timer: Timer | undefined;
   #wakeAt = Infinity;
@@ -47,16 +39,24 @@ export class Heartbeat {
     this.#leases.delete(lease);
   }
 
-  /** What it keeps now. */
+  /** A snapshot of its leases. */
   leases(): Lease[] {
     return this.#leases.toArray();
   }
 
-  /** Renews at once what is due or has failed, for the moment a connection is back. */
+  /** A connection is back: renews at once the leases that are due or whose last renewal failed. */
   renewFailed(): void {
     const now = this.clock.monotonic();
     for (const lease of this.leases()) if (lease.failing) lease.renewNow(now);
     this.#wake();
+  }
+
+  /** Another holder has taken a lock. */
+  lost(name: string, holder: string): void {
+    const now = this.clock.monotonic();
+    for (const lease of this.leases())
+      if (lease.ref.name === name && lease.confirmed)
+        lease.renewed({ held: false, reason: 'taken', holder }, now);
   }
 
   stop(): void {
@@ -85,7 +85,7 @@ export class Heartbeat {
       this.#rearm();
     };
     const renewal = this.extend(leases.map(({ ref }) => ref)).then(
-      (results) => settle((lease, index) => lease.renewed(results[index] ?? missing(), sent)),
+      (results) => settle((lease, index) => lease.renewed(results[index] as ExtendResult, sent)),
       (error: Error) => settle((lease) => lease.renewalFailed(error)),
     );
     for (const lease of leases) lease.renewal = renewal;

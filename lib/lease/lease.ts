@@ -5,12 +5,14 @@ import type { Writable } from '../writable.js';
 import type { Emit, LeaseFacts } from './events.js';
 import type { Listed } from './list.js';
 
-/** How a lease is to be kept, whole milliseconds. */
+/** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {
   /** Time between renewals; `false` for a lease that is never renewed. */
   readonly heartbeat: number | false;
-  /** How long the job may run before it is told to stop. */
+  /** How long the job may run before its signal aborts. */
   readonly timeout: number | undefined;
+  /** Whether a shutdown aborts the job's signal at once. */
+  readonly abortOnShutdown: boolean;
 }
 
 /** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
@@ -19,8 +21,8 @@ const MAX_RETRY_DELAY = 1_000;
 /**
  * One holding of a lock by this process: `live` until it is `lost` under its job or `ended` with it.
  *
- * A lease that was not confirmed (its job runs although the store failed, by `onStoreError: 'run'`) is never
- * renewed and cannot be lost; it only knows its timeout.
+ * A lease that was not confirmed (its job runs although the store failed, by `onStoreError: 'run'`) is never renewed and cannot be
+ * lost. Only its timeout applies.
  */
 export class Lease implements Listed<Lease> {
   /** Its neighbours in the heartbeat's list. */
@@ -32,9 +34,13 @@ export class Lease implements Listed<Lease> {
   renewal: Promise<unknown> | undefined;
   /** What the signal was aborted with. */
   abortReason: Error | undefined;
+  /** When that was, monotonic. */
+  abortedAt = Infinity;
   lostReason: LostReason | undefined;
   /** Whether the last renewal failed. */
   failing = false;
+  /** How many nested calls of its job are under way. */
+  inner = 0;
 
   #state: 'live' | 'lost' | 'ended' = 'live';
   #deadline: number;
@@ -64,7 +70,7 @@ export class Lease implements Listed<Lease> {
     this.#stopAt = this.#timeoutAt + ref.ttl;
   }
 
-  /** Made when somebody asks for it: most jobs never do. */
+  /** Created on first use: most jobs never read it. */
   get signal(): AbortSignal {
     this.check();
     if (this.#controller === undefined) {
@@ -74,10 +80,19 @@ export class Lease implements Listed<Lease> {
     return this.#controller.signal;
   }
 
-  /** Whether the job still has its lock, judged now and not when a timer last fired. */
+  get abortOnShutdown(): boolean {
+    return this.timing.abortOnShutdown;
+  }
+
+  /** Whether the job still has its lock, judged by the clock at this moment, not when a timer last fired. */
   get live(): boolean {
     this.check();
     return this.#state === 'live';
+  }
+
+  /** Whether the lease was lost or has ended, as of the last check. */
+  get over(): boolean {
+    return this.#state !== 'live';
   }
 
   /** Monotonic time of the next thing to do for this lease. */
@@ -86,13 +101,13 @@ export class Lease implements Listed<Lease> {
     return Math.min(this.#deadline, this.#timeoutAt, this.renewal === undefined ? this.#renewAt : Infinity);
   }
 
-  /** Whether it is to be renewed now; `early` says by which part of the heartbeat it may be brought forward. */
+  /** Whether a renewal is due now; `early` is the part of the heartbeat by which it may be brought forward. */
   isDue(now: number, early = 0): boolean {
     if (this.#state !== 'live' || this.renewal !== undefined || this.timing.heartbeat === false) return false;
     return this.#renewAt - early * this.timing.heartbeat <= now;
   }
 
-  /** Ends what time has ended: the lease past its deadline, the patience past the timeout. */
+  /** Applies the limits that have passed: the lease is lost past its deadline, the signal aborts past the timeout. */
   check(now = this.clock.monotonic()): void {
     if (this.#state !== 'live') return;
     if (now >= this.#deadline) return this.#lose('deadline');
@@ -151,6 +166,7 @@ export class Lease implements Listed<Lease> {
   abort(reason: Error): void {
     if (this.abortReason !== undefined) return;
     this.abortReason = reason;
+    this.abortedAt = this.clock.monotonic();
     this.#controller?.abort(reason);
   }
 
@@ -167,7 +183,7 @@ export class Lease implements Listed<Lease> {
     this.emit(holder === undefined ? event : { ...event, holder });
   }
 
-  /** What events say of this lease. */
+  /** The fields that every event about this lease has. */
   facts(): LeaseFacts {
     const { ref } = this;
     const { name: lock, holder: instance, fencingToken } = ref;
@@ -175,7 +191,7 @@ export class Lease implements Listed<Lease> {
   }
 }
 
-/** Adds what is known of a run to its event. Without spreads of what may be absent: it is a part of every run. */
+/** Adds the job, tick and attempt of a run to its event, where they are known. Does not use spreads: every run takes this path. */
 export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: LeaseRef): E {
   const facts: Writable<LeaseFacts> = event;
   if (job !== undefined) facts.job = job;
@@ -185,8 +201,8 @@ export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: Le
 }
 
 /**
- * Until when a holder may believe that it holds, monotonic: counted from before the call was sent, less 1 % of the
- * ttl and 2 ms for clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
+ * Until when a holder may rely on its lease, monotonic: counted from before the call was sent, less 1 % of the ttl and 2 ms for
+ * clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
  */
 export function leaseDeadline(sent: number, ttl: number): number {
   return sent + ttl - (ttl * 0.01 + 2);

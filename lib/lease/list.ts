@@ -1,12 +1,12 @@
-/** What can be in a {@link List}, of which it is in one at most. */
+/** An item of a {@link List}. It is in one list at most. */
 export interface Listed<T> {
   previous: T | undefined;
   next: T | undefined;
 }
 
 /**
- * Items in the order in which they came. What a `Set` could do as well; but a set that shrinks and grows with each run
- * leaves tables behind that outlive many collections of garbage.
+ * Items in the order of their arrival. A `Set` would do, but one that shrinks and grows with each run leaves tables
+ * behind that survive many garbage collections.
  */
 export class List<T extends Listed<T>> {
   #first: T | undefined;
@@ -35,13 +35,13 @@ export class List<T extends Listed<T>> {
     else previous.next = next;
     if (next === undefined) this.#last = previous;
     else next.previous = previous;
-    // Garbage that points to what lives, or to more garbage, keeps it from being collected.
+    // A removed item that still points to others keeps them from being collected.
     item.previous = undefined;
     item.next = undefined;
     return true;
   }
 
-  /** All of them, as they are now. */
+  /** A snapshot of all items. */
   toArray(): T[] {
     const items: T[] = [];
     for (let item = this.#first; item !== undefined; item = item.next) items.push(item);

@@ -10,6 +10,8 @@ export interface LockSettings {
   readonly storeTimeout: number;
   readonly enabled: boolean;
   readonly onStoreError: 'skip' | 'throw' | 'run';
+  /** Whether a shutdown aborts the job's signal at once. */
+  readonly abortOnShutdown: boolean;
 }
 
 /** One call through a lock. */
@@ -17,13 +19,23 @@ export interface LockCall {
   readonly name: string;
   readonly job: string | undefined;
   readonly settings: LockSettings;
-  /** Fired by the scheduler: then it is never part of another call, whatever async context it comes in. */
+  /**
+   * Whether the scheduler fired the call. Then it is never nested in another call, whatever async context it
+   * inherits.
+   */
   readonly scheduled: boolean;
-  /** The start that the call belongs to: the store runs each once. */
+  /**
+   * The start of its job that the call belongs to: the store grants each start once. Such a call is never nested in
+   * another one either.
+   */
   readonly start?: JobStart | undefined;
-  /** An attempt to lead: to be refused is what happens all day, and no job was skipped. */
+  /** Whether the call is an attempt to lead. A refusal is then nothing unusual, and no job was skipped. */
   readonly campaign?: boolean;
 }
+
+/** The origin of a call, for messages. */
+export const placeOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>
+  job ?? `lock ${JSON.stringify(name)}`;
 
 /** A call that did not run its job. */
 export interface Skipped {
@@ -43,5 +55,5 @@ export interface Skipped {
   readonly error?: Error;
 }
 
-/** What became of a call. */
+/** The outcome of a call: the job's value, or why it did not run. */
 export type RunResult<T> = { readonly ran: true; readonly value: T } | Skipped;

@@ -1,36 +1,30 @@
-import type { Clock } from '../clock.js';
-import {
-  LockNotAcquiredError,
-  LockShutdownError,
-  LockStateError,
-  SchedulerLockConfigError,
-} from '../errors.js';
+import { type Clock, inModuleContext } from '../clock.js';
+import { LockNotAcquiredError, LockStateError, SchedulerLockConfigError } from '../errors.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
-import type { Writable } from '../writable.js';
 import { LockHandle } from './acquired-lock.js';
 import { AnsweringStore } from './answering-store.js';
 import { Attempts } from './attempts.js';
-import { findScope, LeasedLock, type Lock, withScope } from './current-lock.js';
-import type { Emit, Hears, SkippedEvent } from './events.js';
+import { findScope, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
+import type { Emit, Hears } from './events.js';
 import { Heartbeat } from './heartbeat.js';
+import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Outages } from './outages.js';
 import { Releases } from './releases.js';
-import { Run, type Runs } from './run.js';
+import { type Refuser, Run, type Runs } from './run.js';
+import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
+import { skippedEvent } from './skipped-event.js';
 import { TimeLimits } from './time-limits.js';
 
-/** How long jobs get to end after their signal was aborted by a shutdown, ms. */
-const ABORT_GRACE = 1_000;
-
 /**
- * The most locks that are remembered when their runs are over: to note it costs a fraction of what it costs to forget
- * and add them each time. Names can be made up per call.
+ * How many locks stay in the map after their runs: overwriting an entry costs a fraction of deleting and adding it each
+ * time. Limited, as a caller can make up a name per call.
  */
 const MAX_REMEMBERED = 10_000;
 
-/** Takes, keeps and gives back the leases of one application. Knows nothing of Nest or of any scheduler. */
+/** Takes, renews and releases the leases of one application. Knows nothing of Nest or of any scheduler. */
 export class LockRunner implements Runs {
   readonly #store: AnsweringStore;
   readonly #limits: TimeLimits;
@@ -38,12 +32,14 @@ export class LockRunner implements Runs {
   readonly releases: Releases;
   readonly attempts: Attempts;
   readonly #heartbeat: Heartbeat;
-  /** Whether this process is attempting or running a lock, by its name. */
-  readonly #busy = new Map<string, boolean>();
+  /** The attempt or run of this process for each lock, by lock name; `undefined` once it is over. */
+  readonly #busy = new Map<string, Refuser | undefined>();
   /** How many calls are under way: a shutdown waits for them. */
   #running = 0;
   readonly #onIdle = new Set<() => void>();
-  readonly #stopListening: (() => void) | undefined;
+  /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
+  readonly #elections = new Set<string>();
+  readonly #stopListening: () => void;
   #closing = false;
   #closed = false;
 
@@ -69,21 +65,27 @@ export class LockRunner implements Runs {
       this.#limits,
     );
     this.#heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs, storeTimeout));
-    this.#stopListening = store.onAvailable?.(() => {
+    const retry = (): void => {
       this.#heartbeat.renewFailed();
-      this.releases.retry();
-    });
+      this.releases.reconnected();
+    };
+    // A connection may notify in the async context of the call that opened it.
+    const stops = [
+      store.onAvailable?.(() => inModuleContext(retry)),
+      store.onLost?.((name, holder) => this.#heartbeat.lost(name, holder)),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop?.());
   }
 
-  /** Notes that the store could not be reached at start-up. */
+  /** Reports an outage: the store could not be reached at start-up. */
   startFailed(error: Error): void {
     this.#outages.startFailed(error);
   }
 
   /** Runs `job` if the lock can be taken now. Rejects with what the job throws. */
   run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
-    const outer = call.scheduled || !call.settings.enabled ? undefined : findScope(this, call.name);
-    if (outer !== undefined) return inside(outer.lock, job);
+    const outer = this.#around(call);
+    if (outer !== undefined) return runInside(outer, call, job);
     return this.#start(call, (lease) => withScope(this, new LeasedLock(lease), lease, job));
   }
 
@@ -93,12 +95,12 @@ export class LockRunner implements Runs {
    * @throws LockNotAcquiredError if it cannot be taken now
    */
   async acquire(call: LockCall): Promise<LockHandle> {
-    const outer = call.settings.enabled ? findScope(this, call.name)?.lease : undefined;
-    // Inside a job that holds this lock: the same lease, which ends with that job.
-    if (outer !== undefined) return new LockHandle(outer);
+    const outer = this.#around(call);
+    if (outer !== undefined) return acquireInside(outer);
+    if (call.campaign === true) this.#elections.add(call.name);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
-    // Like a job that lasts until the handle is released, so that a shutdown treats both alike.
+    // The handle acts as a job that lasts until its release, so that a shutdown treats both alike.
     const run = this.#start(call, (lease) => {
       const handle = new LockHandle(lease);
       granted(handle);
@@ -114,26 +116,33 @@ export class LockRunner implements Runs {
   }
 
   /**
-   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Leases of
-   * jobs that go on are left to expire. Resolves when no timer and no store call is left.
+   * Starts no more runs, gives the running ones `limit` milliseconds to end, then aborts their signals. Jobs with
+   * `abortOnShutdown` get the abort at once. Leases of jobs that go on are left to expire. Resolves when no timer and no
+   * store call is left.
    */
   async shutdown(limit: number): Promise<void> {
     this.#closing = true;
+    this.#limits.keepAlive();
     this.attempts.close();
-    await this.#settled(limit);
+    const tell = { instance: this.instance, emit: this.emit, clock: this.clock };
+    tellOfWaiting(this.#runs(), limit, tell);
+    for (const lease of this.#heartbeat.leases()) if (lease.abortOnShutdown) abort(lease);
+    if (limit > 0) await this.#drained(limit);
     for (const lease of this.#heartbeat.leases()) {
       lease.stopRenewing();
-      lease.abort(new LockShutdownError(lease.ref.name));
+      abort(lease);
     }
-    await this.#settled(ABORT_GRACE);
+    await this.#drained(0);
+    tellOfLeft(this.#runs(), tell);
     const renewals = this.#heartbeat.leases().map(({ renewal }) => renewal);
     this.#heartbeat.stop();
-    this.#stopListening?.();
+    this.#stopListening();
     await Promise.all(renewals);
-    // What is under way is answered or given up first, within its limit: what comes of it may have to be released.
+    this.releases.close();
+    // Each pending store call, and each release that follows from it, is answered or given up within its limit.
     await this.#limits.settled();
-    await this.releases.close();
     this.#limits.stop();
+    this.releases.stop();
     this.#closed = true;
   }
 
@@ -158,7 +167,12 @@ export class LockRunner implements Runs {
     }
   }
 
-  /** Why a call does not even ask the store, if so. */
+  /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
+  #around({ name, settings, scheduled, start }: LockCall): LeasedScope | undefined {
+    return scheduled || start !== undefined || !settings.enabled ? undefined : findScope(this, name);
+  }
+
+  /** Why a call is refused without asking the store; `undefined` if it may ask. */
   #refusal({ name, settings }: LockCall): Skipped | undefined {
     if (!settings.enabled) return { ran: false, reason: 'disabled' };
     if (this.#closing) return { ran: false, reason: 'shutting-down' };
@@ -169,25 +183,34 @@ export class LockRunner implements Runs {
       ]);
       return { ran: false, reason: 'invalid-name', error };
     }
-    // Asking the store would only say the same; and a run whose lease was lost may still be going on here.
-    if (this.#busy.get(name) === true) return { ran: false, reason: 'held', holder: this.instance };
+    // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
+    if (this.#busy.get(name) !== undefined) return { ran: false, reason: 'held', holder: this.instance };
     return undefined;
   }
 
-  #start<T>(call: LockCall, job: (lease: Lease) => T | PromiseLike<T>): Promise<RunResult<T>> {
+  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
       this.skipped(call, refusal);
+      if (refusal.reason === 'held') this.passedOver(call);
       return Promise.resolve(refusal);
     }
-    this.#busy.set(call.name, true);
     this.#running += 1;
-    return new Promise((resolve, reject) => new Run(this, call, job, resolve, reject).start());
+    return new Promise((resolve, reject) => {
+      const run = new Run(this, call, job, resolve, reject);
+      this.#busy.set(call.name, run);
+      run.start();
+    });
+  }
+
+  /** A call was refused, or not even made, because this process is running a job under the lock. */
+  passedOver(call: LockCall): void {
+    this.#busy.get(call.name)?.refused(call);
   }
 
   end({ name }: LockCall): void {
     if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
-    else this.#busy.set(name, false);
+    else this.#busy.set(name, undefined);
     this.#running -= 1;
     if (this.#running === 0) for (const wake of this.#onIdle) wake();
   }
@@ -201,27 +224,26 @@ export class LockRunner implements Runs {
     return lease.confirmed && !this.#closed;
   }
 
-  skipped({ name, job, start, campaign }: LockCall, skipped: Skipped): void {
-    if (campaign === true) return;
-    const { reason, holder, expiresIn, tick, finished, storeTime, error } = skipped;
-    const lock = reason === 'invalid-name' ? displayName(name) : name;
-    // Field by field: on the path of every refusal, and spreads cost several times as much.
-    const event: Writable<SkippedEvent> = {
-      type: 'skipped',
-      lock,
-      instance: this.instance,
-      at: this.clock.now(),
-      reason,
-    };
-    if (job !== undefined) event.job = job;
-    if (start?.tick !== undefined) event.callTick = start.tick;
-    if (holder !== undefined) event.holder = holder;
-    if (expiresIn !== undefined) event.expiresIn = expiresIn;
-    if (tick !== undefined) event.tick = tick;
-    if (finished !== undefined) event.finished = finished;
-    if (storeTime !== undefined) event.storeTime = storeTime;
-    if (error !== undefined) event.error = error;
-    this.emit(event);
+  skipped(call: LockCall, skipped: Skipped): void {
+    if (call.campaign !== true) this.emit(skippedEvent(call, skipped, this.instance, this.clock.now()));
+  }
+
+  #runs(): Lease[] {
+    return this.#heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
+  }
+
+  /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
+  async #drained(limit: number): Promise<void> {
+    const began = this.clock.monotonic();
+    while (this.#running > 0) {
+      const leases = this.#heartbeat.leases();
+      const attempts = this.#running > leases.length ? [began + (limit || ABORT_GRACE)] : [];
+      const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
+      const now = this.clock.monotonic();
+      if (left <= now) return;
+      // Checks again at short intervals: a lease may be lost at any time.
+      await this.#settled(Math.min(left - now, ABORT_GRACE));
+    }
   }
 
   /** Waits until nothing runs any more, `limit` milliseconds at most. */
@@ -237,8 +259,4 @@ export class LockRunner implements Runs {
       this.#onIdle.add(wake);
     });
   }
-}
-
-async function inside<T>(lock: Lock, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
-  return { ran: true, value: await job(lock) };
 }

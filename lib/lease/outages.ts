@@ -1,14 +1,14 @@
 import type { Clock } from '../clock.js';
-import { LockStateError, StoreUnavailableError } from '../errors.js';
+import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { Emit } from './events.js';
 
-/** A kind of call to the store; `look`: an attempt that was refused, as others have the lock, and wrote nothing. */
+/** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
 type StoreCall = 'acquire' | 'look' | 'extend' | 'release';
 
 /** A call that failed. */
 interface FailedCall {
   readonly call: StoreCall;
-  /** The locks that it was about. */
+  /** The locks that the call was for. */
   readonly locks: readonly string[];
   /** Whether a run was skipped because of it. */
   readonly skipped?: boolean;
@@ -17,38 +17,40 @@ interface FailedCall {
 interface Outage {
   readonly since: number;
   skipped: number;
-  /** When a call failed last. */
+  /** When a call failed last, monotonic. */
   failedAt: number;
-  /** The kinds of calls that the store has refused: it answers others meanwhile. */
+  /** The kinds of calls that the store has refused. It may answer other kinds meanwhile. */
   readonly refused: Set<StoreCall>;
-  /** The locks for which calls failed, where the others may be on another server. */
+  /** The locks whose calls failed, if the store is partitioned: other locks may be on another server. */
   readonly locks: Set<string>;
 }
 
-/** The key under which an outage of the store itself is kept; a lock's name is never empty. */
+/** The key of an outage of the store itself. The name of a lock is never empty. */
 const STORE = '';
 
 /**
- * How long no call may have failed until any answer ends an outage, ms: what failed may never be asked for again. Longer
- * than most jobs are apart, or one on a server that is away would begin an outage anew at each of its ticks.
+ * When no call has failed for this time, any answer ends an outage, ms: the call that failed may never be repeated. Longer
+ * than the pause between ticks of most jobs. Otherwise a job on a server that is away would start a new outage at each tick.
  */
 const QUIET = 600_000;
 
-/** The most locks that are remembered to have failed: names can be made up per call. */
+/** How many failed locks are remembered at most: a caller can make up a name per call. */
 const MAX_LOCKS = 10_000;
 
 /**
- * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many
- * ticks fall into it. A broken entry of one lock is an outage of that lock alone.
+ * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many ticks fall
+ * into it. A broken entry of one lock is an outage of that lock alone.
  *
- * An outage is over with the first call that is answered. Two kinds of them go on while other calls are answered, and end with
- * one of what has failed: where the store has refused a kind of call, and where locks live on several servers. When nothing has
- * failed for ten minutes, any answer ends them too.
+ * An outage is over with the first call that is answered. There are two exceptions. If the store has refused a kind of call,
+ * only an answer to that kind ends it. If locks live on several servers, only an answer for a lock that has failed does. When
+ * nothing has failed for ten minutes, any answer ends these too.
  */
 export class Outages {
+  /** How many calls have been answered. */
+  answers = 0;
   readonly #outages = new Map<string, Outage>();
 
-  /** @param partitioned whether locks live on several servers, by what the store says at that moment */
+  /** @param partitioned whether locks live on several servers, as the store says at that moment */
   constructor(
     private readonly instance: string,
     private readonly clock: Clock,
@@ -63,11 +65,13 @@ export class Outages {
 
   /** A call failed. */
   failed(error: Error, { call, locks, skipped = false }: FailedCall): void {
+    // A name that the store cannot keep says nothing about the store.
+    if (error instanceof SchedulerLockConfigError) return;
     const isLocks = error instanceof LockStateError;
     const isRefusal = error instanceof StoreUnavailableError && error.refused;
-    // A store that says what is wrong has answered.
+    // A store that reports a broken entry has answered.
     if (isLocks) this.#answered(STORE, call, error.lock);
-    // And what is to be put right must not stay hidden behind an outage that began otherwise.
+    // A refusal needs a repair, so an outage that began otherwise must not hide it.
     if (isRefusal) this.#reached();
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();
@@ -78,8 +82,20 @@ export class Outages {
     for (const lock of locks) if (outage.locks.size < MAX_LOCKS) outage.locks.add(lock);
   }
 
+  /**
+   * A call failed again, or was not even made because of that. It counts for an outage that goes on, and begins none: the
+   * reason may be this one lock, such as a row that somebody has locked.
+   */
+  failedAgain(skipped = false): void {
+    const outage = this.#outages.get(STORE);
+    if (outage === undefined) return;
+    outage.failedAt = this.clock.monotonic();
+    if (skipped) outage.skipped += 1;
+  }
+
   /** A call for this lock was answered. */
   succeeded(call: StoreCall, lock: string): void {
+    this.answers += 1;
     if (this.#outages.size === 0) return;
     this.#answered(STORE, call, lock);
     this.#answered(lock, call, lock);
@@ -103,7 +119,7 @@ export class Outages {
     if (endsWith(outage, call, lock) || now - outage.failedAt >= QUIET) this.#end(key, outage);
   }
 
-  /** Ends an outage in which the store could not be reached, as a whole. */
+  /** Ends an outage of the whole store, in which it could not be reached. */
   #reached(): void {
     const outage = this.#outages.get(STORE);
     if (outage !== undefined && outage.refused.size === 0 && outage.locks.size === 0)

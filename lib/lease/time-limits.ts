@@ -6,20 +6,26 @@ import { List, type Listed } from './list.js';
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
 const LATE = 5;
 
-/** A call that is waited for. What becomes of it is told once, by the one or the other. */
+/** A pending call. Exactly one of its two callbacks is called, once. */
 export abstract class Pending<T> implements Listed<Pending<never>> {
   previous: Pending<never> | undefined;
   next: Pending<never> | undefined;
-  /** How often it was tried. An answer that was given up may still come while the next try is under way. */
+  /** How often the call was tried. A late answer to an earlier try may still come while the next try is under way. */
   tries = 0;
-  /** Monotonic time at which it is given up. */
+  /** The try that is waited for, from 1; 0: none. Until then the entry is in the list of its queue, and in no other. */
+  awaited = 0;
+  /** How many of its tries the store has neither answered nor refused, those that were given up included. */
+  unsettled = 0;
+  /** Monotonic time at which the call is given up. */
   due = 0;
 
   abstract answered(value: T): void;
   abstract failed(error: Error): void;
+  /** The answer to a try that was given up. */
+  answeredLate(_value: T): void {}
 }
 
-/** A call that somebody awaits. */
+/** A call behind a promise. */
 class Awaited<T> extends Pending<T> {
   constructor(
     readonly answered: (value: T) => void,
@@ -30,8 +36,8 @@ class Awaited<T> extends Pending<T> {
 }
 
 /**
- * Calls with one limit, in the order in which they were made and are due. One timer serves all of them: it is armed
- * for the oldest, and again, when it fires, for the one that is the oldest then.
+ * Calls with the same limit, oldest first: they fall due in the order in which they were made. One timer serves all of
+ * them. It is armed for the oldest call, and, when it fires, for the oldest of those that are left.
  */
 class Queue {
   readonly pending = new List<Pending<never>>();
@@ -43,31 +49,42 @@ class Queue {
 /** Limits how long calls to the store may take. */
 export class TimeLimits {
   readonly #queues = new Map<number, Queue>();
+  #keepAlive = false;
   #onSettled: (() => void) | undefined;
 
   constructor(private readonly clock: Clock) {}
 
   /**
-   * Tells `entry` what becomes of a call: what it gives or throws, or a {@link StoreUnavailableError} (outcome
-   * unknown) if it has not settled within `limit` milliseconds.
+   * Passes to `entry` what a call resolves to or rejects with, or a
+   * {@link StoreUnavailableError} (outcome unknown) if it has not settled within `limit` milliseconds.
    *
-   * An event loop that was blocked past the limit reads the answers that have come meanwhile before it gives up: a
-   * busy process is no outage of the store.
+   * If the event loop was blocked past the limit, answers that have come meanwhile still count: a busy process is no
+   * outage of the store.
    *
    * @param now when the call was sent, monotonic
    */
   watch<T>(call: Reply<T>, limit: number, entry: Pending<T>, now = this.clock.monotonic()): void {
     const { pending } = this.#queue(limit);
-    const tries = (entry.tries += 1);
+    const current = (entry.tries += 1);
+    entry.awaited = current;
+    entry.unsettled += 1;
     entry.due = now + limit;
     pending.add(entry);
     call.tell(
       (value) => {
-        if (entry.tries === tries && pending.delete(entry)) entry.answered(value);
+        entry.unsettled -= 1;
+        if (entry.awaited !== current) return entry.answeredLate(value);
+        entry.awaited = 0;
+        pending.delete(entry);
+        entry.answered(value);
         this.#onSettled?.();
       },
       (error) => {
-        if (entry.tries === tries && pending.delete(entry)) entry.failed(error);
+        entry.unsettled -= 1;
+        if (entry.awaited !== current) return;
+        entry.awaited = 0;
+        pending.delete(entry);
+        entry.failed(error);
         this.#onSettled?.();
       },
     );
@@ -78,7 +95,20 @@ export class TimeLimits {
     return new Promise((answered, failed) => this.watch(replyOf(call), limit, new Awaited(answered, failed)));
   }
 
-  /** Resolves when no call is under way: each has been answered or given up, and so have those that came of it. */
+  /**
+   * From now on the process stays alive until each call has been answered or given up, even if the store itself does not
+   * keep it alive. A shutdown waits for these calls, and other modules shut down after it.
+   */
+  keepAlive(): void {
+    this.#keepAlive = true;
+    const now = this.clock.monotonic();
+    for (const [limit, queue] of this.#queues) {
+      queue.timer?.cancel();
+      this.#arm(queue, limit, Math.max(0, (queue.pending.first?.due ?? now) - now));
+    }
+  }
+
+  /** Resolves when no call is under way: each one, and each one that followed from it, has been answered or given up. */
   async settled(): Promise<void> {
     const isIdle = (): boolean =>
       [...this.#queues.values()].every(({ pending }) => pending.first === undefined);
@@ -86,10 +116,11 @@ export class TimeLimits {
     this.#onSettled = undefined;
   }
 
-  /** Cancels the timers: nothing is given up any more. */
+  /** Cancels the timers: no call is given up any more. */
   stop(): void {
     for (const { timer } of this.#queues.values()) timer?.cancel();
     this.#queues.clear();
+    this.#keepAlive = false;
   }
 
   #queue(limit: number): Queue {
@@ -103,7 +134,8 @@ export class TimeLimits {
   }
 
   #arm(queue: Queue, limit: number, delay: number): void {
-    queue.timer = this.clock.setTimer(() => this.#check(queue, limit), delay);
+    const keepAlive = this.#keepAlive;
+    queue.timer = this.clock.setTimer(() => this.#check(queue, limit), delay, { keepAlive });
   }
 
   #check(queue: Queue, limit: number): void {
@@ -123,6 +155,7 @@ export class TimeLimits {
     let { first } = queue.pending;
     for (; first !== undefined && first.due <= now; { first } = queue.pending) {
       queue.pending.delete(first);
+      first.awaited = 0;
       late.push(first);
     }
     if (first === undefined) this.#queues.delete(limit);

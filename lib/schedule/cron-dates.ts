@@ -1,6 +1,6 @@
 /**
- * What is needed of `CronTime` of the package `cron`. It is taken from the very job that fires, so that both agree
- * on every date, also around changes of daylight saving time.
+ * The members of `CronTime` of the package `cron` that this library uses. The object comes from the very job that
+ * fires, so that both agree on every date, also around changes of daylight saving time.
  */
 export interface CronTimeLike {
   readonly source: unknown;
@@ -8,41 +8,44 @@ export interface CronTimeLike {
   readonly utcOffset?: number | undefined;
   readonly realDate: boolean;
   getNextDateFrom(start: Date, timeZone?: string): CronDate;
+  /** The next date, in the zone in which `cron` counts. */
+  sendAt(): { readonly zoneName: string | null };
 }
 
 /** A date as `cron` gives it, by luxon. */
 interface CronDate {
   toMillis(): number;
-  /** The zone that `cron` counts in: minutes that its clocks are ahead of UTC. */
+  /** The zone in which `cron` counts: how many minutes its clocks are ahead of UTC. */
   readonly zone?: { offset(time: number): number };
 }
 
-/** Clocks that were set back: those times of day come twice. */
+/** A moment at which clocks were set back: some times of day come twice. */
 interface SetBack {
-  /** When they were, epoch milliseconds. */
+  /** When the clocks were set back, epoch milliseconds. */
   readonly at: number;
   /** By how much, milliseconds. */
   readonly by: number;
-  /** How far they were ahead of UTC before, milliseconds. */
+  /** How far the clocks were ahead of UTC before, milliseconds. */
   readonly ahead: number;
 }
 
-/** The zone of this machine, which `cron` takes where none is given. Up to version 3 it does not say so. */
-export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone;
-
 const MINUTE = 60_000;
-/** By how much to go on where `cron` answers a date that is not later, ms. */
+/** The step to a later start if `cron` returns a date that is not later, ms. */
 const STEP = 15 * MINUTE;
-/** How far from a date its zone's clocks may be set back and `cron` take notice; no zone does so by more, ms. */
+/**
+ * How far around a date to look for clocks that are set back, ms: further away, `cron` is not affected. No zone sets
+ * its clocks back by more.
+ */
 const AROUND = 180 * MINUTE;
 
 /**
- * The dates of one cron expression: those at which `cron` fires in a process that has been up all the time.
+ * The dates of one cron expression: those at which `cron` fires in a process that is always up.
  *
- * Where the clocks are set back, `cron`'s answer depends on where one begins to ask: `30 2 * * *` has fired in the
- * first of the two hours, and a process that is started in the second one fires it again. So what is asked from within
- * the second hour is asked from its begin; then all instances have the same dates, and that second fire has none of its
- * own: it belongs to the date before, which has been started, or is started by it. Either way it runs once that night.
+ * When clocks are set back, the answer of `cron` depends on the start of the question. `30 2 * * *` has fired in the
+ * first of the two hours, and a process that starts in the second one fires it again. So a question from within the
+ * second hour is asked from the beginning of that hour. Then all instances have the same dates, and the second fire has
+ * no date of its own: it belongs to the date before. Either that date was started already, or this fire starts it. In
+ * both cases the job runs once that night.
  */
 export class CronDates {
   #zone: CronDate['zone'];
@@ -52,7 +55,7 @@ export class CronDates {
     private readonly zoneName: string,
   ) {}
 
-  /** The first date after `time`, epoch milliseconds, or Infinity. One to three questions to `cron`. */
+  /** The first date after `time`, epoch milliseconds, or Infinity. Asks `cron` one to three questions. */
   after(time: number): number {
     try {
       return this.#after(time);
@@ -66,13 +69,14 @@ export class CronDates {
     const next = this.#ask(time);
     const here = this.#setBackNear(time);
     if (here !== undefined && time >= here.at && time < here.at + here.by) {
-      // Where somebody goes on who has been through the first of the two hours.
+      // The next date for a process that was up in the first of the two hours.
       const onwards = this.#ask(here.at - 1);
       return onwards > time ? onwards : next;
     }
     const there = this.#setBackNear(next);
     if (there === undefined || time >= there.at) return next;
-    // Asked later, `cron` takes the second of two hours for the first one, or misses both (Lord Howe's are half hours).
+    // From later starts, `cron` takes the second of the two hours for the first one, or misses both (on Lord Howe
+    // Island they are half hours).
     const clock = time + (this.#zone?.offset(time) ?? 0) * MINUTE;
     const first = this.cronTime.getNextDateFrom(new Date(clock), 'UTC').toMillis() - there.ahead;
     return first >= there.at - there.by && first < there.at ? first : next;

@@ -1,25 +1,28 @@
-import { CronDates, type CronTimeLike, localZone } from './cron-dates.js';
+import { CronDates, type CronTimeLike } from './cron-dates.js';
 
-/** Dates are whole seconds, so that two are this far apart at least, ms. */
+/** Dates are whole seconds, so two dates are at least this far apart, ms. */
 const RESOLUTION = 1_000;
-/** The farthest back that a date is looked for, ms: `cron` itself looks 8 years ahead. */
+/** How far back the search goes at most, ms: `cron` itself looks 8 years ahead. */
 const MAX_SPAN = 9 * 366 * 86_400_000;
-/** How far back the search begins, in distances of two dates: beyond a long month, a leap year, a change of clocks. */
+/** How far back the search begins, in distances of two dates: enough for a long month, a leap year, a change of clocks. */
 const FIRST_STEP = 1.2;
-/** By how much farther back it goes each time. */
+/** By which factor the search goes farther back each time. */
 const LONGER = 8;
-/** Only a date this close to the end of the search, in distances of two dates, is asked whether it is the newest. */
+/**
+ * Only if a date is this close to the end of the search, in distances of two dates, does the search check whether it is the
+ * newest.
+ */
 const CLOSE = 64;
 
 /**
  * The newest date of one cron expression.
  *
- * One question to `cron` costs 0.1 to 1.5 ms. A search from nothing takes four of them where dates are regular, also for a
- * yearly expression, and fewer than fifty (some 30 ms) where thousands of dates fall on one day in years; `npm run bench --
- * --only ticks` shows the dearest. So the newest date and the one that follows it are kept from call to call.
+ * One question to `cron` costs 0.1 to 1.5 ms. A search from nothing takes four questions if dates are regular, also for a
+ * yearly expression. It takes fewer than fifty (some 30 ms) if thousands of dates fall on one day in years; `npm run bench
+ * -- --only ticks` shows the most expensive ones. So the newest date and the next one are kept from call to call.
  */
 export class CronTicks {
-  /** How people and the store tell this schedule from another one. */
+  /** The text by which people and the store tell this schedule from another one. */
   readonly schedule: string;
   readonly #dates: CronDates;
   #tick = Infinity;
@@ -27,7 +30,7 @@ export class CronTicks {
 
   constructor(private readonly cronTime: CronTimeLike) {
     const { timeZone, utcOffset } = cronTime;
-    const zone = timeZone ?? (utcOffset === undefined ? localZone() : offsetZone(utcOffset));
+    const zone = timeZone ?? (utcOffset === undefined ? zoneOf(cronTime) : offsetZone(utcOffset));
     this.#dates = new CronDates(cronTime, zone);
     this.schedule = `${String(cronTime.source)} (${zone})`;
   }
@@ -47,11 +50,19 @@ export class CronTicks {
     return this.#tick;
   }
 
+  /** The first date after `now`, epoch milliseconds, or Infinity. */
+  next(now: number): number {
+    if (!this.cronTime.realDate)
+      return this.newest(now) === undefined ? this.#dates.after(now) : this.#following;
+    const date = Number(this.cronTime.source);
+    return date > now ? date : Infinity;
+  }
+
   #search(now: number): number | undefined {
     const following = this.#dates.after(now);
-    // No date in the years to come: then there was none before.
+    // `cron` finds no date in the years to come: then there was none before either.
     if (following === Infinity) return undefined;
-    // Most schedules are regular: the newest date is as far before the next one as the one after that.
+    // Most schedules are regular: the newest date is as far before the next one as the one after that is behind it.
     const distance = this.#dates.after(following) - following;
     let [until, span] = [now, Math.min(distance, MAX_SPAN) * FIRST_STEP];
     let tick = this.#dates.after(following - span);
@@ -69,7 +80,7 @@ export class CronTicks {
       if (next > now) until = middle;
       else {
         tick = next;
-        // Amid thousands of dates of one day it would not be, and the question would be in vain.
+        // Amid thousands of dates on one day this date is not the newest, so the question would be wasted.
         isNewest = until - tick < CLOSE * distance && this.#dates.after(tick) > now;
       }
     }
@@ -77,6 +88,45 @@ export class CronTicks {
     this.#following = following;
     return tick;
   }
+}
+
+/** The zone of a job that names none: that of this machine. From version 4 of `cron` on, it is UTC for an empty text. */
+function zoneOf(cronTime: CronTimeLike): string {
+  try {
+    const { zoneName } = cronTime.sendAt();
+    if (zoneName !== null) return zoneName;
+  } catch {
+    // `cron` throws if there is no date to come: then the zone only appears in messages.
+  }
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}
+
+/** The ticks of each `CronTime` that was asked for. */
+const ticksOf = new WeakMap<CronTimeLike, CronTicks>();
+/** The ticks by class of `CronTime` (each version of `cron` has dates of its own) and by schedule. */
+const shared = new WeakMap<Function, Map<string, CronTicks>>();
+/** More schedules than an application has, unless it makes up new ones all the time. */
+const MAX_SHARED = 1_000;
+
+/** The ticks of one `CronTime`. Those with the same schedule share one search: a new leader asks for all jobs at once. */
+export function ticksFor(cronTime: CronTimeLike): CronTicks {
+  const known = ticksOf.get(cronTime);
+  if (known !== undefined) return known;
+  const ticks = sharedTicks(cronTime);
+  ticksOf.set(cronTime, ticks);
+  return ticks;
+}
+
+function sharedTicks(cronTime: CronTimeLike): CronTicks {
+  const { source, timeZone, utcOffset, realDate, constructor } = cronTime;
+  if (realDate) return new CronTicks(cronTime);
+  const schedules = shared.get(constructor) ?? new Map<string, CronTicks>();
+  shared.set(constructor, schedules);
+  const schedule = JSON.stringify([source, timeZone, utcOffset]);
+  const ticks = schedules.get(schedule) ?? new CronTicks(cronTime);
+  if (schedules.size >= MAX_SHARED) schedules.clear();
+  schedules.set(schedule, ticks);
+  return ticks;
 }
 
 /** A zone that luxon reads: `UTC+05:30`. */

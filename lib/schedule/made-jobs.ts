@@ -1,99 +1,146 @@
-/** A cron job that the scheduler has made, or is still to make, of a decorated method. */
+import type { CronTimeLike } from './cron-dates.js';
+
+/** A cron job that the scheduler has made, or will make, from a decorated method. */
 interface CronRecord {
-  /** What `@Cron()` has noted on the method: the very object. */
+  /** The options that `@Cron()` has set on the method: the very same object. */
   readonly options?: unknown;
   /** Absent until it is made. */
   readonly ref?: unknown;
 }
 
-/** The parts of the scheduler that know its cron jobs. */
-export interface CronKeepers {
-  readonly registry: { getCronJobs(): ReadonlyMap<string, object> };
-  /** Absent if it is none that is known: then nobody can say which job was made of which method. */
-  readonly orchestrator: { readonly cronJobs: Readonly<Record<string, CronRecord>> } | undefined;
+/**
+ * The part of the scheduler that makes cron jobs from decorated methods. There is one for each `ScheduleModule.forRoot()`.
+ */
+export interface CronMaker {
+  readonly schedulerRegistry: { getCronJobs(): ReadonlyMap<string, object> };
+  readonly cronJobs: Readonly<Record<string, CronRecord>>;
 }
 
-/** What has become of a cron job: stopped by the application, or deleted from the registry, or replaced there. */
+/** The state of a cron job. `stopped`: by the application; `gone`: deleted from the registry, or replaced there. */
 export type JobState = 'started' | 'stopped' | 'gone';
 
-/** What tells whether a cron job is started. */
+/** The cron jobs that the scheduler has made from one method of one instance. */
+export interface MadeJob {
+  state(): JobState;
+  /**
+   * The current `CronTime` of each of its cron jobs: the application may have replaced them. Empty before the jobs are made.
+   */
+  cronTimes(): CronTimeLike[];
+}
+
+/** One method of one instance with the same `@Cron()` options. */
+interface Claim {
+  readonly method: object;
+  readonly owner: object;
+}
+
+/** One cron job, with the place where it was found. */
+interface Made {
+  readonly maker: CronMaker;
+  readonly key: string;
+  readonly record: CronRecord;
+}
+
+/** The members of a cron job that tell whether it is started, and when it fires. */
 interface StartedJob {
-  readonly cronTime?: { readonly realDate: boolean };
+  readonly cronTime?: Partial<CronTimeLike>;
   /** From version 4 of `cron` on; `running` before. */
   readonly isActive?: boolean;
   readonly running?: boolean;
 }
 
 /**
- * Which cron job the scheduler has made of which method. By name or expression that cannot always be told: jobs without a
- * name look the same, and a name can be given to another job.
+ * Which cron job the scheduler has made from which method. Name or expression do not tell: jobs without a name look the
+ * same, and another job can be given the same name.
  */
 export class MadeJobs {
-  /** Who has a method, and in which place the scheduler finds them, by what `@Cron()` has noted on it. */
-  readonly #owners = new Map<object, Map<object, number>>();
-  #records: Map<unknown, [key: string, record: CronRecord][]> | undefined;
+  /** By the `@Cron()` options of the method, in the order in which the scheduler finds the methods. */
+  readonly #claims = new Map<object, Claim[]>();
+  #made: ReadonlyMap<unknown, Made[]>[] | undefined;
 
   /**
-   * @param keepers found when they are needed
+   * @param makers called when they are needed
    * @param hasStopped whether the application has stopped a job that is still in the registry
    */
   constructor(
-    private readonly keepers: () => CronKeepers | undefined,
+    private readonly makers: () => readonly CronMaker[],
     private readonly hasStopped: (job: object) => boolean,
   ) {}
 
-  /**
-   * To be called for each method of each instance, in the order in which the scheduler looks for them.
-   *
-   * @returns what tells the state of the job of this method
-   */
-  claim(method: object, owner: object): () => JobState {
+  /** Call this for each method of each instance, in the order in which the scheduler looks for them. */
+  claim(method: object, owner: object): MadeJob {
     const options = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as object | undefined;
-    if (options === undefined) return () => 'started';
-    const owners = this.#owners.get(options) ?? new Map<object, number>();
-    if (!owners.has(owner)) owners.set(owner, owners.size);
-    this.#owners.set(options, owners);
-    return () => {
-      const states = this.#of(options, owner).map(([key, { ref }]) => this.#state(key, ref));
-      return (
-        states.find((state) => state === 'gone') ?? states.find((state) => state === 'stopped') ?? 'started'
-      );
+    if (options === undefined) return { state: () => 'started', cronTimes: () => [] };
+    const claims = this.#claims.get(options) ?? [];
+    this.#claims.set(options, claims);
+    let place = claims.findIndex((claim) => claim.method === method && claim.owner === owner);
+    if (place < 0) place = claims.push({ method, owner }) - 1;
+    let known: readonly Made[] | undefined;
+    const made = (): readonly Made[] => {
+      if (known !== undefined) return known;
+      const found = this.#of(options, place);
+      if (this.#made !== undefined) known = found;
+      return found;
+    };
+    return {
+      state: () => {
+        const states = made().map((job) => this.#state(job));
+        return (
+          states.find((state) => state === 'gone') ?? states.find((state) => state === 'stopped') ?? 'started'
+        );
+      },
+      cronTimes: () => made().flatMap(({ record }) => cronTimeOf(record.ref)),
     };
   }
 
   /**
-   * The job of this owner. All jobs of this method, where the scheduler has made more or fewer of them than it has owners
-   * (an alias of a provider is scheduled again): a job that skips a tick is annoying, one that runs though stopped is worse.
+   * The job in this place, of each maker. If a maker has made more or fewer jobs of these options than there are places, all
+   * its jobs of these options (an alias of a provider is scheduled twice). A job that skips a tick is annoying, but one that
+   * runs though it was stopped is worse.
    */
-  #of(options: object, owner: object): readonly [key: string, record: CronRecord][] {
-    const records = this.#all().get(options) ?? [];
-    const owners = this.#owners.get(options);
-    const place = owners?.get(owner) ?? 0;
-    return records.length === owners?.size ? records.slice(place, place + 1) : records;
+  #of(options: object, place: number): readonly Made[] {
+    const places = this.#claims.get(options)?.length;
+    return this.#all().flatMap((made) => {
+      const same = made.get(options) ?? [];
+      return same.length === places ? same.slice(place, place + 1) : same;
+    });
   }
 
-  /** Looked up once: after the start of the application none is added. */
-  #all(): ReadonlyMap<unknown, [key: string, record: CronRecord][]> {
-    if (this.#records !== undefined) return this.#records;
-    const records = new Map<unknown, [key: string, record: CronRecord][]>();
-    for (const entry of Object.entries(this.keepers()?.orchestrator?.cronJobs ?? {})) {
-      const { options } = entry[1];
-      const same = records.get(options);
-      if (same === undefined) records.set(options, [entry]);
-      else same.push(entry);
-    }
-    return (this.#records = records);
+  /** Kept once the first job was made: until then the scheduler may still be looking for methods. */
+  #all(): readonly ReadonlyMap<unknown, Made[]>[] {
+    if (this.#made !== undefined) return this.#made;
+    let begun = false;
+    const all = this.makers().map((maker) => {
+      const made = new Map<unknown, Made[]>();
+      for (const [key, record] of Object.entries(maker.cronJobs)) {
+        begun ||= record.ref !== undefined;
+        const { options } = record;
+        const same = made.get(options);
+        if (same === undefined) made.set(options, [{ maker, key, record }]);
+        else same.push({ maker, key, record });
+      }
+      return made;
+    });
+    if (begun) this.#made = all;
+    return all;
   }
 
-  #state(key: string, job: unknown): JobState {
-    // It is still to be made.
-    if (typeof job !== 'object' || job === null) return 'started';
-    if (this.keepers()?.registry.getCronJobs().get(key) !== job) return 'gone';
-    return this.hasStopped(job) ? 'stopped' : 'started';
+  #state({ maker, key, record: { ref } }: Made): JobState {
+    // The scheduler has not made it yet.
+    if (typeof ref !== 'object' || ref === null) return 'started';
+    if (maker.schedulerRegistry.getCronJobs().get(key) !== ref) return 'gone';
+    return this.hasStopped(ref) ? 'stopped' : 'started';
   }
 }
 
-/** Whether a job that nobody pauses is stopped. One with a single date is so as well when that has come. */
+function cronTimeOf(job: unknown): CronTimeLike | [] {
+  return (job as { cronTime: CronTimeLike } | undefined)?.cronTime ?? [];
+}
+
+/**
+ * Whether a job that is never paused is stopped. Not for a job with a single date: that becomes inactive by itself when its
+ * date has come.
+ */
 export function isInactive({ cronTime, isActive, running }: StartedJob): boolean {
   return cronTime?.realDate === false && (isActive ?? running) === false;
 }

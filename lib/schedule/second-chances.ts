@@ -5,15 +5,15 @@ interface Chance {
   readonly timer: Timer;
 }
 
-/** The first wait for a store that is away, ms; doubled each time, up to the longest. */
+/** The first wait when its length is unknown, as for a store that is away, ms. It doubles each time, up to the longest. */
 const FIRST_WAIT = 1_000;
 const LONGEST_WAIT = 30_000;
-/** Watchers of one lease do not ask at the very same moment, ms. */
+/** Watchers of one lease ask at moments that differ by up to this, ms. */
 const SPREAD = 50;
 
 /**
- * Ticks that were refused and may have to be run after all: the holder may die, the store may come back. One per job;
- * a newer tick supersedes it.
+ * Refused ticks that may have to run after all: the lock may become free, the store may come back. One per job; a newer tick
+ * supersedes it.
  */
 export class SecondChances {
   readonly #chances = new Map<unknown, Chance>();
@@ -21,7 +21,7 @@ export class SecondChances {
 
   constructor(private readonly clock: Clock) {}
 
-  /** Forgets what is older than this tick of the job. */
+  /** Forgets an older tick of the job. */
   supersede(job: unknown, tick: number): void {
     const chance = this.#chances.get(job);
     if (chance === undefined || chance.tick >= tick) return;
@@ -29,12 +29,16 @@ export class SecondChances {
     this.#chances.delete(job);
   }
 
-  /** Calls `fire` when the lease that is in the way can have ended, unless a newer tick comes before. */
+  /** Calls `fire` when the holder's lease can have ended, unless a newer tick comes before. */
   afterLease(job: unknown, tick: number, expiresIn: number, fire: () => void): void {
     this.#after(job, tick, expiresIn + Math.random() * SPREAD, fire);
   }
 
-  /** Calls `fire` when the store may be back. @param failures how often it was not, so far */
+  /**
+   * Calls `fire` when the store may be back, or this process may be done with the lock.
+   *
+   * @param failures how many tries in a row have failed so far
+   */
   afterOutage(job: unknown, tick: number, failures: number, fire: () => void): void {
     this.#after(job, tick, Math.min(FIRST_WAIT * 2 ** failures, LONGEST_WAIT), fire);
   }

@@ -6,42 +6,49 @@ import type { SchedulerLockError } from '../errors.js';
  * Rules that every store keeps; the contract suite in `nestjs-scheduler-lock/testing` checks each of them:
  *
  * 1. Of any number of concurrent `acquire` calls for one free or expired lock, exactly one wins.
- * 2. `acquire` is idempotent per token: if the lock is already held by this very token, it answers with the
- *    grant it recorded.
- * 3. `extend` and `release` change something only while the token owns a live lease, compared and set in one
- *    operation. One exception, *restore*: if the store forgot the lock, and what it keeps beside it is gone too or
- *    still names this very lease as the newest and not ended, `extend` writes both back, with the greater of the
- *    stored and the lease's own fencing token. An ended lease is never restored: `release` records it as ended
- *    (but not one with the fencing token 0, which nobody saw granted: that could hide a live lease).
- * 4. `release` with the outcome `abandoned` also takes back the tick and attempt that this token recorded.
- *    A tick of a job is refused (`already-ran`) if it or a newer one was started (but an interrupted run of it may be
- *    repeated up to `rerun` times), and (`clock-skew`) if it lies further in the future of the store's clock than
- *    `maxClockSkew`. An interval is refused (`already-ran`) until a tenth of it before it is due again. Other jobs under
- *    the same lock have ticks of their own.
- * 5. Expiry is measured by the store's clock, never by the instances' clocks.
- * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry,
- *    release, eviction of side data, and a restart of the store that lost all data.
+ * 2. `acquire` is idempotent per token: if the lock is already held by this very token, it answers with the grant it recorded.
+ * 3. `extend` and `release` change something only while the token owns a live lease, compared and set in one operation. One
+ *    exception, *restore*: the store forgot the lock, and its side data is gone too, or still names this very lease as the newest
+ *    and not ended, or names an older one. (An older one has a smaller fencing token: a snapshot or a replica missed the last
+ *    writes.) The older one may even have the lock, live or kept: it was over when this lease was granted, so it counts as
+ *    forgotten. Then `extend` writes lock and side data back. The fencing token is the greater of the stored and the lease's own
+ *    one. The lease's tick comes back unless a newer one of the job is known. An ended lease is never restored: `release` records
+ *    it as ended, and frees the lock if an older one has it. Not so a lease with the fencing token 0, whose grant was never
+ *    answered: recording its end could hide a live lease.
+ * 4. `release` with the outcome `abandoned` also takes back the start of a job that this token recorded (tick and attempt, or
+ *    interval). It does so even after the lease has run out, and even if another holder has or had the lock since. It does not if
+ *    the job was started again, or the end of the run is recorded. Otherwise it answers and changes the same as for any outcome.
+ *    `acquire` refuses a tick of a job (`already-ran`) if that tick or a newer one was started, but an interrupted run of it may be
+ *    repeated up to `rerun` times. It refuses a tick (`clock-skew`) that lies further in the future of the store's clock than
+ *    `maxClockSkew`. It refuses an interval (`already-ran`) until a tenth of the interval before it is due again. If the due time
+ *    lies further ahead than the interval and a tenth, the store's clock was set back, and the interval counts from now on. Other
+ *    jobs under the same lock have ticks of their own.
+ * 5. Expiry is measured by the store's clock, never by the instances' clocks. A released lock stays free even if the store's clock
+ *    is set back by hours after the release.
+ * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry, release, eviction of
+ *    side data, and a restart of the store that lost all data.
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
- * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. Calls that are made at once are
- *    each judged by what they ask for. A refused attempt changes nothing. Each call is one round trip (per node, on a cluster).
- * 9. `inspect`, where a store has it, tells of every lock what acquire would find, and what is remembered of its jobs.
+ * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. Each of several simultaneous calls is judged
+ *    by its own request. A refused attempt changes nothing. Each call is one round trip (per node, on a cluster).
+ * 9. `inspect`, if a store has it, shows for every lock what `acquire` would find, and what the store remembers of its jobs.
  *
- * A call that fails rejects with `StoreUnavailableError` (with `outcome: 'not-applied'` if it was certainly not
- * carried out, and `refused: true` if the store answers, but not such calls until somebody puts something right), or with
- * `LockStateError` if what is kept for this lock is broken, and nothing was changed. Any other rejection counts as a call
- * that may have been carried out.
+ * A call that fails rejects with `StoreUnavailableError`. The error has `outcome: 'not-applied'` if the call was certainly not
+ * carried out. It has `refused: true` if the store answers, but refuses such calls until something there is repaired. A call
+ * rejects with `LockStateError` if the entry of this lock is broken, and nothing was changed. An `acquire` for a name that the
+ * store cannot keep rejects with `SchedulerLockConfigError`: that call is skipped as `invalid-name`, whatever `onStoreError` says.
+ * Any other rejection counts as a call that may have been carried out. So does an answer that is not listed below, such as a
+ * fencing token that is a text.
  */
 export interface LockStore {
   /**
-   * What the log calls the store: its kind and its place, behind "in", without anything that is secret, such as
-   * `Redis 127.0.0.1:6379`.
+   * What the log calls the store, after the word "in": its kind and its place, without secrets, such as `Redis 127.0.0.1:6379`.
    *
    * @default the name of its class
    */
   readonly label?: string;
   /**
-   * Whether locks live on several servers, of which one can be out of reach while the others answer: then it takes an answer
-   * for one of the locks that failed to end an outage. A Redis Cluster is one.
+   * Whether locks live on several servers, so that one can be out of reach while the others answer. Then only an answer for a lock
+   * that failed ends an outage. True for a Redis Cluster.
    *
    * @default false
    */
@@ -50,7 +57,7 @@ export interface LockStore {
   acquire(request: AcquireRequest): Promise<AcquireResult>;
   /** Renews many leases in one call. The results are in the order of the leases. */
   extend(leases: readonly LeaseRef[], options?: ExtendOptions): Promise<ExtendResult[]>;
-  /** Gives a lease back, and records it as ended. */
+  /** Releases a lease, and records it as ended. */
   release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult>;
   /**
    * Called once at start-up, before any other call.
@@ -60,38 +67,40 @@ export interface LockStore {
    */
   init?(): Promise<void>;
   /**
-   * What is wrong with the name of a lock that this store cannot keep (its column is too short, say), as a text behind
-   * the name that says what to do, with its full stop; `undefined` if nothing is, or if the store could not find out yet.
-   * Names that `acquire` takes have no problem, those that it rejects have one. Without this method a store keeps every name of up to 200 characters.
+   * Why this store cannot keep the name of a lock (its column is too short, say). The text follows the name, says what to do, and
+   * ends with a full stop. `undefined` if it can keep the name, or does not know yet. Names that `acquire` takes have no problem,
+   * those that it rejects have one. A store without this method keeps every name of up to 200 characters.
    *
-   * Asked after `init`, about the names of decorated methods and elections: each that has a problem stops the start. Answers at
-   * once, by what `init` has found out.
+   * Called after `init` with the names of decorated methods and elections: each name with a problem stops the start. Answers at
+   * once, from what `init` has found out.
    */
   nameProblem?(name: string): string | undefined;
-  /** Called once at shutdown, after the last other call. Closes only what the store itself has opened. */
+  /** Called once at shutdown, after the last other call. Closes only the connections that the store itself has opened. */
   close?(): Promise<void>;
   /**
-   * Every lock that the store knows, in no particular order, for people to look at: what it says may be over by the time
-   * it is read. Not for decisions, and not cheap.
+   * Every lock that the store knows, in no particular order. Meant for people: the answer may be outdated by the time it is read.
+   * Not for decisions, and not cheap.
    */
   inspect?(): Promise<LockInfo[]>;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
+  /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
+  onLost?(listener: (name: string, holder: string) => void): () => void;
 }
 
-/** What identifies a lease and all that is needed to restore it. Plain data. */
+/** Identifies a lease, with all data needed to restore it. Plain data. */
 export interface LeaseRef {
   /** Name of the lock. */
   readonly name: string;
   /** UUID v4, drawn for this attempt only. Proves ownership. */
   readonly token: string;
-  /** The grant's fencing token; 0 where the answer to the acquire never arrived. */
+  /** The grant's fencing token; 0 if the answer to the acquire never arrived. */
   readonly fencingToken: number;
   /** How long the lease lives in the store without a renewal, whole milliseconds. */
   readonly ttl: number;
   /** Instance id of the holder. */
   readonly holder: string;
-  /** Identity of the job, where the lease is for one. */
+  /** Identity of the job, if the lease is for one. */
   readonly job?: string;
   /** Scheduled fire time that the run belongs to, epoch milliseconds. */
   readonly tick?: number;
@@ -103,7 +112,7 @@ export interface LeaseRef {
 export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken'> {
   /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
   readonly maxClockSkew?: number;
-  /** With a `tick`: the schedule it comes from, kept with it to notice instances that disagree. */
+  /** With a `tick`: the schedule that it comes from. The store keeps it with the tick, to detect instances that disagree. */
   readonly schedule?: string;
   /** Milliseconds between two starts of the job, on the store's clock, instead of a `tick`. */
   readonly interval?: number;
@@ -116,12 +125,12 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken'> {
   readonly only?: 'known' | 'interrupted';
 }
 
-/** The answer to an attempt: the lease, with its fencing token, or why there is none. */
+/** The answer to an attempt: the lease with its fencing token, or why there is none. */
 export type AcquireResult =
   | {
       readonly acquired: true;
       readonly fencingToken: number;
-      /** Which run of the tick this is, from 1, where there is a tick. */
+      /** Which run of the tick this is, from 1, if there is a tick. */
       readonly attempt?: number;
       /** The schedule that the job's last start came from, if it was another one. */
       readonly previousSchedule?: string;
@@ -147,13 +156,13 @@ export interface AcquireRefusal {
 /** Options of {@link LockStore.extend}. */
 export interface ExtendOptions {
   /**
-   * Milliseconds after which the caller counts the whole call as failed. A store that asks several servers answers
-   * before that, with `held: null` for the leases on those that hang.
+   * Milliseconds after which the caller counts the whole call as failed. A store that asks several servers answers before that,
+   * with `held: null` for the leases on servers that hang.
    */
   readonly limit?: number;
 }
 
-/** What became of one lease of a batch: still held, or over. */
+/** The result for one lease of a batch: still held, or over. */
 export type ExtendResult =
   | { readonly held: true; readonly restored?: true }
   | { readonly held: false; readonly reason: 'taken' | 'expired'; readonly holder?: string }
@@ -163,18 +172,18 @@ export type ExtendResult =
 /** How a run ended. `abandoned`: nothing ran. */
 export type ReleaseOutcome = 'completed' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';
 
-/** How a lease is given back. */
+/** Options of {@link LockStore.release}. */
 export interface ReleaseOptions {
   /** @default 'completed' */
   readonly outcome?: ReleaseOutcome;
-  /** Keeps the lock taken for this many more milliseconds, though its lease has ended. @default 0 */
+  /** Keeps the lock taken for this many more milliseconds, although its lease has ended. @default 0 */
   readonly keepFor?: number;
 }
 
-/** Whether this call ended the lease, or why it was over before. */
+/** Whether this call ended the lease, or why the lease was over before. */
 export type ReleaseResult =
   | { readonly released: true }
-  /** `taken`: somebody else has the lock; `expired`: nobody has it; `ended`: this lease was released before. */
+  /** `taken`: another holder has the lock; `expired`: no holder has it; `ended`: this lease was released before. */
   | { readonly released: false; readonly reason: 'taken' | 'expired' | 'ended' };
 
 /** A lock, as the store knows it. */
@@ -188,9 +197,9 @@ export interface LockInfo {
   readonly since?: number;
   /** Milliseconds until the lock is free unless it is renewed. Absent if it is free, or never expires by itself. */
   readonly expiresIn?: number;
-  /** Of the newest lease of ours. */
+  /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
-  /** What is remembered of the last start of each job under this lock that has ticks or an interval. */
+  /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
 }
 

@@ -8,10 +8,10 @@ import type {
 } from './lock-store.js';
 
 /**
- * An answer that is under way. Who calls `tell` is told of the one or the other, once, and not before it has returned. It may be
- * called several times; the first time in the turn in which the reply was made, or a rejection goes unhandled.
+ * A pending answer. `tell` calls exactly one of its two callbacks, once, and never before `tell` has returned. It may be called
+ * several times. The first call has to come in the turn in which the reply was made, or a rejection goes unhandled.
  *
- * Not a promise, of which each one more is a part of each run's cost.
+ * Not a promise: each further promise adds to the cost of each run.
  */
 export interface Reply<T> {
   tell(answered: (value: T) => void, failed: (error: Error) => void): void;
@@ -27,9 +27,11 @@ export function replyOf<T>(promise: Promise<T>): Reply<T> {
   return { tell: (answered, failed) => void promise.then(answered, failed) };
 }
 
-/** What a store of this library may have besides: its calls of each run, `acquire` and `release`, without promises. */
+/** What a store of this library may offer in addition: `acquire` and `release`, which each run calls, without promises. */
 export interface ReplyingStore {
-  /** The methods that the replies stand for: where somebody has put others in their place, those are to be called. */
+  /**
+   * The methods that the replies stand for. If other methods have replaced them (a spy, a wrapper), the caller has to use those.
+   */
   readonly standsFor: Pick<LockStore, 'acquire' | 'release'>;
   replyToAcquire(request: AcquireRequest): Reply<AcquireResult>;
   replyToRelease(lease: LeaseRef, options?: ReleaseOptions): Reply<ReleaseResult>;

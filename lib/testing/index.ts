@@ -6,5 +6,6 @@ export {
 } from './contract/contract.js';
 export type { ContractSubject, LockStoreContractOptions } from './contract/options.js';
 export { ManualClock } from './manual-clock.js';
-export { type PretendedLock, runUnlocked } from './run-unlocked.js';
+export { type PretendedLock, runAllUnlocked, runUnlocked } from './run-unlocked.js';
+export { FakeLockStore } from './fake-lock-store.js';
 export { MemoryLockStore } from '../stores/memory/memory-lock.store.js';

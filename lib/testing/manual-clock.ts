@@ -6,15 +6,15 @@ interface Pending {
 }
 
 /**
- * A clock that stands still until a test moves it. `MemoryLockStore` takes one; so do the parts of this library that
- * know time.
+ * A clock that stands still until a test moves it. Give it as the option `clock` to `forRoot()`, `MemoryLockStore`
+ * and `FakeLockStore`.
  */
 export class ManualClock implements Clock {
   readonly #timers = new Set<Pending>();
   #now: number;
   #monotonic = 0;
 
-  /** @param now epoch milliseconds to begin with; the default is the start of 2026 */
+  /** @param now the initial time, epoch milliseconds; the default is the start of 2026 */
   constructor(now = Date.UTC(2026, 0, 1)) {
     this.#now = now;
   }
@@ -41,7 +41,7 @@ export class ManualClock implements Clock {
   /**
    * Moves time on, fires each timer when its time comes, and lets promises settle in between.
    *
-   * @param milliseconds how far
+   * @param milliseconds how far to move
    */
   async advance(milliseconds: number): Promise<void> {
     const end = this.#monotonic + milliseconds;
@@ -59,12 +59,12 @@ export class ManualClock implements Clock {
     await settlePromises();
   }
 
-  /** Moves time on without firing anything until the next `advance()`: an event loop that is blocked. */
+  /** Moves time on, but fires no timer until the next `advance()`: like a blocked event loop. */
   block(milliseconds: number): void {
     this.#move(this.#monotonic + milliseconds);
   }
 
-  /** Sets the wall clock without moving time: a machine whose clock is corrected. */
+  /** Sets the wall clock, but does not move time: like a machine whose clock is corrected. */
   setWallClock(now: number): void {
     this.#now = now;
   }

@@ -1,8 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { withScope, type Lock } from '../lease/current-lock.js';
+import { refuseUndone } from '../lease/work.js';
 import { setBypass } from '../guard.js';
+import { shared } from '../shared.js';
 
-/** What `currentLock()` answers inside {@link runUnlocked}. */
+/** The lock that `currentLock()` returns inside {@link runUnlocked}. */
 export interface PretendedLock {
   /** @default a signal that never aborts */
   readonly signal?: AbortSignal;
@@ -14,19 +16,18 @@ export interface PretendedLock {
   readonly attempt?: number;
 }
 
-const unlocked = new AsyncLocalStorage<PretendedLock>();
+const unlocked = shared('unlocked', () => new AsyncLocalStorage<PretendedLock>());
 const owner = {};
 
 /**
- * Runs `callback` so that methods with `@SchedulerLock()` that no module has bound run without any lock: for unit
- * tests of what a job does. Inside, `currentLock()` answers a pretended lock, and `assertLocked()` throws only once
- * its signal has aborted.
+ * Runs `callback`. Inside it, methods with `@SchedulerLock()` that no module has bound run without any lock: for unit tests of the
+ * work of a job. There `currentLock()` returns a pretended lock, whose `assertLocked()` throws only once its signal has aborted.
  *
  * ```ts
  * await runUnlocked(() => new RefreshJobs(api).refresh());
  * ```
  *
- * @returns what `callback` returns
+ * @returns the result of `callback`
  */
 export async function runUnlocked<T>(
   callback: () => T | PromiseLike<T>,
@@ -35,8 +36,32 @@ export async function runUnlocked<T>(
   return unlocked.run(pretended, async () => callback());
 }
 
+/** The state of {@link runAllUnlocked}. */
+const all = shared('all unlocked', (): { pretended?: PretendedLock | undefined } => ({}));
+
+/**
+ * From now on, methods with `@SchedulerLock()` that no module has bound run without any lock, as inside
+ * {@link runUnlocked}: for a set-up file of Jest or Vitest. Methods of an application that imports `SchedulerLockModule` take their locks all the same.
+ *
+ * ```ts
+ * // test/setup.ts: `setupFiles` of Jest, `test.setupFiles` of Vitest
+ * runAllUnlocked();
+ * ```
+ *
+ * @returns a function that ends this
+ * @throws Error if `NODE_ENV` is `production`
+ */
+export function runAllUnlocked(pretended: PretendedLock = {}): () => void {
+  if (process.env['NODE_ENV'] === 'production')
+    throw new Error('runAllUnlocked() is for tests, and NODE_ENV is production: nothing was switched off.');
+  all.pretended = pretended;
+  return () => {
+    if (all.pretended === pretended) all.pretended = undefined;
+  };
+}
+
 setBypass((proceed, job) => {
-  const pretended = unlocked.getStore();
+  const pretended = unlocked.getStore() ?? all.pretended;
   if (pretended === undefined) return undefined;
   const { signal = new AbortController().signal, fencingToken = 1, tick, attempt = 1 } = pretended;
   const lock: Lock = {
@@ -49,5 +74,8 @@ setBypass((proceed, job) => {
     signal,
     assertLocked: () => signal.throwIfAborted(),
   };
-  return Promise.resolve(withScope(owner, lock, undefined, proceed));
+  return Promise.resolve(withScope(owner, lock, undefined, proceed)).then((value) => {
+    refuseUndone(value, { name: job, job });
+    return value;
+  });
 });

@@ -1,17 +1,32 @@
-import { ConsoleLogger } from '@nestjs/common';
+import { ConsoleLogger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { type Lock, SchedulerLockEvents } from 'nestjs-scheduler-lock';
+import { ScheduleModule } from '@nestjs/schedule';
+import { type Lock, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
 import { childMain } from '../../test/support/child-main.js';
-import { AppModule } from '../src/app.module.js';
+import { JobsModule } from '../src/jobs/jobs.module.js';
 import { MailJob } from '../src/jobs/mail.job.js';
 import { PricesJob } from '../src/jobs/prices.job.js';
 import { ReportJob } from '../src/jobs/report.job.js';
+import { lockStore } from './lock-store.js';
 import { machineTime, type Report } from './reports.js';
 
 /*
- * The sample app, as an instance of the demo: it begins when it is told to, so that all begin together, and tells
- * what happens in it.
+ * The jobs of the sample app, as an instance of the demo, with the store that it is about: it begins when it is told to, so that
+ * all begin together, and tells what happens in it.
  */
+@Module({
+  imports: [
+    ScheduleModule.forRoot(),
+    SchedulerLockModule.forRoot({
+      ...lockStore(),
+      instanceId: process.env['INSTANCE_ID'],
+      shutdownTimeout: '2s',
+    }),
+    JobsModule,
+  ],
+})
+class DemoModule {}
+
 childMain(async (parent) => {
   const tell = (report: Report): void => void parent.send({ ...report }).catch(() => undefined);
   watch('prices', PricesJob.prototype, tell);
@@ -19,7 +34,7 @@ childMain(async (parent) => {
   watch('mail', MailJob.prototype, tell);
 
   const logger = new ConsoleLogger({ logLevels: ['warn', 'error', 'fatal'], colors: false });
-  const app = await NestFactory.create(AppModule, { logger });
+  const app = await NestFactory.create(DemoModule, { logger });
   app.enableShutdownHooks();
   app.get(SchedulerLockEvents).on((event) => {
     const { type, lock } = event;

@@ -9,11 +9,7 @@ type Exclusively = <T>(work: () => Promise<T>) => Promise<T>;
 /** Starts the sample app, as one more instance of those in other terminals. */
 export async function main(exclusively: Exclusively): Promise<void> {
   const { env } = process;
-  if (env['LOCK_STORE'] === 'postgres' || env['LOCK_STORE'] === 'mysql') {
-    env['INSTANCE_ID'] ??= `instance-${process.pid}`;
-    const variable = env['LOCK_STORE'] === 'mysql' ? 'MYSQL_URL' : 'DATABASE_URL';
-    console.log(`This is ${env['INSTANCE_ID']}, with the database that ${variable} names.`);
-  } else if (env['REDIS_URL']) {
+  if (env['REDIS_URL']) {
     env['INSTANCE_ID'] ??= `instance-${process.pid}`;
     console.log(`This is ${env['INSTANCE_ID']}, with the Redis that REDIS_URL names.`);
   } else {

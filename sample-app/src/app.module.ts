@@ -1,27 +1,27 @@
 import { Module } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SchedulerLockModule } from 'nestjs-scheduler-lock';
-import { lockStore } from './lock-store.js';
-import { JobsController } from './jobs/jobs.controller.js';
-import { MailJob } from './jobs/mail.job.js';
-import { PricesJob } from './jobs/prices.job.js';
-import { ReportJob } from './jobs/report.job.js';
+import { HealthController } from './health.controller.js';
+import { JobsModule } from './jobs/jobs.module.js';
 
 @Module({
   imports: [
+    ConfigModule.forRoot({ isGlobal: true }),
     ScheduleModule.forRoot(),
     SchedulerLockModule.forRootAsync({
-      // In an application with @nestjs/config: `inject: [ConfigService]`, and the values from there.
-      useFactory: () => ({
-        ...lockStore(),
+      inject: [ConfigService],
+      useFactory: (config: ConfigService) => ({
+        connection: config.get('REDIS_URL', 'redis://127.0.0.1:6379'),
+        keyPrefix: config.get('LOCK_PREFIX', 'sample-app'),
         // By default host:pid:short-uuid; a name that people know reads better. Must differ between instances.
-        instanceId: process.env['INSTANCE_ID'],
+        instanceId: config.get<string>('INSTANCE_ID'),
         // How long Ctrl-C waits for a running job. In production leave the default of 25 s.
         shutdownTimeout: '2s',
       }),
     }),
+    JobsModule,
   ],
-  controllers: [JobsController],
-  providers: [PricesJob, ReportJob, MailJob],
+  controllers: [HealthController],
 })
 export class AppModule {}

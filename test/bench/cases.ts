@@ -1,8 +1,9 @@
+import { compare } from './comparison.js';
 import { footprint } from './footprint.js';
 import type { Session } from './session.js';
 import { format, median, medianRatio } from './statistics.js';
 import type { Row } from './table.js';
-import type { Figures, Task, TurnsMeasurement } from './task.js';
+import { BEFORE, type Contestant, type Figures, type Task, type TurnsMeasurement } from './task.js';
 
 /** One question to the benchmark, with its answer as lines of the table. */
 export interface BenchCase {
@@ -12,11 +13,11 @@ export interface BenchCase {
 }
 
 /*
- * What is judged is processor time, of node and Redis together: on one core that does nothing else it is the same as
- * the time that passes, and on a machine with other things to do it still means something. Both are shown.
+ * The targets are for the processor time of node and Redis together. On one core that does nothing else, it equals
+ * the elapsed time. On a busy machine it still means something. The table shows both.
  */
 
-type Measurements = ReadonlyMap<Task['contender'], readonly Figures[]>;
+type Measurements = ReadonlyMap<Contestant, readonly Figures[]>;
 
 const LIBRARIES = ['service', 'redlock', 'redis-semaphore'] as const;
 
@@ -39,23 +40,26 @@ export const CASES: readonly BenchCase[] = [
   { name: 'footprint', rounds: 1, run: async () => footprint() },
 ];
 
-/** All contenders, round after round: what disturbs the machine disturbs all of them. */
+/** Measures all contenders, round after round: other load on the machine disturbs all of them. */
 async function measureAll(
   session: Session,
   rounds: number,
   measurement: Task['measurement'],
-  contenders: readonly Task['contender'][],
+  given: readonly Contestant[],
 ): Promise<Measurements> {
-  const all = new Map<Task['contender'], Figures[]>(contenders.map((contender) => [contender, []]));
+  const now = given.find((contender) => contender === 'service' || contender === 'runner') ?? 'idle';
+  const contenders: readonly Contestant[] = session.compares ? [...given, BEFORE] : given;
+  const all = new Map<Contestant, Figures[]>(contenders.map((contender) => [contender, []]));
   for (let round = 0; round < rounds; round++) {
     const found = await session.round(measurement, contenders);
     for (const [contender, figures] of found) all.get(contender)?.push(figures);
     process.stderr.write(`${measurement}: round ${round + 1} of ${rounds}\n`);
   }
+  if (session.compares) session.comparisons.push(...compare(measurement, all.get(now), all.get(BEFORE)));
   return all;
 }
 
-const column = (all: Measurements, contender: Task['contender'], figure: string): number[] =>
+const column = (all: Measurements, contender: Contestant, figure: string): number[] =>
   (all.get(contender) ?? []).map((figures) => figures[figure] ?? NaN);
 
 async function throughput(
@@ -67,9 +71,9 @@ async function throughput(
 ): Promise<Row[]> {
   const contenders = ['raw', 'service', 'runner', 'redlock', 'redis-semaphore', 'fenced'] as const;
   const all = await measureAll(session, rounds, measurement, contenders);
-  const ratio = (contender: Task['contender'], figure: string): number =>
+  const ratio = (contender: Contestant, figure: string): number =>
     medianRatio(column(all, 'raw', figure), column(all, contender, figure));
-  const row = (label: string, figure: 'cpu' | 'wall', ours: Task['contender']): Row => ({
+  const row = (label: string, figure: 'cpu' | 'wall', ours: Contestant): Row => ({
     case: `lease + release, ${title}: ${label}`,
     ours: format(ratio(ours, figure)),
     reference: `1 (${format(median(column(all, 'raw', figure)))} µs)`,
@@ -87,7 +91,7 @@ async function throughput(
 
 async function refused(session: Session, rounds: number): Promise<Row[]> {
   const all = await measureAll(session, rounds, 'refused', ['raw', ...LIBRARIES]);
-  const ratio = (contender: Task['contender'], figure: string): number =>
+  const ratio = (contender: Contestant, figure: string): number =>
     medianRatio(column(all, contender, figure), column(all, 'raw', figure));
   const times = (label: string, figure: 'cpu' | 'wall'): Row => ({
     case: `refused attempt: ${label}`,
@@ -99,7 +103,7 @@ async function refused(session: Session, rounds: number): Promise<Row[]> {
     met: figure === 'cpu' ? ratio('service', figure) <= 1.3 : undefined,
   });
   const counts = (label: string, figure: string, target: number): Row => {
-    const count = (contender: Task['contender']): number => Math.max(...column(all, contender, figure));
+    const count = (contender: Contestant): number => Math.max(...column(all, contender, figure));
     return {
       case: label,
       ours: format(count('service')),
@@ -161,7 +165,7 @@ async function ticks(session: Session, rounds: number): Promise<Row[]> {
 
 async function hold(session: Session, rounds: number): Promise<Row[]> {
   const all = await measureAll(session, rounds, 'hold', ['idle', ...LIBRARIES]);
-  const of = (contender: Task['contender'], figure: string): number => median(column(all, contender, figure));
+  const of = (contender: Contestant, figure: string): number => median(column(all, contender, figure));
   const row = (
     label: string,
     figure: string,
@@ -178,7 +182,7 @@ async function hold(session: Session, rounds: number): Promise<Row[]> {
     target,
     met: of('service', figure) <= limit,
   });
-  const lost = (contender: Task['contender']): number => Math.max(...column(all, contender, 'lost'));
+  const lost = (contender: Contestant): number => Math.max(...column(all, contender, 'lost'));
   return [
     row('batches per second', 'batches', 5, '≤ 5', '', '-'),
     row('commands per batch', 'perBatch', 4, '≤ 4', '', '-'),
@@ -201,14 +205,14 @@ async function hold(session: Session, rounds: number): Promise<Row[]> {
 
 async function block(session: Session, rounds: number): Promise<Row[]> {
   const all = await measureAll(session, rounds, 'block', LIBRARIES);
-  const worst = (contender: Task['contender'], figure: string): number =>
+  const worst = (contender: Contestant, figure: string): number =>
     Math.max(...column(all, contender, figure));
-  const signalled = (contender: Task['contender']): string =>
+  const signalled = (contender: Contestant): string =>
     worst(contender, 'signalled') > 3_000
       ? 'never'
       : format(median(column(all, contender, 'signalled')), 'ms');
   const yesNo = (label: string, figure: string): Row => {
-    const answer = (contender: Task['contender']): string => (worst(contender, figure) > 0 ? 'yes' : 'no');
+    const answer = (contender: Contestant): string => (worst(contender, figure) > 0 ? 'yes' : 'no');
     return {
       case: `loop blocked for 3 × ttl: ${label}`,
       ours: answer('service'),

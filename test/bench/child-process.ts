@@ -13,9 +13,12 @@ export class Child {
   readonly #exit: Promise<unknown[]>;
   readonly #task: Task;
 
-  /** @param core where it is to run; `undefined`: anywhere */
-  constructor(task: Task, core: number | undefined) {
-    const node = [process.execPath, builtScript('test/bench/child.js'), JSON.stringify(task)];
+  /**
+   * @param core the core to run on; `undefined`: any
+   * @param script the script that measures, of this checkout or another one
+   */
+  constructor(task: Task, core: number | undefined, script = builtScript('test/bench/child.js')) {
+    const node = [process.execPath, script, JSON.stringify(task)];
     const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', String(core), ...node];
     this.#task = task;
     this.#process = spawn(command, args, {
@@ -27,14 +30,14 @@ export class Child {
     this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
   }
 
-  /** What it says next. */
+  /** The next line of its output. */
   async answer(): Promise<Figures> {
     const { done, value } = await this.#lines.next();
     if (done) throw this.#failed(this.#process.exitCode);
     return JSON.parse(value) as Figures;
   }
 
-  /** What it finds in its next turn, or after the last one. */
+  /** The figures of its next turn, or those after the last one. */
   ask(): Promise<Figures> {
     this.#process.stdin.write('next\n');
     return this.answer();

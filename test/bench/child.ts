@@ -9,9 +9,9 @@ import { measureTicks } from './cases/ticks.js';
 import { type Figures, isInTurns, type Task, type TurnsMeasurement, type TurnTaker } from './task.js';
 
 /*
- * One measurement in a process of its own, which the next one cannot inherit compiled code, garbage or timers from. What
- * it finds goes to its output, a line of JSON each; what is measured in turns is told by its input, a line each, when to take
- * one, and when to close.
+ * One measurement in a process of its own, so that the next one inherits no compiled code, garbage or timers. It writes its
+ * figures to its output, a line of JSON each. A measurement in turns reads its input: each line is a command to take a turn,
+ * and the end of the input the one to close.
  */
 type Whole = Exclude<Task['measurement'], TurnsMeasurement>;
 

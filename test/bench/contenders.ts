@@ -10,28 +10,28 @@ import { LockRunner } from '../../lib/lease/lock-runner.js';
 import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
 
-/** Somebody who takes locks: we, others, and what the least possible costs. */
+/** A library that takes locks: this one, others, and the minimum that is possible. */
 export interface Contender {
-  /** Takes the lock, arms its renewal, runs `job` and gives the lock back. Tells whether it ran. */
+  /** Takes the lock, arms its renewal, runs `job` and releases the lock. Resolves to whether the job ran. */
   run(name: string, job: Job): Promise<boolean>;
-  /** The key in Redis that decides who has the lock. */
+  /** The key in Redis that holds the lock. */
   key(name: string): string;
   close(): Promise<void>;
 }
 
-/** `signal` aborts when the lock is lost, where the contender can tell. */
+/** `signal` aborts when the lock is lost, if the contender notices that. */
 export type Job = (signal?: () => AbortSignal) => Promise<void> | void;
 
 export type ContenderName = 'raw' | 'fenced' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
 
 export interface ContenderOptions {
   readonly url: string;
-  /** Keys of this run begin with it. */
+  /** The prefix of all keys of this run. */
   readonly prefix: string;
   readonly ttl: number;
 }
 
-/** What of `redlock` is used: its package has no types that a current compiler finds. */
+/** The members of `redlock` that are used: its package has no types that a current compiler finds. */
 interface Redlock {
   using(
     keys: string[],
@@ -80,7 +80,7 @@ async function raw({ url, prefix, ttl }: ContenderOptions): Promise<Contender> {
   };
 }
 
-/** The same with a fencing token and a renewal, as one would write it by hand: the script goes along each time. */
+/** The same with a fencing token and a renewal, as written by hand: it sends the text of the script each time. */
 async function fenced({ url, prefix, ttl }: ContenderOptions): Promise<Contender> {
   const client = new Redis(url);
   const key = (name: string): string => `{${prefix}${name}}`;
@@ -130,6 +130,7 @@ async function runner({ url, prefix, ttl }: ContenderOptions): Promise<Contender
     storeTimeout: Math.min(2_000, Math.floor(ttl / 3)),
     enabled: true,
     onStoreError: 'skip',
+    abortOnShutdown: false,
   };
   return {
     key,

@@ -4,7 +4,7 @@ import { projectRoot } from '../support/project.js';
 import { format } from './statistics.js';
 import type { Row } from './table.js';
 
-/** What comes along with an installation, besides peers. */
+/** The packages that an installation brings, without peers. */
 export function footprint(): Row[] {
   const ours = packagesOf('.');
   const [redlock, semaphore] = [
@@ -35,7 +35,7 @@ export function footprint(): Row[] {
   ];
 }
 
-/** Folders of the packages that the one in `folder` depends on, theirs included. */
+/** Folders of the packages on which the one in `folder` depends, also indirectly. */
 function packagesOf(folder: string, found = new Set<string>()): Set<string> {
   const text = readFileSync(join(projectRoot, folder, 'package.json'), 'utf8');
   const { dependencies = {} } = JSON.parse(text) as { dependencies?: Record<string, string> };

@@ -3,14 +3,16 @@ import { join } from 'node:path';
 import { projectRoot } from '../support/project.js';
 import { parseArguments } from './arguments.js';
 import { CASES } from './cases.js';
+import { comparisonTable } from './comparison.js';
 import { Session } from './session.js';
 import { markdownTable, type Row } from './table.js';
 
 /*
- * npm run bench [-- --only <part of a case's name>] [-- --rounds <n>] [-- --quick]
+ * npm run bench [-- --only <part of a case's name>] [-- --rounds <n>] [-- --quick] [-- --against <folder>]
  *
- * A benchmark, not a test: it ends with 0 whatever the figures are. Ratios are medians over interleaved rounds, each
- * measurement in fresh processes; where they are compared with one another, these take turns within a round.
+ * A benchmark, not a test: it exits with 0 for any figures. Ratios are medians over interleaved rounds, each measurement in
+ * fresh processes. If measurements are compared with each other, they take turns within a round. With --against, another
+ * checkout of this project (whose tools are built) is one more contender, and every figure is shown beside its own.
  */
 const args = parseArguments(process.argv.slice(2));
 const cases = CASES.filter(({ name }) => name.includes(args.only));
@@ -18,7 +20,7 @@ if (cases.length === 0) {
   throw new Error(`No case is called ${args.only}. There are: ${CASES.map(({ name }) => name).join(', ')}`);
 }
 
-const session = await Session.open(args.quick);
+const session = await Session.open(args.quick, args.against);
 const rows: Row[] = [];
 const rounds: string[] = [];
 try {
@@ -28,6 +30,7 @@ try {
     rounds.push(`${bench.name} ${count}`);
   }
   console.log(`\n${markdownTable(rows)}\n`);
+  if (session.compares) console.log(`${comparisonTable(session.comparisons)}\n`);
   console.log(`Machine: ${await session.machine()}.`);
 } finally {
   await session.close();

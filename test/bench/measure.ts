@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** Of one operation, in microseconds: the time that passed, and the processor time of node, of Redis and of both. */
+/** The cost of one operation, in microseconds: the elapsed time, and the processor time of node, of Redis and of both. */
 type Cost = Record<'wall' | 'node' | 'redis' | 'cpu', number>;
 
-/** What `work` costs, which does `operations` operations. `observer` is a connection that `work` does not use. */
+/** The cost of each of the `operations` operations that `work` does. `observer` is a connection that `work` does not use. */
 export async function measure(observer: Redis, operations: number, work: () => Promise<void>): Promise<Cost> {
   const redisBefore = await redisCpu(observer);
   const before = process.cpuUsage();
@@ -17,8 +17,8 @@ export async function measure(observer: Redis, operations: number, work: () => P
 }
 
 /**
- * As many turns as will be measured, in the same way, for nothing: a process that runs jobs for days is measured by what compiled
- * code costs, not by what compiling costs.
+ * Takes as many turns as will be measured, without measuring them. In a process that runs jobs for days, the cost of compiled
+ * code matters, not that of compiling.
  */
 export async function warmUp(turn: () => Promise<unknown>, turns: number): Promise<void> {
   for (let i = 0; i < turns; i++) await turn();
@@ -32,7 +32,7 @@ async function redisCpu(observer: Redis): Promise<number> {
   return (seconds('used_cpu_sys') + seconds('used_cpu_user')) * 1e6;
 }
 
-/** How often each command was called, those inside of scripts included. */
+/** How often each command was called, including calls by scripts. */
 export async function commandCalls(observer: Redis): Promise<Map<string, number>> {
   const info = await observer.info('commandstats');
   const lines = info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);

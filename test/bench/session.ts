@@ -1,36 +1,58 @@
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { Child } from './child-process.js';
+import type { Comparison } from './comparison.js';
 import { means } from './statistics.js';
-import { type Figures, isInTurns, type Task, type TurnsMeasurement } from './task.js';
+import {
+  BEFORE,
+  type Contestant,
+  type Figures,
+  isInTurns,
+  type Task,
+  type TurnsMeasurement,
+} from './task.js';
 
-/** One run of the benchmark: its Redis, and the core that all is measured on. */
+/** One run of the benchmark: its Redis, and the core on which everything is measured. */
 export class Session {
+  /** The figures beside those of another checkout. */
+  readonly comparisons: Comparison[] = [];
+
   private constructor(
     readonly redis: RedisServer,
-    /** Where node and Redis are pinned to, so that what is compared is processor time; `undefined`: anywhere. */
+    /**
+     * The core to which node and Redis are pinned, so that processor times can be compared; `undefined`: not pinned.
+     */
     readonly core: number | undefined,
     readonly quick: boolean,
+    /** The script that measures the other checkout, if there is one. */
+    private readonly before: string | undefined,
   ) {}
 
-  static async open(quick: boolean): Promise<Session> {
+  /** @param against the folder of another checkout, or '' */
+  static async open(quick: boolean, against: string): Promise<Session> {
+    const before = against === '' ? undefined : resolve(against, '.build/test/bench/child.js');
+    if (before !== undefined && !existsSync(before))
+      throw new Error(
+        `--against: there is no ${before}. Run npm ci && npm run build && npm run build:tools there.`,
+      );
     const redis = await provideRedis();
     const pid = redis.process?.pid;
-    return new Session(redis, pid === undefined ? undefined : pin(pid), quick);
+    return new Session(redis, pid === undefined ? undefined : pin(pid), quick, before);
   }
 
   /**
-   * Runs one measurement once for each contender, in a fresh process each: one after another, or in turns of a fraction
-   * of a second, so that what else the machine does falls on all of them.
+   * Runs one measurement once for each contender, in a fresh process each. They run one after another, or in turns of a
+   * fraction of a second, so that other load on the machine affects all of them.
    */
   async round(
     measurement: Task['measurement'],
-    contenders: readonly Task['contender'][],
-  ): Promise<Map<Task['contender'], Figures>> {
+    contenders: readonly Contestant[],
+  ): Promise<Map<Contestant, Figures>> {
     if (isInTurns(measurement)) return this.#inTurns(measurement, contenders);
-    const found = new Map<Task['contender'], Figures>();
+    const found = new Map<Contestant, Figures>();
     for (const contender of contenders) {
       const child = this.#child(measurement, contender);
       found.set(contender, await child.answer());
@@ -41,20 +63,20 @@ export class Session {
 
   async #inTurns(
     measurement: TurnsMeasurement,
-    contenders: readonly Task['contender'][],
-  ): Promise<Map<Task['contender'], Figures>> {
-    const children: { contender: Task['contender']; child: Child; figures: Figures[] }[] = [];
+    contenders: readonly Contestant[],
+  ): Promise<Map<Contestant, Figures>> {
+    const children: { contender: Contestant; child: Child; figures: Figures[] }[] = [];
     let turns = 0;
     for (const contender of contenders) {
       const child = this.#child(measurement, contender);
-      // One after another: nobody warms up while somebody else does.
+      // One after another: no two contenders warm up at the same time.
       turns = (await child.answer())['turns'] ?? 0;
       children.push({ contender, child, figures: [] });
     }
     for (let turn = 0; turn < turns; turn++) {
       for (const { child, figures } of children) figures.push(await child.ask());
     }
-    const found = new Map<Task['contender'], Figures>();
+    const found = new Map<Contestant, Figures>();
     for (const { contender, child, figures } of children) {
       found.set(contender, { ...means(figures), ...(await child.ask()) });
       await child.exit();
@@ -62,13 +84,19 @@ export class Session {
     return found;
   }
 
-  #child(measurement: Task['measurement'], contender: Task['contender']): Child {
-    const { url } = this.redis;
-    const task: Task = { measurement, contender, url, prefix: uniquePrefix('bench'), quick: this.quick };
-    return new Child(task, this.core);
+  /** Whether another checkout is measured as well. */
+  get compares(): boolean {
+    return this.before !== undefined;
   }
 
-  /** What the figures were measured with. */
+  #child(measurement: Task['measurement'], contender: Contestant): Child {
+    const { url } = this.redis;
+    const common = { measurement, url, prefix: uniquePrefix('bench'), quick: this.quick };
+    if (contender === BEFORE) return new Child({ ...common, contender: 'service' }, this.core, this.before);
+    return new Child({ ...common, contender }, this.core);
+  }
+
+  /** The machine and the versions on which the figures were measured. */
   async machine(): Promise<string> {
     const [cpu] = cpus();
     const pinned =
@@ -83,7 +111,10 @@ export class Session {
   }
 }
 
-/** Keeps a process on one core, the last that we may use; tells which, or `undefined` where that cannot be done. */
+/**
+ * Pins a process to one core, the last that this process may use. Returns that core, or `undefined` if that is
+ * impossible.
+ */
 export function pin(pid: number): number | undefined {
   try {
     const allowed = /^Cpus_allowed_list:\s*(.*)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1];

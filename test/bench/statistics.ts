@@ -9,14 +9,17 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * The median of `dividends[i] / divisors[i]`. Both of a pair come from one round, minutes may lie between two
- * rounds: what else the machine does cancels out within a pair and not between them.
+ * The median of `dividends[i] / divisors[i]`. Both values of a pair come from one round, but minutes may lie between
+ * two rounds. So other load on the machine cancels out within a pair, but not between pairs.
  */
 export function medianRatio(dividends: readonly number[], divisors: readonly number[]): number {
   return median(dividends.map((dividend, round) => dividend / (divisors[round] ?? NaN)));
 }
 
-/** The mean of each figure: of turns in one process, where a dear one, with its garbage collection, has to count. */
+/**
+ * The mean of each figure over the turns of one process: an expensive turn, with its garbage collection, has to
+ * count.
+ */
 export function means(figures: readonly Figures[]): Figures {
   const sums: Figures = {};
   for (const each of figures) {

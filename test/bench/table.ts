@@ -2,12 +2,12 @@
 export interface Row {
   readonly case: string;
   readonly ours: string;
-  /** What ours is compared with: raw ioredis, an idle process, the same app without locks. */
+  /** The reference for ours: raw ioredis, an idle process, the same app without locks. */
   readonly reference: string;
   readonly redlock: string;
   readonly semaphore: string;
   readonly target: string;
-  /** `undefined` where there is no target. */
+  /** `undefined` if there is no target. */
   readonly met: boolean | undefined;
 }
 

@@ -5,8 +5,8 @@ import { type Line, readHistory } from './history.js';
 /*
  * node .build/test/chaos/check.js <folder of a history> [<job or lock>]
  *
- * Judges a chaos run again, and exits with 1 for a violation; with a job or a lock it shows what happened to that
- * one, faults among it, in order.
+ * Judges a chaos run again, and exits with 1 for a violation. With a job or a lock, it shows all events of that
+ * one, with the faults, in order.
  */
 const [folder, subject] = process.argv.slice(2);
 if (folder === undefined) throw new Error('Give the folder of a history');

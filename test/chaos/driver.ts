@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServerClock } from '../support/server-clock.js';
 import { HistoryWriter, monotonic, readHistory } from './history.js';
 import { Injector } from './injector.js';
 import { JOBS, MAX_CLOCK_SKEW } from './jobs.js';
@@ -8,16 +9,18 @@ import { type ChaosStore, startStore } from './stores/store.js';
 
 export interface RunOptions {
   readonly store: string;
-  /** Where the history goes. */
+  /** The folder for the history. */
   readonly folder: string;
-  /** Where the compiled chaos run of the build under test is. */
+  /** The folder of the compiled chaos run of the build under test. */
   readonly program: string;
-  /** Asked every second with the history so far: true ends the run. */
+  /** Called every second with the history so far; `true` ends the run. */
   readonly enough?: (folder: string) => boolean;
   readonly log: (line: string) => void;
+  /** The clock of the store, if it can be set. */
+  readonly clock?: ServerClock | undefined;
 }
 
-/** How often the store is asked whether it is well, and how late an answer has to be to be noted, ms. */
+/** How often the store is pinged, and how late an answer counts as slow, ms. */
 const PING = 200;
 const SLOW = 200;
 
@@ -35,16 +38,17 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     maxClockSkew: MAX_CLOCK_SKEW,
     offsets,
   });
-  const store = await startStore(options.store);
+  const store = await startStore(options.store, options.clock);
   const members: Member[] = [];
   const stopWatching = watch(store, history);
   try {
     for (const [index, offset] of plan.offsets.entries())
       members.push(await Member.create({ index, offset, program, folder, history }, store));
     await Promise.all(members.map((member) => member.start()));
-    const injector = new Injector(members, store, history);
+    const injector = new Injector(members, store, history, options.clock);
     const faults = new Set<Promise<void>>();
-    // What has begun is ended, whatever else: nothing may come up again behind what is being stopped.
+    // Waits for the faults that have begun: an instance must not start again while everything is being
+    // stopped.
     await carryOut(plan, injector, members, faults, options).finally(() => Promise.all(faults));
     history.write({ k: 'over', m: monotonic() });
     log(`  ${readHistory(folder).length} lines of history`);
@@ -88,7 +92,7 @@ async function carryOut(
   }
 }
 
-/** Notes when the store or this very process is slow though nobody made it so. */
+/** Records when the store or this very process is slow without an injected fault. */
 function watch(store: ChaosStore, history: HistoryWriter): () => void {
   let stopped = false;
   const beat = async (): Promise<void> => {

@@ -2,31 +2,33 @@ import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:
 import { join } from 'node:path';
 
 /*
- * What a chaos run leaves behind: one file of JSON lines for each life of an instance, and one for the driver. A line
- * is written in one go before anything else happens, so that it is there whatever becomes of the process.
+ * The record of a chaos run: one file of JSON lines for each life of an instance, and one for the driver. A line is
+ * written in one go before anything else happens, so it survives the process.
  *
  * `m` is the monotonic time of the machine, ms: `process.hrtime` reads CLOCK_MONOTONIC, which is one clock for all
  * processes. `w` is wall time as the writer sees it, epoch ms: an instance's is shifted. `i` names an instance, `n`
  * counts its lives.
  */
 
-/** What the checker is told of a job. It knows nothing else of the application. */
+/** The facts about a job for the checker, which knows nothing else of the application. */
 export interface JobFacts {
   readonly job: string;
   readonly lock: string;
   readonly kind: 'cron' | 'interval';
-  /** Milliseconds between two ticks; those of a cron job are the multiples of it. */
+  /** Milliseconds between two ticks; the ticks of a cron job are the multiples of this. */
   readonly every: number;
   readonly ttl: number;
   readonly heartbeat: number;
   readonly storeTimeout: number;
   readonly rerun: number;
   readonly atLeast: number;
+  /** How old a tick may be to run late, after its obstacle is gone, ms; 0: never. */
+  readonly catchUp: number;
 }
 
 interface At {
   readonly m: number;
-  /** In the lines of instances always: for people, and to know for which tick a job was fired. */
+  /** Always present in the lines of instances: for people, and to know for which tick a job was fired. */
   readonly w?: number;
 }
 interface OfLife extends At {
@@ -38,7 +40,7 @@ interface OfLease extends OfLife {
   readonly token: number;
 }
 
-/** The driver began: what the instances are, and how the two clocks relate. */
+/** The driver began: the instances, and the relation of the two clocks. */
 export interface BeginLine extends At {
   readonly k: 'begin';
   readonly w: number;
@@ -48,7 +50,7 @@ export interface BeginLine extends At {
   /** By how much the clock of each instance is ahead, ms. */
   readonly offsets: Readonly<Record<string, number>>;
 }
-/** What follows is not judged: the driver stops everything. */
+/** The run is over: the checker does not judge later lines, as the driver stops everything. */
 export interface OverLine extends At {
   readonly k: 'over';
 }
@@ -60,15 +62,18 @@ export interface FaultLine extends At {
   readonly on: 'instance' | 'store';
   /** Absent for the store. */
   readonly i?: string;
-  /** Whether the store forgets everything. */
+  /** Whether the store forgets everything, or, with `since`, all writes after that time. */
   readonly loses: boolean;
+  readonly since?: number;
+  /** By how much the store's clock is ahead until the fault is over, ms. */
+  readonly ahead?: number;
 }
 /** The fault is over: the store answers again, the instance is up again. */
 export interface CuredLine extends At {
   readonly k: 'cured';
   readonly id: number;
 }
-/** Something was slower than it should be though nobody had injected it, from `from` to `m`. */
+/** Something was too slow without an injected fault, from `from` to `m`. */
 export interface StallLine extends At {
   readonly k: 'stall';
   readonly from: number;
@@ -79,15 +84,15 @@ export interface StallLine extends At {
 export interface UpLine extends OfLife {
   readonly k: 'up';
 }
-/** It is asked to end. */
+/** The instance is asked to end. */
 export interface StoppingLine extends OfLife {
   readonly k: 'stopping';
 }
-/** Its process has ended. */
+/** The process of the instance has ended. */
 export interface DownLine extends OfLife {
   readonly k: 'down';
 }
-/** The scheduler fired the job; what came of it has the same `call`. */
+/** The scheduler fired the job. Later lines of this call have the same `call`. */
 export interface FiredLine extends OfLife {
   readonly k: 'fired';
   readonly w: number;
@@ -102,7 +107,19 @@ export interface SkippedLine extends OfLife {
   readonly tick?: number;
   readonly finished?: boolean;
 }
-/** A lease was granted or renewed: its holder may believe in it until `until`. */
+/** The call failed, although the jobs themselves never fail here. */
+export interface RejectedLine extends OfLife {
+  readonly k: 'rejected';
+  readonly job: string;
+  readonly call: number;
+  readonly error: string;
+}
+/** An uncaught error. The instance goes on: many applications do, with a listener that reports it. */
+export interface UncaughtLine extends OfLife {
+  readonly k: 'uncaught';
+  readonly error: string;
+}
+/** A lease was granted or renewed: its holder may rely on it until `until`. */
 export interface ConfirmedLine extends OfLease {
   readonly k: 'confirmed';
   /** For people: the run of the same lease says the same. */
@@ -120,8 +137,8 @@ export interface StartLine extends OfLease {
 }
 export interface EndLine extends OfLease {
   readonly k: 'end';
-  /** The last time at which the job was told that it holds. */
-  readonly held: number;
+  /** The last time at which `assertLocked()` confirmed the lock to the job; absent if it never did. */
+  readonly held?: number;
 }
 export interface LostLine extends OfLease {
   readonly k: 'lost';
@@ -143,6 +160,8 @@ export type Line =
   | DownLine
   | FiredLine
   | SkippedLine
+  | RejectedLine
+  | UncaughtLine
   | ConfirmedLine
   | StartLine
   | EndLine

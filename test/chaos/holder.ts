@@ -2,7 +2,9 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { type Line, parse } from './history.js';
 import type { Member } from './member.js';
 
-/** As much of the end of a history as can say who holds a lock now, bytes: some tens of seconds. */
+/**
+ * How much of the end of a history is read to find the present holder of a lock, bytes: some tens of seconds.
+ */
 const TAIL = 64 * 1_024;
 
 /** The instance that runs under this lock at this moment, if there is one. */
@@ -20,7 +22,7 @@ function tail(path: string): Line[] {
   try {
     file = openSync(path, 'r');
   } catch {
-    // It has not written anything yet.
+    // The instance has not written anything yet.
     return [];
   }
   try {

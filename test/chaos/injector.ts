@@ -1,12 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ServerClock } from '../support/server-clock.js';
 import { holderOf } from './holder.js';
-import { type HistoryWriter, monotonic } from './history.js';
+import { type FaultLine, type HistoryWriter, monotonic } from './history.js';
+import { JOBS } from './jobs.js';
 import type { Member } from './member.js';
-import type { Injection, InstanceFault, StoreFault } from './plan.js';
+import { type Injection, type InstanceFault, isLoss, type StoreFault } from './plan.js';
 import type { ChaosStore } from './stores/store.js';
 
 /** Ends a fault. */
 type Cure = () => void | Promise<void>;
+
+/** How long before a tick those faults begin that wait for one, ms. */
+const LEAD = 200;
+/**
+ * How long after the tick answers are still lost, ms: less than STORE_TIMEOUT, or the instance would take its acquire back.
+ */
+const ANSWERED = 250;
 
 const INSTANCE_FAULTS: Record<InstanceFault, (member: Member, injection: Injection) => Cure | Promise<Cure>> =
   {
@@ -30,7 +39,7 @@ const INSTANCE_FAULTS: Record<InstanceFault, (member: Member, injection: Injecti
       const fault = proxy.swallowReplies();
       return () => {
         fault.stop();
-        // What was asked and never answered would confuse whoever reads the next answer.
+        // The client would take the next answer for that of an earlier request.
         proxy.cut();
       };
     },
@@ -42,21 +51,41 @@ const INSTANCE_FAULTS: Record<InstanceFault, (member: Member, injection: Injecti
       proxy.cut();
       return () => undefined;
     },
+    'lose-then-partition': async ({ proxy }) => {
+      const fault = proxy.swallowReplies();
+      await sleep(LEAD + ANSWERED);
+      proxy.cut();
+      proxy.freeze();
+      fault.stop();
+      return () => proxy.thaw();
+    },
+    'throwing-logger': (member) => {
+      member.breakLogger(true);
+      return () => member.breakLogger(false);
+    },
   };
 
-const STORE_FAULTS: Record<StoreFault, (store: ChaosStore) => Cure | Promise<Cure>> = {
+type StoreFaults = Record<
+  Exclude<StoreFault, 'store-old-snapshot' | 'store-clock'>,
+  (store: ChaosStore) => Cure | Promise<Cure>
+>;
+
+const freeze = (store: ChaosStore): Cure => {
+  store.freeze();
+  return () => store.thaw();
+};
+
+const STORE_FAULTS: StoreFaults = {
   'store-restart': async (store) => {
     await store.crash();
-    return () => store.restart({ empty: false });
+    return () => store.restart({ data: 'kept' });
   },
   'store-wipe': async (store) => {
     await store.crash();
-    return () => store.restart({ empty: true });
+    return () => store.restart({ data: 'lost' });
   },
-  'store-freeze': (store) => {
-    store.freeze();
-    return () => store.thaw();
-  },
+  'store-freeze': freeze,
+  'store-long-freeze': freeze,
   'store-flush': async (store) => {
     await store.flush();
     return () => undefined;
@@ -67,9 +96,9 @@ const STORE_FAULTS: Record<StoreFault, (store: ChaosStore) => Cure | Promise<Cur
   },
 };
 
-/** Does to a fleet and its store what a plan says, and writes down what it did. */
+/** Injects the faults of a plan into a fleet and its store, and records them. */
 export class Injector {
-  /** Injected faults by their names; those that found nobody to hit are not among them. */
+  /** How often each fault was injected, by its name, without those that found no target. */
   readonly counts = new Map<string, number>();
   #storeBusy = false;
 
@@ -77,17 +106,22 @@ export class Injector {
     private readonly members: readonly Member[],
     private readonly store: ChaosStore,
     private readonly history: HistoryWriter,
+    /** The clock of the store, if it is not the true one. */
+    private readonly clock?: ServerClock,
   ) {}
 
   /** Resolves when the fault is over. */
   async inject(injection: Injection): Promise<void> {
     const { fault } = injection;
     if (fault === 'rolling-restart') return this.#rollingRestart(injection);
-    if (fault in STORE_FAULTS) return this.#onStore(injection, fault as StoreFault);
+    if (fault === 'store-old-snapshot') return this.#oldSnapshot(injection);
+    if (fault === 'store-clock' || fault in STORE_FAULTS)
+      return this.#onStore(injection, fault as Exclude<StoreFault, 'store-old-snapshot'>);
     return this.#onMember(injection, fault as InstanceFault);
   }
 
   async #onMember(injection: Injection, fault: InstanceFault): Promise<void> {
+    if (injection.tickOf !== undefined) await this.#tickComes(injection.tickOf);
     const member = this.#victim(injection);
     if (member === undefined) return;
     member.busy = true;
@@ -99,18 +133,56 @@ export class Injector {
     member.busy = false;
   }
 
-  async #onStore(injection: Injection, fault: StoreFault): Promise<void> {
+  async #onStore(injection: Injection, fault: Exclude<StoreFault, 'store-old-snapshot'>): Promise<void> {
+    if (injection.tickOf !== undefined) await this.#tickComes(injection.tickOf);
     if (this.#storeBusy) return;
     this.#storeBusy = true;
-    this.#note(injection);
-    const cure = await STORE_FAULTS[fault](this.store);
+    const { ahead } = injection;
+    this.#note(injection, undefined, ahead === undefined ? {} : { ahead });
+    const cure = fault === 'store-clock' ? this.#setClock(ahead) : await STORE_FAULTS[fault](this.store);
     await sleep(injection.lasts);
     await cure();
     this.#cured(injection);
     this.#storeBusy = false;
   }
 
-  /** One after the other, as a deploy does it. One that is in trouble anyhow is left to that. */
+  /** Nothing is wrong until the server is gone. */
+  async #oldSnapshot(injection: Injection): Promise<void> {
+    if (this.#storeBusy) return;
+    this.#storeBusy = true;
+    const since = monotonic();
+    await this.store.snapshot?.();
+    await sleep(injection.lasts);
+    this.#note(injection, undefined, { since });
+    await this.store.crash();
+    await this.store.restart({ data: 'old' });
+    this.#cured(injection);
+    this.#storeBusy = false;
+  }
+
+  #setClock(ahead = 0): Cure {
+    this.clock?.set(ahead);
+    return () => this.clock?.set(0);
+  }
+
+  /** Resolves a moment before the first instance that is not in trouble fires the next tick of a job. */
+  async #tickComes(name: string): Promise<void> {
+    const { every = 1_000 } = Object.values(JOBS).find(({ job }) => job === name) ?? {};
+    const ahead = (): number => this.#inOrder.find(({ busy }) => !busy)?.offset ?? 0;
+    const tick = Math.ceil((Date.now() + ahead() + LEAD) / every) * every;
+    for (let left = Infinity; left > 0;) {
+      left = tick - LEAD - ahead() - Date.now();
+      // In steps, as other instances may get into trouble meanwhile.
+      await sleep(Math.max(0, Math.min(left, LEAD)));
+    }
+  }
+
+  /** The instances in the order in which they fire a tick. */
+  get #inOrder(): Member[] {
+    return this.members.toSorted((a, b) => b.offset - a.offset);
+  }
+
+  /** Restarts one instance after the other, as a deploy does. Skips an instance that is in trouble. */
   async #rollingRestart(injection: Injection): Promise<void> {
     this.counts.set(injection.fault, (this.counts.get(injection.fault) ?? 0) + 1);
     for (const member of this.members) {
@@ -123,16 +195,16 @@ export class Injector {
     }
   }
 
-  #victim({ holderOf: lock, instance = 0 }: Injection): Member | undefined {
+  #victim({ holderOf: lock, instance = 0, tickOf }: Injection): Member | undefined {
+    if (tickOf !== undefined) return this.#inOrder.find(({ busy }) => !busy);
     const holder = lock === undefined ? undefined : holderOf(lock, this.members);
     const inOrder = [...this.members.slice(instance), ...this.members.slice(0, instance)];
     return [...(holder === undefined ? [] : [holder]), ...inOrder].find(({ busy }) => !busy);
   }
 
-  #note({ id, fault }: Injection, member?: Member): void {
+  #note({ id, fault }: Injection, member?: Member, more: Pick<FaultLine, 'since' | 'ahead'> = {}): void {
     this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
-    const loses = fault === 'store-wipe' || fault === 'store-flush';
-    const line = { k: 'fault', m: monotonic(), id, fault, loses } as const;
+    const line = { k: 'fault', m: monotonic(), id, fault, loses: isLoss(fault), ...more } as const;
     this.history.write(
       member === undefined ? { ...line, on: 'store' } : { ...line, on: 'instance', i: member.name },
     );

@@ -22,13 +22,14 @@ const job = (name: string, every: number, more: Partial<JobFacts> = {}): JobFact
     storeTimeout: STORE_TIMEOUT,
     rerun: 0,
     atLeast: 0,
+    catchUp: 0,
     ...more,
   };
 };
 
 /** The jobs of the application in worker/jobs.ts. */
 export const JOBS = {
-  /** Ends long before the clocks agree on what time it is. */
+  /** Ends long before the last clock has reached the tick. */
   short: job('short', 1_000),
   /** Runs for longer than its ttl, and than its period. */
   long: job('long', 1_000),
@@ -37,7 +38,15 @@ export const JOBS = {
   /** Two jobs under one lock; the second leaves it taken for a while. */
   left: job('left', 2_000, { lock: 'shared' }),
   right: job('right', 3_000, { lock: 'shared', atLeast: 800 }),
-  /** Runs late what an outage made everybody miss. */
-  late: job('late', 5_000),
+  /** Runs a tick late that all instances missed in an outage. */
+  late: job('late', 5_000, { catchUp: 4_000 }),
+  /**
+   * Two jobs under one lock with the same ticks: one of them always comes late. Their period is long enough for a
+   * fault at one tick to be over before the next one.
+   */
+  firstTwin: job('first-twin', 15_000, { lock: 'twins', ttl: 1_500, catchUp: 14_000 }),
+  secondTwin: job('second-twin', 15_000, { lock: 'twins', ttl: 1_500, catchUp: 14_000 }),
   interval: job('interval', 1_000, { kind: 'interval' }),
+  /** No whole number of milliseconds. */
+  fraction: job('fraction', 8_500 / 7, { kind: 'interval' }),
 } as const satisfies Record<string, JobFacts>;

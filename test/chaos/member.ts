@@ -13,7 +13,7 @@ export interface MemberOptions {
   readonly index: number;
   /** By how much its clock is ahead, ms. */
   readonly offset: number;
-  /** Where the compiled chaos run of the build under test is. */
+  /** The folder of the compiled chaos run of the build under test. */
   readonly program: string;
   readonly folder: string;
   readonly history: HistoryWriter;
@@ -22,7 +22,9 @@ export interface MemberOptions {
 /** One instance of the fleet over all its lives, with the network before it. */
 export class Member {
   readonly name: string;
-  /** In trouble, or on its way back. */
+  /** By how much its clock is ahead, ms. */
+  readonly offset: number;
+  /** Whether it is in trouble, or on its way back. */
   busy = false;
   #life = 0;
   #child: TestChild | undefined;
@@ -33,6 +35,7 @@ export class Member {
     readonly proxy: TcpProxy,
   ) {
     this.name = `instance-${options.index + 1}`;
+    this.offset = options.offset;
   }
 
   static async create(options: MemberOptions, store: ChaosStore): Promise<Member> {
@@ -40,7 +43,7 @@ export class Member {
     return new Member(options, store, await startProxy({ host, port, protocol }));
   }
 
-  /** The file in which its present life is written down. */
+  /** The file with the record of its present life. */
   get file(): string {
     return join(this.options.folder, `${this.name}.${this.#life}.jsonl`);
   }
@@ -83,12 +86,17 @@ export class Member {
     this.#child?.resume();
   }
 
-  /** What it wrote where errors go, in its present life. */
+  /** Makes its logger, and some listeners, throw on each call, until its next life or until this is undone. */
+  breakLogger(throws: boolean): void {
+    this.#child?.send({ type: 'logger', throws });
+  }
+
+  /** Its error output in its present life. */
   get stderr(): string {
     return this.#child?.stderr ?? '';
   }
 
-  /** Whether it has ended though nobody asked it to. */
+  /** Whether it has ended without being asked to. */
   get died(): boolean {
     return !this.busy && this.#child !== undefined && !this.#child.running;
   }

@@ -1,24 +1,52 @@
-import { MAX_OFFSET } from './jobs.js';
+import type { JobFacts } from './history.js';
+import { JOBS, MAX_OFFSET } from './jobs.js';
 import { Random } from './random.js';
 
-/** What is done to an instance. Its network is the proxy before it. */
-export type InstanceFault = 'kill' | 'pause' | 'refuse' | 'black-hole' | 'lose-replies' | 'delay' | 'cut';
-/** What is done to the store; the last two make it forget everything. */
-export type StoreFault = 'store-restart' | 'store-freeze' | 'forget-scripts' | 'store-wipe' | 'store-flush';
+/** Faults of an instance. Its network is the proxy before it. */
+export type InstanceFault =
+  | 'kill'
+  | 'pause'
+  | 'refuse'
+  | 'black-hole'
+  | 'lose-replies'
+  | 'delay'
+  | 'cut'
+  | 'lose-then-partition'
+  | 'throwing-logger';
+/** Faults of the store. The last three make it forget everything, or all writes since a snapshot. */
+export type StoreFault =
+  | 'store-restart'
+  | 'store-freeze'
+  | 'store-long-freeze'
+  | 'store-clock'
+  | 'forget-scripts'
+  | 'store-wipe'
+  | 'store-flush'
+  | 'store-old-snapshot';
 
 /** One injection. */
 export interface Injection {
   readonly id: number;
   /** Milliseconds from the beginning. */
   readonly at: number;
-  /** How long it lasts, ms. A killed instance is started again after it. */
+  /** How long it lasts, ms. A killed instance is started again after it; a snapshot is that old when it comes back. */
   readonly lasts: number;
   readonly fault: InstanceFault | StoreFault | 'rolling-restart';
-  /** Whom: who holds this lock at that moment, or, if nobody does or it is in trouble already, the one of this number. */
+  /**
+   * The target: the holder of this lock at that moment. If there is none, or it is in trouble already, the instance of
+   * this number.
+   */
   readonly holderOf?: string;
   readonly instance?: number;
-  /** By how much everything is late, ms, for `delay`. */
+  /** How late requests and replies are, ms, for `delay`. */
   readonly delay?: number;
+  /** By how much the clock of the store goes ahead, ms, for `store-clock`. */
+  readonly ahead?: number;
+  /**
+   * The fault waits for the next tick of this job, and hits the instance that fires it first, or the store, a moment
+   * before.
+   */
+  readonly tickOf?: string;
 }
 
 export interface Plan {
@@ -37,6 +65,8 @@ export interface PlanOptions {
   readonly dataLoss: boolean;
   /** Only these faults; all, if there are none. */
   readonly only: readonly string[];
+  /** Faults that cannot be injected. The others stay the same, so that plans are easy to compare. */
+  readonly leftOut?: ReadonlyMap<string, string>;
 }
 
 type Fault = Injection['fault'];
@@ -55,6 +85,11 @@ const WEIGHTS: readonly (readonly [Fault, number])[] = [
   ['store-wipe', 1],
   ['store-flush', 1],
   ['rolling-restart', 0.6],
+  ['store-long-freeze', 1],
+  ['store-clock', 1.5],
+  ['store-old-snapshot', 1],
+  ['lose-then-partition', 2],
+  ['throwing-logger', 2],
 ];
 
 /** All faults that there are. */
@@ -76,9 +111,25 @@ const LASTS: Record<Fault, readonly [least: number, most: number]> = {
   'store-flush': [0, 0],
   // The pause between two instances.
   'rolling-restart': [0, 500],
+  // Longer than three times the ttl of all jobs.
+  'store-long-freeze': [6_100, 6_800],
+  'store-clock': [6_000, 9_000],
+  'store-old-snapshot': [500, 6_000],
+  // Longer than three times the ttl of the job whose tick it waits for.
+  'lose-then-partition': [4_600, 5_500],
+  'throwing-logger': [1_000, 5_000],
 };
 
-/** Whose holder is aimed at: those that run for long enough to be hit. */
+/** By how much the clock of the store is set forward or back, ms: more than any ttl, and than the intervals. */
+const STEP = [2_500, 5_500] as const;
+
+/** Faults that come a moment before a tick, with the job of that tick. */
+const TICK_OF: Partial<Record<Fault, JobFacts>> = {
+  'store-long-freeze': JOBS.firstTwin,
+  'lose-then-partition': JOBS.firstTwin,
+};
+
+/** Locks whose holder is aimed at: their jobs run long enough to be hit. */
 const LOCKS = [
   ['long', 6],
   ['again', 5],
@@ -86,61 +137,92 @@ const LOCKS = [
   ['interval', 1],
 ] as const;
 
+/** A fault that waits for a tick may begin this much later than the next one, ms. */
+const LEAD_OF_AIMED = 500;
+
 /** The first fault, when all instances are up and have had a few ticks; nothing new begins in the last seconds. */
 const FIRST = 4_000;
 const LAST = 6_000;
 /**
- * Around a data loss nobody is frozen or cut off, ms: what it may cost is promised to instances that reach the store,
- * and an instance that does not would go on to its deadline.
+ * How long no instance is frozen or cut off around a data loss, or while leases expire early because the clock of the
+ * store is set forward, ms. The limits for these cases only hold for instances that reach the store: any other would go
+ * on to its deadline.
  */
 const QUIET = 3_000;
 
 /** Half of the kills come alone, ms: how long a take-over takes can be judged only if nothing else goes wrong. */
 const CALM = 6_500;
 
-const isLoss = (fault: Fault): boolean => fault === 'store-wipe' || fault === 'store-flush';
+const LOSSES: readonly string[] = ['store-wipe', 'store-flush', 'store-old-snapshot'];
+
+/** Whether the store has forgotten something when it is over. */
+export const isLoss = (fault: string): boolean => LOSSES.includes(fault);
+const isQuiet = (fault: Fault): boolean => isLoss(fault) || fault === 'store-clock';
 const isStoreFault = (fault: Fault): boolean => fault.startsWith('store-') || fault === 'forget-scripts';
 
-/** The same for the same options, always. */
-export function makePlan({ instances, seconds, seed, dataLoss, only }: PlanOptions): Plan {
+/** Makes a plan: always the same for the same options. */
+export function makePlan({ instances, seconds, seed, dataLoss, only, leftOut }: PlanOptions): Plan {
   const random = new Random(seed);
   const offsets = Array.from({ length: instances }, () => random.between(-MAX_OFFSET, MAX_OFFSET));
-  const faults = WEIGHTS.filter(
+  let faults = WEIGHTS.filter(
     ([fault]) => (dataLoss || !isLoss(fault)) && (only.length === 0 || only.includes(fault)),
   );
   const injections: Injection[] = [];
   let at = FIRST;
   /** When all that was begun is over. */
   let over = FIRST;
-  for (let id = 1; faults.length > 0; id++) {
-    const fault = random.pick(faults);
+  let aimedUntil = FIRST;
+  for (let id = 1; faults.length > 0;) {
+    // One fault for each tick: two would hit an instance each, and leave none to run it.
+    const others = faults.filter(([one]) => TICK_OF[one] === undefined);
+    const fault = random.pick(at < aimedUntil && others.length > 0 ? others : faults);
     const [least, most] = LASTS[fault];
     const lasts = random.between(least, most);
     const alone = random.next() < 0.5 && fault === 'kill';
-    if (isLoss(fault)) at = Math.max(at, over + QUIET);
+    const tickOf = TICK_OF[fault];
+    const waits = tickOf?.every ?? 0;
+    if (tickOf !== undefined) at = Math.max(at, aimedUntil);
+    if (isQuiet(fault)) at = Math.max(at, over + QUIET);
     if (alone) at = Math.max(at, over + CALM / 2);
-    if (at + lasts > seconds * 1_000 - LAST) break;
+    if (at + waits + lasts > seconds * 1_000 - LAST) {
+      // Shorter faults may still fit.
+      faults = faults.filter(([other]) => other !== fault);
+      continue;
+    }
     const target = {
       holderOf: random.pick(LOCKS),
       instance: random.between(0, instances - 1),
       delay: random.between(30, 400),
     };
-    injections.push({ id, at, lasts, fault, ...targetOf(fault, target, random.next() < 0.7) });
-    const end = at + (fault === 'rolling-restart' ? instances * (lasts + 2_000) : lasts);
+    const aimed = random.next() < 0.7;
+    const step = fault === 'store-clock' ? random.between(...STEP) * (random.next() < 0.5 ? 1 : -1) : 0;
+    if (leftOut?.has(fault) !== true)
+      injections.push({
+        id: id++,
+        at,
+        lasts,
+        fault,
+        ...targetOf(fault, target, aimed),
+        ...(step === 0 ? undefined : { ahead: step }),
+        ...(tickOf === undefined ? undefined : { tickOf: tickOf.job }),
+      });
+    const end = at + waits + (fault === 'rolling-restart' ? instances * (lasts + 2_000) : lasts);
     over = Math.max(over, end);
+    if (tickOf !== undefined) aimedUntil = at + waits + LEAD_OF_AIMED;
     const gap = random.between(600, 3_000);
-    at = isLoss(fault) ? end + QUIET : at + (alone ? CALM : gap);
+    // Fencing tokens of a clock that is ahead are greater than those of an empty store, for as long as it was ahead.
+    at = isQuiet(fault) ? end + QUIET + Math.abs(step) : at + (alone ? CALM : gap);
   }
   return { seed, seconds, offsets, injections };
 }
 
-/** What of a target means something to this fault. All of it is drawn for all, so that plans are easy to compare. */
+/** The parts of a target that this fault uses. All parts are drawn for every fault, so that plans are easy to compare. */
 function targetOf(
   fault: Fault,
   { holderOf, instance, delay }: { holderOf: string; instance: number; delay: number },
   aimed: boolean,
 ): Partial<Injection> {
-  if (isStoreFault(fault) || fault === 'rolling-restart') return {};
+  if (isStoreFault(fault) || fault === 'rolling-restart' || TICK_OF[fault] !== undefined) return {};
   const whom = aimed ? { holderOf, instance } : { instance };
   return fault === 'delay' ? { ...whom, delay } : whom;
 }
@@ -150,11 +232,14 @@ export function planLines({ seed, seconds, offsets, injections }: Plan): string[
   const signed = (ms: number): string => `${ms >= 0 ? '+' : ''}${ms}`;
   return [
     `seed ${seed}, ${seconds} s, ${offsets.length} instances, clocks ahead by ${offsets.map(signed).join(', ')} ms`,
-    ...injections.map(({ at, fault, lasts, holderOf, instance, delay }) => {
+    ...injections.map(({ at, fault, lasts, holderOf, instance, delay, ahead, tickOf }) => {
       const number = instance === undefined ? '' : ` instance-${instance + 1}`;
       const whom = holderOf === undefined ? number : ` the holder of ${holderOf}, or${number}`;
       const late = delay === undefined ? '' : ` by ${delay} ms`;
-      return `${(at / 1_000).toFixed(1).padStart(6)} s  ${fault}${late}${whom}${lasts > 0 ? ` for ${lasts} ms` : ''}`;
+      const off = ahead === undefined ? '' : ` ahead by ${signed(ahead)} ms`;
+      const when = tickOf === undefined ? '' : ` at the next tick of ${tickOf}`;
+      const long = lasts > 0 ? ` for ${lasts} ms` : '';
+      return `${(at / 1_000).toFixed(1).padStart(6)} s  ${fault}${late}${off}${whom}${when}${long}`;
     }),
   ];
 }

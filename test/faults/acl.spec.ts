@@ -69,7 +69,7 @@ const refused = async (starting: Promise<unknown>): Promise<SchedulerLockConfigE
   return error as SchedulerLockConfigError;
 };
 
-test('a user with the commands and keys that the README lists can do all that is needed', async () => {
+test('a user with the commands and keys that the page on Redis lists can do all that is needed', async () => {
   await user(ACL_COMMANDS);
   await cycle();
   expect(warnings.mock.calls).toEqual([]);
@@ -83,7 +83,7 @@ test.each(ACL_COMMANDS.filter((command) => command !== '+info'))(
     await user(ACL_COMMANDS.filter((command) => command !== missing));
     const { message } = await refused(start());
     expect(message.toLowerCase()).toContain(missing.slice(1));
-    expect(message).toContain('README');
+    expect(message).toContain('docs/redis.md');
     expect(message).not.toContain(PASSWORD);
     expect(await server.command('DBSIZE')).toBe(0);
   },
@@ -95,7 +95,7 @@ test('a user without +info is told by ioredis that it cannot see whether the ser
   expect(warnings.mock.calls).toEqual([[expect.stringContaining('Skipping the ready check')]]);
 });
 
-test('a user with what the README lists for inspect() sees every lock, and one without is told what is missing', async () => {
+test('a user with what that page lists for inspect() sees every lock, and one without is told what is missing', async () => {
   await user([...ACL_COMMANDS, ...ACL_INSPECT]);
   const app = await start();
   const { end } = await hold(app, 'job');
@@ -125,12 +125,12 @@ test('a user needs +select besides for another database than 0', async () => {
   expect(message).toContain('select');
 });
 
-test('the README lists what these tests give', async () => {
-  const text = await readFile(join(projectRoot, 'README.md'), 'utf8');
-  const readme = text.replaceAll(/\s+/g, ' ');
-  expect(readme).toContain(`\`${ACL_COMMANDS.join(' ')}\``);
-  expect(readme).toContain(`\`${ACL_KEYS.join(' ')}\``);
-  expect(readme).toContain(`\`inspect()\` needs \`${ACL_INSPECT.join(' ')}\` besides`);
+test('the page on Redis lists what these tests give', async () => {
+  const text = await readFile(join(projectRoot, 'docs/redis.md'), 'utf8');
+  const page = text.replaceAll(/\s+/g, ' ');
+  expect(page).toContain(`\`${ACL_COMMANDS.join(' ')}\``);
+  expect(page).toContain(`\`${ACL_KEYS.join(' ')}\``);
+  expect(page).toContain(`also needs \`${ACL_INSPECT.join(' ')}\``);
 });
 
 test.each(ACL_KEYS)(

@@ -51,7 +51,11 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   const limits = new TimeLimits(clock);
   const tested = new Releases(new AnsweringStore(store), clock, outages, limits);
   const ref = { name: 'job', token: 'token', fencingToken: 0, ttl: 10_000, holder: 'instance' };
-  tested.abandon(ref, { sent: 0, limit: 1_000, pending: { tell: () => undefined } });
+  tested.abandon(ref, 1_000, {
+    pending: { tell: () => undefined },
+    isStart: false,
+    error: new Error('lost'),
+  });
   await until(() => releases === 1 && clock.timers.some(({ at }) => at > 1_000));
   // The limit of the call finds it answered; what is left is the next try.
   clock.fire(0);
@@ -60,7 +64,7 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   expect(releases).toBe(1);
   clock.fire(0);
   expect(releases).toBe(2);
-  await tested.close();
+  tested.close();
   limits.stop();
   expect(clock.timers).toEqual([]);
 });

@@ -120,12 +120,15 @@ describe.each(leaderStores)('three processes with $name', ({ name, start, losesD
       await until(() => Date.now() > tick - JUST_BEFORE);
       await first.kill();
       const killed = Date.now();
-      const { wall } = await fleet.elected('main', terms);
+      const { leader, at, wall } = await fleet.elected('main', terms);
       await fleet.start();
       // Otherwise its own timer has fired it, or it is too late: try again with the next job.
-      if (killed >= tick || wall < tick || wall > tick + 1.5 * TTL) continue;
+      if (killed >= tick || wall < tick || wall > tick + TTL) continue;
       const runs = () => fleet.runs(`first-${tick}`);
-      await until(() => runs().length > 0, { message: 'the first tick to run' });
+      // So it is where the machine is so busy that the new leader has lost its lease before it came to that job.
+      const over = () => leader.heard('revoked', 'main').some((end) => Number(end['at']) > at);
+      await until(() => runs().length > 0 || over(), { message: 'the first tick to run' });
+      if (runs().length === 0) continue;
       expect(runs()).toEqual([expect.objectContaining({ tick })]);
       expect(runs()[0]?.instance).not.toBe(first.instance);
       break;
@@ -133,16 +136,18 @@ describe.each(leaderStores)('three processes with $name', ({ name, start, losesD
   });
 
   test('a leader that dies in the middle of a job does not cost its next tick, though its lease on the job lives on', async () => {
-    const first = await fleet.leader('main');
-    first.child.send({ type: 'hang' });
-    const hung = () => fleet.all.flatMap(({ child }) => child.messages).filter(({ hangs }) => hangs === true);
-    const before = hung().length;
-    const run = await until(() => hung()[before], { message: 'the job to hang' });
+    // All of them: on a busy machine another one leads before that job comes.
+    const hang = (on: boolean): void => fleet.alive.forEach(({ child }) => child.send({ type: 'hang', on }));
+    hang(true);
+    const hanging = () => fleet.alive.find(({ messages }) => messages.some(({ hangs }) => hangs === true));
+    const first = await until(hanging, { message: 'the job to hang' });
     await first.kill();
-    const next = Number(run['tick']) + 4_000;
+    hang(false);
+    const run = first.heard('run').find(({ hangs }) => hangs === true);
+    const next = Number(run?.['tick']) + 10_000;
     await fleet.start();
     const after = () => fleet.runs('hung').filter(({ tick }) => tick >= next);
-    await until(() => after().length > 0, { message: 'the job to run again' });
+    await until(() => after().length > 0, { message: 'the job to run again', timeout: 40_000 });
     expect(after()[0]).toMatchObject({ tick: next });
   });
 

@@ -104,16 +104,10 @@ describe('statements that MySQL goes on with when nobody waits for them any more
     expect(await store.release(taken)).toEqual({ released: true });
   });
 
-  test('neither do first attempts, releases, and the renewal of more leases than PROCESSLIST has room for', async () => {
-    const names = ['it\'s 100 %_|\\ "é" 🔒', ...Array.from({ length: 1_500 }, (_, i) => `job-${i}`)];
-    const [odd = ''] = names;
+  test('neither do first attempts and releases', async () => {
+    const odd = 'it\'s 100 %_|\\ "é" 🔒';
     const held = await lease(odd);
-    const leases = names.map((name) => ({ ...attempt(name), fencingToken: 1 }));
     await lockRows();
-    const text = `${names.join()}${leases.map(({ token }) => `host/${token}`).join()}`;
-    expect(text.length).toBeGreaterThan(65_535);
-    await giveUpAll(() => store.extend([held, ...leases]));
-    await ended();
     await giveUpAll(() => store.release(held));
     await ended();
     await blocker.query('ROLLBACK');
@@ -127,10 +121,16 @@ describe('statements that MySQL goes on with when nobody waits for them any more
     await lease('another');
   });
 
-  test('nor does what waits for the table', async () => {
+  test('nor does what waits for the table, be it the renewal of more leases than PROCESSLIST has room for', async () => {
+    const names = ['it\'s 100 %_|\\ "é" 🔒', ...Array.from({ length: 1_500 }, (_, i) => `job-${i}`)];
+    const leases = names.map((name) => ({ ...attempt(name), fencingToken: 1 }));
+    const text = `${names.join()}${leases.map(({ token }) => `host/${token}`).join()}`;
+    expect(text.length).toBeGreaterThan(65_535);
     await blocker.query(`LOCK TABLES ${table} WRITE`);
     for (let round = 0; round < 3; round++) {
       await giveUpAll(() => store.acquire(attempt()));
+      await ended();
+      await giveUpAll(() => store.extend(leases));
       await ended();
     }
     await blocker.query('UNLOCK TABLES');

@@ -4,6 +4,7 @@ import { until } from '../support/until.js';
 import { type Instance, startInstance } from './support/instance.js';
 import { lockKey, look } from './support/redis-view.js';
 import { faultSuite } from './support/suite.js';
+import type { Duration } from '../../lib/index.js';
 
 faultSuite();
 
@@ -16,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-const start = (instanceId: string, ttl: number | string = LONG): Promise<Instance> =>
+const start = (instanceId: string, ttl: Duration = LONG): Promise<Instance> =>
   startInstance({ store: { connection: server.url }, ttl, heartbeat: 100, instanceId });
 
 /** A renewal after what has been heard so far. */

@@ -88,6 +88,49 @@ onEachDatabase((sql) => {
     expect(app.heard('acquired', 'job')).toHaveLength(1);
   });
 
+  test('a tick whose acquire was carried out, and not answered before a long outage, can be taken again', async () => {
+    const call = { job: 'nightly', tick: Date.now() - 1_000 };
+    const ttl = 1_000;
+    const [app, other] = await Promise.all([startProxied({ ttl }), start({ ttl })]);
+    await until(async () => (await app.locks.run('job', () => undefined)).ran);
+    const { locked_by: before } = await sql.row();
+    const letGo = sql.proxy.holdReplies();
+    const run = app.locks.run('job', call, () => undefined);
+    await change('locked_by', before, 'the acquire to be carried out');
+    await sql.proxy.refuse();
+    letGo();
+    expect(await run).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    const end = performance.now() + 3 * ttl;
+    await until(() => performance.now() > end);
+    expect(await other.locks.run('job', call, () => 'ran')).toMatchObject({ reason: 'already-ran' });
+    await sql.proxy.refuse(false);
+    await until(async () => (await other.locks.run('job', call, () => 'ran')).ran, {
+      message: 'the tick to be given back',
+    });
+    expect(await other.locks.run('job', call, () => 'ran')).toMatchObject({ reason: 'already-ran' });
+  });
+
+  test('a tick that this instance asks for again is not refused by what it has left behind', async () => {
+    const call = { job: 'nightly', tick: Date.now() - 1_000 };
+    const app = await startProxied({ ttl: '10m' });
+    await until(async () => (await app.locks.run('job', () => undefined)).ran);
+    const { locked_by: before } = await sql.row();
+    const letGo = sql.proxy.holdReplies();
+    const run = app.locks.run('job', call, () => undefined);
+    await change('locked_by', before, 'the acquire to be carried out');
+    await sql.proxy.refuse();
+    letGo();
+    expect(await run).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    await sql.proxy.refuse(false);
+    const reasons = new Set<unknown>();
+    await until(async () => {
+      const result = await app.locks.run('job', call, () => 'ran');
+      if (!result.ran) reasons.add(result.reason);
+      return result.ran;
+    });
+    expect([...reasons].filter((reason) => reason !== 'store-unavailable')).toEqual([]);
+  });
+
   test('an acquire that reaches the database after its release is taken back all the same', async () => {
     const { app, gate } = await startGated(sql.url, { ttl: '20s', storeTimeout: 200 });
     gate.hold(1);

@@ -6,6 +6,7 @@ import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { type Instance, startInstance } from './support/instance.js';
 import { faultSuite } from './support/suite.js';
+import type { Duration } from '../../lib/index.js';
 
 faultSuite();
 
@@ -46,7 +47,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))(
       await server?.stop();
     });
 
-    const start = (instanceId: string, ttl: number | string, url = server.url): Promise<Instance> =>
+    const start = (instanceId: string, ttl: Duration, url = server.url): Promise<Instance> =>
       startInstance({
         store: { database: { url, table } },
         instanceId,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { createPool } from 'mysql2';
-import type { AcquireRequest, LockStore } from '../../lib/index.js';
+import type { Duration, AcquireRequest, LockStore } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { MYSQL, POSTGRES, type TestDatabase } from '../support/database.js';
@@ -169,7 +169,7 @@ describe('a pool of mysql2', () => {
   });
 
   test('is given a limit that is a duration, or none at all', () => {
-    for (const queryTimeout of [0, -1, Number.NaN, 'soon', null as unknown as string]) {
+    for (const queryTimeout of [0, -1, Number.NaN, 'soon' as Duration, null as unknown as Duration]) {
       expect(() => new MysqlLockStore({ query: async () => [] }, { queryTimeout })).toThrow(/queryTimeout: /);
     }
   });

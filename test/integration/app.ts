@@ -72,6 +72,12 @@ export async function startModule(metadata: ModuleMetadata): Promise<TestApp> {
   const seen: SchedulerLockEvent[] = [];
   events.on((event) => void seen.push(event));
   let closed: Promise<void> | undefined;
+  let refusal: unknown;
+  // After a start that failed, close() of NestJS 11 fails with the same.
+  const close = (): Promise<void> =>
+    module.close().catch((error: unknown) => {
+      if (error !== refusal) throw error;
+    });
   const app: TestApp = {
     module,
     logs,
@@ -82,11 +88,14 @@ export async function startModule(metadata: ModuleMetadata): Promise<TestApp> {
     },
     close: () => {
       running.delete(app);
-      return (closed ??= module.close());
+      return (closed ??= close());
     },
   };
   running.add(app);
-  await module.init();
+  await module.init().catch((error: unknown) => {
+    refusal = error;
+    throw error;
+  });
   return app;
 }
 

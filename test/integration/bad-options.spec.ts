@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
+  type Duration,
   SchedulerLock,
   SchedulerLockModule,
   type SchedulerLockModuleOptions,
@@ -10,6 +11,8 @@ import {
 import { closeApps, startApp, startModule, startFailure as failure } from './app.js';
 
 const INTRO = 'nestjs-scheduler-lock is misconfigured';
+const GIVE =
+  "Give positive milliseconds, or a text of a positive number and a unit (ms, s, m, h, d), such as '30s' or '10m'.";
 
 afterEach(closeApps);
 
@@ -38,14 +41,14 @@ describe('options that cannot work', () => {
     @Controller()
     class Orders {
       @Get()
-      @SchedulerLock({ ttl: 'soon' })
+      @SchedulerLock({ ttl: 'soon' as Duration })
       async export() {}
     }
     const message = await failure(
       startModule({
         imports: [
           ScheduleModule.forRoot(),
-          SchedulerLockModule.forRoot({ store: 'memory', shutdownTimeout: 'never', ttl: 50 }),
+          SchedulerLockModule.forRoot({ store: 'memory', shutdownTimeout: 'never' as Duration, ttl: 50 }),
         ],
         providers: [Invoices],
         controllers: [Orders],
@@ -54,31 +57,48 @@ describe('options that cannot work', () => {
     expect(message).toBe(
       [
         `${INTRO}, 7 problems:`,
-        "  - SchedulerLockModule: shutdownTimeout: 'never' is no duration. Give milliseconds or a text such as '30s' or '10m'.",
+        `  - SchedulerLockModule: shutdownTimeout: 'never' is no duration. ${GIVE}`,
         '  - SchedulerLockModule: ttl: 50 is out of range. Give 100 ms to 30 days.',
-        "  - Orders.export: ttl: 'soon' is no duration. Give milliseconds or a text such as '30s' or '10m'.",
+        `  - Orders.export: ttl: 'soon' is no duration. ${GIVE}`,
         "  - Invoices.send: atLeast: '1m' is longer than the ttl of 30 s. Give a longer ttl.",
         "  - Invoices.send: heartbeat: '20s' is longer than a third of the ttl of 30 s. Two more tries must fit in before the lease expires: give at most 10 s, or a longer ttl.",
         '  - Invoices.remind: name: "a{b}" is not valid: it holds "{", "}" or a control character.',
-        "  - Invoices.remind: timeout: 0 is no duration. Give milliseconds or a text such as '30s' or '10m'.",
+        `  - Invoices.remind: timeout: 0 is not positive. ${GIVE}`,
       ].join('\n'),
     );
   });
 
   const LOCK_OPTIONS =
-    'ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew, onSkip, oncePerTick, rerun, catchUp';
-  const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, ${LOCK_OPTIONS}`;
+    'ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew, abortOnShutdown, onSkip, oncePerTick, rerun, catchUp';
+  const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, ${LOCK_OPTIONS}`;
+  const EVENTS =
+    'acquired, released, skipped, renewed, renewal-failed, lost, overrun, timeout, unlocked, schedule-mismatch, shutdown-waiting, ' +
+    'shutdown-left, elected, revoked, hook-failed, outage-started, outage-ended';
   const STORES =
     "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.";
-  const DURATION = "is no duration. Give milliseconds or a text such as '30s' or '10m'.";
   it.each([
-    [{ ttl: 0 }, `ttl: 0 ${DURATION}`],
-    [{ ttl: -5 }, `ttl: -5 ${DURATION}`],
-    [{ ttl: Number.POSITIVE_INFINITY }, `ttl: Infinity ${DURATION}`],
-    [{ ttl: Number.NaN }, `ttl: NaN ${DURATION}`],
-    [{ ttl: '10 minutes' }, `ttl: '10 minutes' ${DURATION}`],
-    [{ ttl: null }, `ttl: null ${DURATION}`],
-    [{ heartbeat: true }, `heartbeat: true ${DURATION}`],
+    [{ ttl: 0 }, `ttl: 0 is not positive. ${GIVE}`],
+    [{ ttl: -5 }, `ttl: -5 is not positive. ${GIVE}`],
+    [{ ttl: '-5s' }, `ttl: '-5s' is not positive. ${GIVE}`],
+    [{ timeout: '0m' }, `timeout: '0m' is not positive. ${GIVE}`],
+    [{ ttl: Number.POSITIVE_INFINITY }, `ttl: Infinity is not finite. ${GIVE}`],
+    [
+      { ttl: Number.NaN },
+      `ttl: NaN is no duration: mostly it comes from an environment variable that is not set. ${GIVE}`,
+    ],
+    [{ ttl: '5 minutes' }, `ttl: '5 minutes' is no duration. ${GIVE}`],
+    [{ ttl: '60000' }, `ttl: '60000' has no unit. ${GIVE}`],
+    [{ ttl: '' }, `ttl: '' is no duration. ${GIVE}`],
+    [{ ttl: null }, `ttl: null is no duration. ${GIVE}`],
+    [
+      { heartbeat: true },
+      'heartbeat: true is no duration. There is a heartbeat without it: leave it out, or give the time between two renewals.',
+    ],
+    [
+      { catchUp: true },
+      "catchUp: true is no duration. Give how old a tick may be to be caught up with, such as '1h'.",
+    ],
+    [{ timeout: false }, 'timeout: false is no duration. Leave it out for none.'],
     [{ ttl: 99 }, 'ttl: 99 is out of range. Give 100 ms to 30 days.'],
     [{ ttl: '31d' }, "ttl: '31d' is out of range. Give 100 ms to 30 days."],
     [{ timeout: '31d' }, "timeout: '31d' is longer than 30 days."],
@@ -87,9 +107,12 @@ describe('options that cannot work', () => {
       "timeout: '1m' with heartbeat: false. The lease ends after its ttl of 1 min, before the timeout. Give a shorter timeout, a longer ttl, or a heartbeat.",
     ],
     [{ enabled: 'no' }, "enabled: 'no' is neither true nor false."],
+    [{ abortOnShutdown: 1 }, 'abortOnShutdown: 1 is neither true nor false.'],
     [{ onStoreError: 'ignore' }, "onStoreError: 'ignore' is not one of 'skip', 'throw', 'run'."],
     [{ onSkip: 'reject' }, "onSkip: 'reject' is not one of 'ignore', 'throw'."],
     [{ name: '' }, 'name: "" is not valid: it is empty.'],
+    [{ name: ' \u00a0' }, 'name: " \u00a0" is not valid: it holds nothing but blanks.'],
+    [{ job: '  ' }, 'job: "  " is not valid: it holds nothing but blanks.'],
     [{ name: 7 }, 'name: (number) is not valid: expected a string, got number.'],
     [{ name: 'a\nb' }, 'name: "a\\nb" is not valid: it holds "{", "}" or a control character.'],
     [{ name: 'a\ud800' }, 'name: "a\\ud800" is not valid: it holds half of a surrogate pair.'],
@@ -99,8 +122,15 @@ describe('options that cannot work', () => {
     ],
     [{ job: '{' }, 'job: "{" is not valid: it holds "{", "}" or a control character.'],
     [
-      { tttl: '1m', off: undefined },
-      `tttl: there is no such option here. There are name, job, ${LOCK_OPTIONS}.`,
+      { lease: '1m', off: undefined },
+      `lease: there is no such option here. There are name, job, ${LOCK_OPTIONS}.`,
+    ],
+    [{ tttl: '1m' }, 'tttl: there is no such option here. Did you mean `ttl`?'],
+    [{ heartBeat: '1m' }, 'heartBeat: there is no such option here. Did you mean `heartbeat`?'],
+    [{ lockAtMostFor: '1m' }, 'lockAtMostFor: there is no such option here. Did you mean `ttl`?'],
+    [
+      { storeTimeout: '1s' },
+      'storeTimeout: there is no such option here. It is one of the module: give it to SchedulerLockModule.forRoot().',
     ],
     [null, '@SchedulerLock(null): expected a name or options.'],
     [42, '@SchedulerLock(42): expected a name or options.'],
@@ -132,6 +162,15 @@ describe('options that cannot work', () => {
       { store: 'memory', key: 'locks:' },
       "key: 'locks:' is no function. Give one that makes the Redis key of a lock from its name.",
     ],
+    [
+      { store: 'memory', log: true },
+      `log: true is no list of event types. Give false, or some of ${EVENTS}.`,
+    ],
+    [{ store: 'memory', log: ['lost', 'expired'] }, `log: 'expired' is no event type. There are ${EVENTS}.`],
+    [
+      { store: 'memory', clock: Date },
+      'clock: a function is no Clock: it has no monotonic(), setTimer(). In tests give a ManualClock of nestjs-scheduler-lock/testing.',
+    ],
     [{ store: 'memory', instanceId: '' }, "instanceId: '' is not valid: it is empty."],
     [
       { store: 'memory', storeTimeout: '30s' },
@@ -150,10 +189,19 @@ describe('options that cannot work', () => {
       'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).',
     ]),
     [{ connection: '' }, 'connection: the URL is empty. Perhaps a variable of the environment is not set.'],
-    [{ store: 'memory', tll: '1m' }, `tll: there is no such option here. There are ${MODULE_OPTIONS}.`],
+    [
+      { connection: undefined },
+      "connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis, or, for a single instance that needs to exclude nobody but itself, store: 'memory'.",
+    ],
+    [{ store: 'memory', tll: '1m' }, 'tll: there is no such option here. Did you mean `ttl`?'],
+    [{ store: 'memory', redis: 1 }, `redis: there is no such option here. There are ${MODULE_OPTIONS}.`],
     [
       { store: 'memory', leader: { name: 'jobs', tll: '1m' } },
-      'leader.tll: there is no such option here. There are name, ttl.',
+      'leader.tll: there is no such option here. Did you mean `ttl`?',
+    ],
+    [
+      { store: 'memory', leader: { name: 'jobs', group: '1m' } },
+      'leader.group: there is no such option here. There are name, ttl.',
     ],
     [
       { connection: 'redis://host/orders' },
@@ -164,6 +212,10 @@ describe('options that cannot work', () => {
       'connection: expected a URL, ioredis options or an ioredis client, got a value of type number.',
     ],
     [{ connection: { host: '' } }, 'connection.host: expected the name or address of a host.'],
+    [
+      { connection: { url: 'redis://host:6379' } },
+      "connection.url: ioredis has no such option. Give the URL itself: connection: 'redis://host:6379'.",
+    ],
     [{ connection: { port: 70_000 } }, 'connection.port: 70000 is no port number.'],
     [
       { connection: new Map() },
@@ -199,7 +251,7 @@ describe('options that cannot work', () => {
       return name === 'none' ? '' : `app:${name.split(':')[0]}`;
     };
     const connection = 'redis://127.0.0.1:1';
-    const leader = { name: 'mail:leader', ttl: '1m' };
+    const leader = { name: 'mail:leader', ttl: '1m' } as const;
     const message = await failure(startApp([Jobs], { connection, key, leader, ttl: '1m' }));
     expect(message).toBe(
       [
@@ -224,13 +276,36 @@ describe('options that cannot work', () => {
     );
   });
 
-  it('are refused where a name is made of undefined: the module says what is missing, not the driver', async () => {
-    // The usual way to get there: an environment variable that is not set.
-    const connection = undefined;
+  it('are refused by forRootAsync() at once if nothing makes them', () => {
+    for (const options of [{}, undefined, { useValue: { store: 'memory' } }, { useFactory: undefined }]) {
+      expect(() => SchedulerLockModule.forRootAsync(options as never)).toThrow(
+        `${INTRO}: forRootAsync() was given nothing that makes the options. Give \`useFactory\`, such as ` +
+          '{ inject: [ConfigService], useFactory: (config) => ({ connection: config.getOrThrow("REDIS_URL") }) }, or `useClass` or `useExisting`.',
+      );
+    }
+  });
+
+  it('are not: a connection that is undefined beside a store, and none at all outside of production', async () => {
+    await startApp([], { connection: undefined, store: 'memory' });
+    const { logs } = await startModule({ imports: [SchedulerLockModule.forRoot({})] });
+    expect(logs.own).toEqual([expect.stringMatching(/^warn: No connection was given: /)]);
+  });
+
+  it('include a connection that a factory made of a variable that is not set', async () => {
+    const useFactory = () => ({ connection: process.env['NO_SUCH_URL'] });
+    expect(
+      await failure(startModule({ imports: [SchedulerLockModule.forRootAsync({ useFactory })] })),
+    ).toMatch(
+      /^nestjs-scheduler-lock is misconfigured: SchedulerLockModule: connection: it is undefined\. Perhaps a variable/,
+    );
+  });
+
+  it('include none at all in production', async () => {
     const before = process.env['NODE_ENV'];
     process.env['NODE_ENV'] = 'production';
     try {
-      expect(await failure(startApp([], { connection }))).toBe(
+      const start = startModule({ imports: [SchedulerLockModule.forRoot({})] });
+      expect(await failure(start)).toBe(
         `${INTRO}: SchedulerLockModule: connection: none is given, and NODE_ENV is production. Give the URL of your Redis, or, ` +
           "for a single instance that needs to exclude nobody but itself, store: 'memory'.",
       );

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, Module, Scope, type Provider } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
-import { SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
+import { Cron } from '@nestjs/schedule';
+import { type Duration, SchedulerLock, SchedulerLockModule } from '../../lib/index.js';
 import { closeApps, startApp, startModule, startFailure as failure } from './app.js';
 
 const INTRO = 'nestjs-scheduler-lock is misconfigured';
@@ -64,6 +65,75 @@ describe('a place where a lock cannot work', () => {
     );
   });
 
+  it.each([
+    ['of one class', 'Jobs', 'Jobs'],
+    ['of two classes', 'Jobs', 'Others'],
+  ])('is refused when two methods %s have one explicit job', async (_, first, second) => {
+    const make = (name: string, key: string): new () => object => {
+      const Class = { [name]: class {} }[name] as new () => object;
+      const descriptor = { value: async () => undefined, configurable: true, writable: true };
+      SchedulerLock({ job: 'billing', name: key })(Class.prototype as object, key, descriptor);
+      Object.defineProperty(Class.prototype, key, descriptor);
+      return Class;
+    };
+    const Jobs = make(first, 'send');
+    const providers: Provider[] = [{ provide: 'A', useClass: Jobs }];
+    if (second !== first) providers.push(make(second, 'remind'));
+    else {
+      const descriptor = { value: async () => undefined, configurable: true, writable: true };
+      SchedulerLock({ job: 'billing' })(Jobs.prototype as object, 'remind', descriptor);
+      Object.defineProperty(Jobs.prototype, 'remind', descriptor);
+    }
+    expect(await failure(startApp(providers))).toBe(
+      `${INTRO}: ${second}.remind: job: "billing" is the job of ${first}.send already, and they would share their ticks. Give one of them another.`,
+    );
+  });
+
+  it('is refused when an explicit job is the default one of another method', async () => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock()
+      async report() {}
+      @SchedulerLock({ job: 'Jobs.report', name: 'other' })
+      async other() {}
+    }
+    expect(await failure(startApp([Jobs]))).toContain(
+      'Jobs.other: job: "Jobs.report" is the job of Jobs.report',
+    );
+  });
+
+  it('is refused when two classes inherit a method with an explicit job, but not for instances and overrides of one', async () => {
+    class Base {
+      @SchedulerLock({ job: 'billing' })
+      async send() {}
+    }
+    @Injectable()
+    class Invoices extends Base {
+      @SchedulerLock({ job: 'billing' })
+      override async send() {
+        await super.send();
+      }
+    }
+    @Injectable()
+    class Orders extends Base {}
+    await startApp([Invoices, { provide: 'SECOND', useClass: Invoices }]);
+    expect(await failure(startApp([Invoices, Orders]))).toContain(
+      'Orders.send: job: "billing" is the job of Invoices.send already',
+    );
+  });
+
+  it('is refused on a method that has one already, when the class is defined', () => {
+    expect(() => {
+      class Jobs {
+        @SchedulerLock('outer')
+        @Cron('0 3 * * *')
+        @SchedulerLock('inner')
+        async report() {}
+      }
+      return Jobs;
+    }).toThrow(`${INTRO}: @SchedulerLock() on Jobs.report: it is there twice. Leave one of them out.`);
+  });
+
   it('is told once for a provider with aliases', async () => {
     @Injectable()
     class Jobs {
@@ -113,6 +183,31 @@ describe('a place where a lock cannot work', () => {
     expect(at(Jobs.prototype, 'report')).not.toThrow();
   });
 
+  it('is refused on a generator method, when the class is defined', () => {
+    const refusal = (name: string) =>
+      `${INTRO}: @SchedulerLock() on Jobs.${name}: a generator does its work for whoever iterates over it, without the lock. ` +
+      'Make it an async method that iterates inside.';
+    const decorate: MethodDecorator = SchedulerLock() as never;
+    expect(() => {
+      class Jobs {
+        @decorate
+        *report() {
+          yield 1;
+        }
+      }
+      void Jobs;
+    }).toThrow(refusal('report'));
+    expect(() => {
+      class Jobs {
+        @decorate
+        async *stream() {
+          yield 1;
+        }
+      }
+      void Jobs;
+    }).toThrow(refusal('stream'));
+  });
+
   it('opens no connection', async () => {
     let opened = false;
     const store = {
@@ -121,7 +216,7 @@ describe('a place where a lock cannot work', () => {
       extend: () => Promise.reject(new Error('never')),
       release: () => Promise.reject(new Error('never')),
     };
-    expect(await failure(startApp([], { store, ttl: 'bad' }))).toContain("ttl: 'bad'");
+    expect(await failure(startApp([], { store, ttl: 'bad' as Duration }))).toContain("ttl: 'bad'");
     expect(opened).toBe(false);
   });
 });

@@ -230,7 +230,7 @@ describe('@SchedulerLock()', () => {
       'Jobs.report is guarded by @SchedulerLock(), but no SchedulerLockModule has bound it, so it did not run. ' +
         'Import SchedulerLockModule.forRoot() in the application, make the class one of its providers or controllers, ' +
         "and call the method after the module's initialisation. " +
-        "In a unit test, wrap the call in runUnlocked() of 'nestjs-scheduler-lock/testing'.",
+        "In unit tests, call runAllUnlocked() of 'nestjs-scheduler-lock/testing' in a set-up file.",
     );
     expect(jobs.ran).toBe(false);
   });

@@ -4,7 +4,9 @@ import {
   LeaderElection,
   type LeaderHooks,
   type LockStore,
+  type RunResult,
   SchedulerLock,
+  SchedulerLockService,
   StoreUnavailableError,
 } from '../../lib/index.js';
 import { DATABASES, type TestPool } from '../support/database.js';
@@ -128,6 +130,26 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await app.get(Mail).send();
     expect(app.events).toContainEqual(expect.objectContaining({ type: 'acquired', lock: LONG }));
   });
+
+  test.each(['skip', 'throw', 'run'] as const)(
+    'a dynamic name that is too long is skipped as invalid-name with onStoreError: %s, until the column is wider, and is no outage',
+    async (onStoreError) => {
+      const narrow = uniqueTable('narrow');
+      await pool.write(database.shedlock(narrow));
+      const app = await startApp([], { store: pool.store({ table: narrow }), onStoreError });
+      const run = (): Promise<RunResult<string>> => app.get(SchedulerLockService).run(LONG, () => 'ran');
+      const skipped = await run();
+      expect(skipped).toMatchObject({ ran: false, reason: 'invalid-name' });
+      const { message = '' } = (skipped as { error?: Error }).error ?? {};
+      expect(message).toContain(`"${LONG}"`);
+      expect(app.events.filter(({ type }) => type === 'outage-started')).toEqual([]);
+      const [, statement = ''] = /run this: (.*?);?$/.exec(message) ?? [];
+      await pool.write(statement);
+      expect(await run()).toEqual({ ran: true, value: 'ran' });
+      await app.close();
+      await pool.write(`DROP TABLE ${narrow}`);
+    },
+  );
 
   test('a database that is away does not stop the start because of a name', async () => {
     const url = new URL(server.url);

@@ -4,6 +4,7 @@ import { Injectable, type Type } from '@nestjs/common';
 import { Cron, SchedulerRegistry, Timeout } from '@nestjs/schedule';
 import { createRequire } from 'node:module';
 import {
+  type Duration,
   type AcquireRequest,
   type AcquireResult,
   currentLock,
@@ -29,7 +30,7 @@ const options = (store: MemoryLockStore) => ({ store, leader: { name: 'main', tt
 
 describe('a new leader', () => {
   /** A daily job whose newest tick was half a minute ago. */
-  function nightly(ttl?: string) {
+  function nightly(ttl?: Duration) {
     const { expression, tick } = daily();
     const runs: (number | undefined)[] = [];
     @Injectable()
@@ -42,9 +43,9 @@ describe('a new leader', () => {
     }
     return { Nightly, runs, tick };
   }
-  const long = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '1m' } });
+  const long = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '1m' } as const });
   /** Who stands by leads within 3 s when it can. */
-  const soon = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '9s' } });
+  const soon = (store: MemoryLockStore) => ({ store, leader: { name: 'main', ttl: '9s' } as const });
 
   test('runs the newest tick that nobody started', async () => {
     const { Nightly, runs, tick } = nightly();

@@ -16,7 +16,7 @@ import {
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp, startModule, type TestApp } from './app.js';
-import { elected, leads, occupied } from './leader-support.js';
+import { elected, Idle, leads, occupied } from './leader-support.js';
 import { skipped } from './tick-support.js';
 
 /** The classes that `@nestjs/schedule` fires by: its own copy of `cron`. */
@@ -262,10 +262,31 @@ describe('the elected instance', () => {
     ]);
   });
 
+  test('which abort a job that has made a call inside its own lock, too', async () => {
+    let signal: AbortSignal | undefined;
+    @Injectable()
+    class Jobs {
+      constructor(private readonly locks: SchedulerLockService) {}
+      @Cron('* * * * * *', { waitForCompletion: true })
+      @SchedulerLock('guarded')
+      async guarded(): Promise<void> {
+        await this.locks.run('guarded', () => 'inside');
+        const own = currentLock().signal;
+        signal = own;
+        await new Promise<void>((resolve) => own.addEventListener('abort', () => resolve()));
+      }
+    }
+    const app = await startApp([Jobs], options(new MemoryLockStore()));
+    await until(() => signal);
+    void app.get(SchedulerLeader).resign();
+    await until(() => signal?.aborted);
+    expect(signal?.reason).toBeInstanceOf(LockResignedError);
+  });
+
   test('holds an ordinary lock of the name of the election', async () => {
     const store = new MemoryLockStore();
     const [leading, other] = [
-      await startApp([], options(store)),
+      await startApp([Idle], options(store)),
       await startApp([], { store, instanceId: 'other' }),
     ];
     await elected(leading);
@@ -324,7 +345,7 @@ describe('the elected instance', () => {
     }
     const [first] = [await startApp([Jobs], options(store))];
     await until(() => seen.length === 1);
-    const second = await startApp([], options(store));
+    const second = await startApp([Idle], options(store));
     const closed = first.close();
     // The others have asked more than once meanwhile.
     let turns = 0;

@@ -1,3 +1,5 @@
+import { Injectable } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
 import { MemoryLockStore, SchedulerLeader } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import type { TestApp } from './app.js';
@@ -7,6 +9,13 @@ export const leads = (app: TestApp): boolean => app.get(SchedulerLeader).isLeade
 
 export const elected = (...apps: TestApp[]): Promise<TestApp> =>
   until(() => apps.find(leads), { message: 'a leader' });
+
+/** A job that does not run within a test: an instance without any job would not lead. */
+@Injectable()
+export class Idle {
+  @Interval(3_600_000)
+  idle(): void {}
+}
 
 /** A store in which somebody else leads for as long as the test wants. */
 export async function occupied(): Promise<{ store: MemoryLockStore; free(): Promise<void> }> {

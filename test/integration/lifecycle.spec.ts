@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, type OnModuleInit, Inject, Optional } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
 import {
   currentLock,
   LockShutdownError,
@@ -11,7 +12,8 @@ import { activeHandles, newHandles } from '../support/leaks.js';
 import { freePort } from '../support/ports.js';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
-import { closeApps, gate, NotedStore, startApp } from './app.js';
+import { closeApps, gate, NotedStore, startApp, startFailure } from './app.js';
+import { daily, fireAndWait } from './tick-support.js';
 
 // Servers start slowly on a busy machine.
 jest.setTimeout(60_000);
@@ -151,6 +153,96 @@ describe('closing an application', () => {
     jobs.ended.open();
     expect(await report).toBe('done');
     expect(green.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+  });
+});
+
+describe('an instance that was made outside of the application', () => {
+  /** The options do not matter: `useValue` gives the very same instance to each application. */
+  const start = (jobs: Jobs) => startApp([{ provide: Jobs, useValue: jobs }]);
+  const message =
+    'Jobs.report: this very instance is already bound by another application that has not been closed.';
+
+  it('is bound by one application after the other', async () => {
+    const jobs = new Jobs();
+    jobs.ended.open();
+    for (let i = 0; i < 3; i++) {
+      const app = await start(jobs);
+      expect(await jobs.report()).toBe('done');
+      expect(app.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+      await app.close();
+    }
+  });
+
+  it('is fired by the scheduler of one application after the other', async () => {
+    const { expression, tick } = daily();
+    const runs: (number | undefined)[] = [];
+    @Injectable()
+    class Nightly {
+      @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+      @SchedulerLock({ job: 'nightly' })
+      async run(): Promise<void> {
+        runs.push(currentLock().tick);
+      }
+    }
+    const nightly = new Nightly();
+    for (let i = 0; i < 2; i++) {
+      const app = await startApp([{ provide: Nightly, useValue: nightly }]);
+      await fireAndWait(app, 'nightly');
+      await nightly.run();
+      await app.close();
+    }
+    expect(runs).toEqual([tick, undefined, tick, undefined]);
+  });
+
+  it('is bound by another application after a start that failed elsewhere', async () => {
+    const jobs = new Jobs();
+    jobs.ended.open();
+    const fails = { provide: 'FAILS', useValue: { onModuleInit: () => Promise.reject(new Error('down')) } };
+    await expect(startApp([{ provide: Jobs, useValue: jobs }, fails])).rejects.toThrow('down');
+    const app = await start(jobs);
+    expect(await jobs.report()).toBe('done');
+    expect(app.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+  });
+
+  it('is not bound by two applications that start at a time', async () => {
+    const jobs = new Jobs();
+    const [bound, slow] = [gate(), gate()];
+    const onModuleInit = (): Promise<void> => {
+      bound.open();
+      return slow.opened;
+    };
+    const first = startApp([
+      { provide: Jobs, useValue: jobs },
+      { provide: 'SLOW', useValue: { onModuleInit } },
+    ]);
+    await bound.opened;
+    const second = await start(jobs);
+    slow.open();
+    expect(await startFailure(first)).toContain(message);
+    jobs.ended.open();
+    expect(await jobs.report()).toBe('done');
+    expect(second.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+  });
+
+  it('is not bound by two applications at a time', async () => {
+    const jobs = new Jobs();
+    const first = await start(jobs);
+    expect(await startFailure(start(jobs))).toContain(message);
+    await first.close();
+    await start(jobs);
+    expect(await startFailure(start(jobs))).toContain(message);
+  });
+
+  it('is skipped when its application has been closed, until another one binds it', async () => {
+    const jobs = new Jobs();
+    jobs.ended.open();
+    const closed = await start(jobs);
+    await closed.close();
+    expect(await jobs.report()).toBeUndefined();
+    expect(closed.events).toMatchObject([{ type: 'skipped', reason: 'shutting-down' }]);
+    await start(jobs);
+    expect(await jobs.report()).toBe('done');
+    expect(closed.events).toHaveLength(1);
   });
 });
 

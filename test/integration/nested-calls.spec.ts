@@ -1,13 +1,21 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { currentLock, SchedulerLock } from '../../lib/index.js';
+import { currentLock, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp } from './app.js';
 
 const YEARLY = '0 0 0 1 1 *';
 
 afterEach(closeApps);
+
+function currentLockName(): string | undefined {
+  try {
+    return currentLock().name;
+  } catch {
+    return undefined;
+  }
+}
 
 describe('calls inside calls', () => {
   it('run inside when made by hand, and never when the scheduler fires them, whatever context it inherited', async () => {
@@ -44,6 +52,56 @@ describe('calls inside calls', () => {
     await outer;
   });
 
+  it('are not nested if they are made by a job that the scheduler fires, whoever has started it', async () => {
+    const running = gate();
+    const seen: unknown[] = [];
+    /** Calls the method of the name `before` first, as decorators of users do. */
+    const Before: MethodDecorator = (_target, _key, descriptor) => {
+      const original = descriptor.value as (this: object) => Promise<unknown>;
+      descriptor.value = async function (this: Jobs) {
+        seen.push(['before', currentLockName(), (await this.shared('before')) ?? 'skipped']);
+        return original.call(this);
+      } as never;
+    };
+    @Injectable()
+    class Jobs {
+      constructor(
+        private readonly registry: SchedulerRegistry,
+        private readonly locks: SchedulerLockService,
+      ) {}
+      @SchedulerLock('shared')
+      async outer() {
+        const job = this.registry.getCronJob('inner');
+        job.stop();
+        job.start();
+        void job.fireOnTick();
+        await running.opened;
+      }
+      @SchedulerLock('shared')
+      async shared(by: string) {
+        return `ran for ${by}`;
+      }
+      @Cron(YEARLY, { name: 'inner' })
+      @Before
+      @SchedulerLock('inner')
+      async inner() {
+        seen.push(['inside', currentLockName(), (await this.shared('inside')) ?? 'skipped']);
+        seen.push(await this.locks.run('shared', () => 'ran'));
+        await this.locks.run('inner', (lock) => seen.push(lock.job));
+        running.open();
+      }
+    }
+    const app = await startApp([Jobs]);
+    await app.get(Jobs).outer();
+    await until(() => seen.length === 4);
+    expect(seen).toEqual([
+      ['before', undefined, 'skipped'],
+      ['inside', 'inner', 'skipped'],
+      { ran: false, reason: 'held', holder: app.get(SchedulerLockService).instanceId },
+      'Jobs.inner',
+    ]);
+  });
+
   it('made by a promise that outlives its job take the lock anew', async () => {
     const ended = gate();
     const floating: Promise<unknown>[] = [];
@@ -75,7 +133,7 @@ describe('a lost run that is still going', () => {
     class Lost {
       readonly ended = gate();
       @Cron('0 0 0 1 1 *', { name: 'report' })
-      @SchedulerLock({ name: 'report', ttl: 100 })
+      @SchedulerLock({ name: 'report', heartbeat: 20 })
       async report() {
         await this.ended.opened;
       }

@@ -16,7 +16,6 @@ beforeAll(async () => {
   redis = await provideRedis();
   const prefix = uniquePrefix('sample').replace(/:$/, '');
   Object.assign(process.env, {
-    LOCK_STORE: 'redis',
     REDIS_URL: redis.url,
     LOCK_PREFIX: prefix,
     INSTANCE_ID: 'only-one',
@@ -73,4 +72,24 @@ test('GET /jobs/locks of the sample app shows a lock that was given back as free
   expect(prices).not.toHaveProperty('expiresIn');
   // Or of the scheduler's, if its turn came in between.
   expect(prices.fencingToken).toBeGreaterThanOrEqual(ran.fencingToken ?? Infinity);
+});
+
+test('GET /health of the sample app says whether Redis answers', async () => {
+  const health = async (): Promise<unknown> => (await fetch(`${url}/health`)).json();
+  expect(await health()).toEqual({
+    status: 'ok',
+    store: expect.stringContaining('Redis'),
+    latency: expect.any(Number),
+  });
+});
+
+test('a job of the sample app that is made at run time runs in its tick', async () => {
+  const job = await until(
+    async () => {
+      const { jobs = [], state } = (await locks()).get('export-acme') ?? {};
+      return state === 'free' && jobs[0];
+    },
+    { message: 'the export to run', timeout: 40_000 },
+  );
+  expect(job).toMatchObject({ job: 'export-acme', outcome: 'completed' });
 });

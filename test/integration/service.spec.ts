@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
+  type Duration,
   currentLock,
   LockNotAcquiredError,
   SchedulerLockConfigError,
@@ -95,14 +96,16 @@ describe('SchedulerLockService.run()', () => {
     const store = new NotedStore();
     const locks = (await startApp([], { store })).get(SchedulerLockService);
     const failure = await locks
-      .run('import', { ttl: 'soon', timeout: -1, job: '' }, () => 1)
+      .run('import', { ttl: 'soon' as Duration, timeout: -1, job: '' }, () => 1)
       .catch((error: unknown) => error);
+    const give =
+      "Give positive milliseconds, or a text of a positive number and a unit (ms, s, m, h, d), such as '30s' or '10m'.";
     expect(failure).toBeInstanceOf(SchedulerLockConfigError);
     expect((failure as Error).message).toBe(
       [
         'nestjs-scheduler-lock is misconfigured, 3 problems:',
-        "  - lock \"import\": ttl: 'soon' is no duration. Give milliseconds or a text such as '30s' or '10m'.",
-        "  - lock \"import\": timeout: -1 is no duration. Give milliseconds or a text such as '30s' or '10m'.",
+        `  - lock "import": ttl: 'soon' is no duration. ${give}`,
+        `  - lock "import": timeout: -1 is not positive. ${give}`,
         '  - lock "import": job: "" is not valid: it is empty.',
       ].join('\n'),
     );
@@ -111,14 +114,16 @@ describe('SchedulerLockService.run()', () => {
 
   it('takes no option that it does not know, such as one of decorators', async () => {
     const { blue } = await twoInstances();
-    const options = { tll: '1m', onSkip: 'throw' } as object;
+    const options = { tll: '1m', onSkip: 'throw', group: 'a' } as object;
     for (const call of [blue.run('import', options, () => 1), blue.acquire('import', options)]) {
       await expect(call).rejects.toMatchObject({
-        problems: ['tll', 'onSkip'].map(
-          (name) =>
-            `lock "import": ${name}: there is no such option here. ` +
-            'There are job, tick, ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew.',
-        ),
+        problems: [
+          'lock "import": tll: there is no such option here. Did you mean `ttl`?',
+          'lock "import": onSkip: there is no such option here. ' +
+            'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
+          'lock "import": group: there is no such option here. ' +
+            'There are job, tick, ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew, abortOnShutdown.',
+        ],
       });
     }
   });

@@ -202,9 +202,10 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await store.init();
     const name = 'x'.repeat(65);
     await expect(store.acquire(attempt({ name }))).rejects.toMatchObject({
-      code: 'LOCK_STATE',
-      lock: name,
-      message: expect.stringMatching(/too long for the column name .*ALTER TABLE/s),
+      code: 'SCHEDULER_LOCK_CONFIG',
+      message: expect.stringMatching(
+        /"x+": it has 65 characters, and the column name of .* 64\..*ALTER TABLE/s,
+      ),
     });
     expect(await store.acquire(attempt({ name: 'x'.repeat(64) }))).toMatchObject({ acquired: true });
     await theirs.write(`DROP TABLE ${table}`);

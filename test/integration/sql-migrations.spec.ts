@@ -48,7 +48,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       await pool.write(`ALTER TABLE ${table} DROP COLUMN ${column}`);
       let message = '';
       for (let calls = 0; calls < 3; calls++) {
-        const error = await store.acquire(attempt()).catch((reason: unknown) => reason);
+        const start = { ...attempt(), job: 'Jobs.report', interval: 60_000 };
+        const error = await store.acquire(start).catch((reason: unknown) => reason);
         expect(error).toMatchObject(unavailable);
         ({ message } = error as Error);
         expect(message).toMatch(

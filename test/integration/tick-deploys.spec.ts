@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
-import { currentLock, SchedulerLock } from '../../lib/index.js';
+import { type Duration, currentLock, SchedulerLock } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { gate, startApp, type TestApp } from './app.js';
 import {
@@ -25,7 +25,7 @@ interface Version {
   readonly expression: string;
   readonly timeZone?: string;
   /** Options of its decorator. */
-  readonly lock?: { name?: string; job?: string; ttl?: string; rerun?: number };
+  readonly lock?: { name?: string; job?: string; ttl?: Duration; rerun?: number };
   readonly work?: () => Promise<void>;
 }
 
@@ -80,7 +80,7 @@ test('a changed schedule runs at the dates of both versions as long as both are 
 });
 
 test('with catchUp the newest date of a changed schedule is run at the deploy, once', async () => {
-  const options = { ...shared(), catchUp: '1h' };
+  const options = { ...shared(), catchUp: '1h' } as const;
   const store = await plainStore(options);
   const after = dailyAgo(60);
   await runIn(store, request('report', after.tick - 60_000, { schedule: 'the one before' }));

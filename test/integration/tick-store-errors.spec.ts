@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import {
+  type Duration,
   type AcquireRefusal,
   type AcquireRequest,
   type AcquireResult,
@@ -38,7 +39,7 @@ beforeEach(() => {
 afterEach(closeApps);
 
 /** Two instances with a job of one tick, half a minute ago; `runs` has what its runs saw. */
-async function start(options: { onStoreError: 'throw' | 'run'; catchUp?: string; rerun?: number }) {
+async function start(options: { onStoreError: 'throw' | 'run'; catchUp?: Duration; rerun?: number }) {
   const { expression, tick } = daily();
   const runs: { attempt: number; locked: boolean }[] = [];
   @Injectable()

@@ -4,6 +4,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Cron, CronExpression, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
+  type Duration,
   currentLock,
   SchedulerLock,
   SchedulerLockEvents,
@@ -36,7 +37,10 @@ interface Fleet {
 async function fleet(
   size: number,
   job: new () => object,
-  { keyPrefix = uniquePrefix(), shutdownTimeout = '25s' } = {},
+  {
+    keyPrefix = uniquePrefix(),
+    shutdownTimeout = '25s',
+  }: { keyPrefix?: string; shutdownTimeout?: Duration } = {},
 ): Promise<Fleet> {
   const events: SchedulerLockEvent[] = [];
   const apps = await Promise.all(

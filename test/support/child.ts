@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { guard } from './process-guard.js';
 
-/** What parent and child tell each other. */
+/** A message between parent and child. */
 export interface ChildMessage {
   type: string;
   [field: string]: unknown;
@@ -13,6 +13,10 @@ export interface SpawnChildOptions {
   args?: string[];
   /** Added to this process's environment. */
   env?: Record<string, string | undefined>;
+  /** @default that of this process */
+  cwd?: string;
+  /** Another Node. @default the one that runs this process */
+  execPath?: string;
 }
 
 export interface ChildExit {
@@ -25,11 +29,11 @@ type Match = string | ((message: ChildMessage) => boolean);
 const MESSAGE_TIMEOUT = 20_000;
 const STOP_TIMEOUT = 5_000;
 
-/** A Node program of the tests: killed, frozen, and told what to do over an IPC channel. */
+/** A Node program of the tests. A test can kill and freeze it, and instruct it over an IPC channel. */
 export class TestChild {
-  /** Everything it has said so far. */
+  /** All messages that it has sent so far. */
   readonly messages: ChildMessage[] = [];
-  /** What it wrote to stdout and stderr so far. */
+  /** Its output to stdout and stderr so far. */
   stdout = '';
   stderr = '';
   /** Resolves when it has ended and all its output has arrived. */
@@ -68,7 +72,7 @@ export class TestChild {
   }
 
   send(message: ChildMessage): void {
-    // One that died meanwhile is noticed by next() and exited.
+    // next() and exited notice a child that died meanwhile.
     if (this.child.connected) this.child.send(message, () => undefined);
   }
 
@@ -151,12 +155,13 @@ function describe({ code, signal }: ChildExit): string {
  */
 export async function spawnChild(
   script: string,
-  { args = [], env }: SpawnChildOptions = {},
+  { args = [], env, ...options }: SpawnChildOptions = {},
 ): Promise<TestChild> {
   const child = fork(script, args, {
-    // Not what this process was started with, as Jest's flags.
+    // Not the flags of this process, such as Jest's.
     execArgv: ['--enable-source-maps'],
     env: { ...process.env, ...env },
+    ...options,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   const testChild = new TestChild(script, child);

@@ -3,7 +3,7 @@ import { type LocalDatabase } from './local-database.js';
 import { dockerAnswers } from './redis-docker.js';
 import { assertTwoSessions, type DatabaseSession } from './two-sessions.js';
 
-/** Some database to test against. Others may use it too: keep to tables of your own, see {@link uniqueTable}. */
+/** A database to test against. Others may use it too: use only tables of your own, see {@link uniqueTable}. */
 export interface DatabaseServer {
   url: string;
   source: 'url' | 'docker' | 'local' | 'packages';
@@ -13,11 +13,11 @@ export interface DatabaseServer {
 
 /** The ways to one kind of database. */
 export interface DatabaseWays {
-  /** As messages call it. */
+  /** Its name in messages. */
   readonly name: string;
   /** The environment variable that names a server. */
   readonly variable: string;
-  /** What that server must allow, and what of it else is to be installed, for who has none of them. */
+  /** For a developer who has none of them: what the server must allow, or what to install. */
   readonly help: { readonly url: string; readonly local: string };
   /** Resolves if the server at this URL answers. */
   ask(url: string): Promise<void>;
@@ -29,11 +29,11 @@ export interface DatabaseWays {
 }
 
 /**
- * A database for tests that need any one server. In this order: the one that a variable names, a container if a Docker
+ * A database for tests that can use any server. In this order: the one that a variable names, a container if a Docker
  * engine answers, a local installation, the distribution's packages unpacked into `.cache`.
  *
  * @throws if none of the ways works; the message lists them
- * @throws if the server that a variable names serves one connection after the other
+ * @throws if the server that a variable names does not serve two connections at the same time
  */
 export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServer> {
   const url = process.env[ways.variable];
@@ -44,7 +44,7 @@ export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServe
         cause: error,
       });
     });
-    // Those that are started here are known to.
+    // Only for this server: those that are started here are known to serve two sessions.
     await assertTwoSessions(`The ${ways.name} that ${ways.variable} names`, () => ways.open(url));
     return { url, source: 'url', stop: async () => undefined };
   }

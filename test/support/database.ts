@@ -7,7 +7,7 @@ import type { LocalDatabase } from './local-database.js';
 
 export type SqlStore = PostgresLockStore | MysqlLockStore;
 
-/** A pool of several connections, and what a test does with it behind the store's back. */
+/** A pool of several connections, through which a test bypasses the store. */
 export interface TestPool {
   /** @param text with `?` for parameters, on either database */
   rows(text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
@@ -21,7 +21,7 @@ export interface StoreSettings {
   readonly table?: string;
   readonly schema?: string;
   readonly migrate?: boolean;
-  /** On MySQL; elsewhere the pool has such a limit, or none. */
+  /** Only on MySQL. Elsewhere the limit is an option of the pool. */
   readonly queryTimeout?: number;
 }
 
@@ -39,8 +39,11 @@ export interface TestDatabase {
   /** The table as ShedLock's README creates it. */
   readonly shedlock: (table: string) => string;
   provide(): Promise<DatabaseServer>;
-  start(options?: readonly string[]): Promise<LocalDatabase>;
-  /** Options of a server that is to lose nothing in a power cut, as it is installed; those of the tests need not. */
+  /** @param env more for its environment */
+  start(options?: readonly string[], env?: NodeJS.ProcessEnv): Promise<LocalDatabase>;
+  /**
+   * Options for a server that loses nothing in a power cut, like a real installation; the servers of the tests may.
+   */
   readonly durable: readonly string[];
   pool(url: string, settings?: PoolSettings): TestPool;
 }

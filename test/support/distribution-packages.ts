@@ -8,13 +8,13 @@ import { until } from './until.js';
 const run = promisify(execFile);
 const MINUTE = 60_000;
 
-/** What is to be unpacked. */
+/** The program to unpack. */
 export interface Wanted {
-  /** As messages call it: `Redis`. */
+  /** Its name in messages: `Redis`. */
   readonly name: string;
-  /** The package that is asked for, with what it needs. */
+  /** The package to download, together with its dependencies. */
   readonly package: string;
-  /** Where the program is in what was unpacked, from what it holds. */
+  /** Finds the program in the unpacked folder. */
   program(root: string): Promise<string>;
 }
 
@@ -26,8 +26,8 @@ export interface UnpackedProgram {
 
 /**
  * A program from the packages of the distribution (Debian, Ubuntu, …), downloaded and unpacked into a folder of the
- * project's `.cache/`: no root, nothing on the system changes. Only what the system lacks is fetched, and apt checks
- * the signatures as ever. Several processes may ask at once.
+ * project's `.cache/`: no root, nothing on the system changes. Downloads only packages that the system lacks; apt
+ * checks the signatures as always. Several processes may call this at once.
  */
 export async function unpackedProgram(wanted: Wanted, base: string): Promise<UnpackedProgram> {
   const target = join(base, await systemName());
@@ -66,7 +66,7 @@ async function build(wanted: Wanted, base: string, target: string): Promise<void
     for (const file of downloads) await run('dpkg', ['-x', file, root], { env: process.env });
     await wanted.program(root);
     if (await usable(wanted, target)) return;
-    // A rename replaces no folder that holds something, here what an upgrade of the system has broken.
+    // A rename cannot replace a folder that is not empty, here one that an upgrade of the system has broken.
     await rename(target, join(work, 'broken')).catch(() => undefined);
     await rename(root, target);
   } finally {
@@ -74,7 +74,7 @@ async function build(wanted: Wanted, base: string, target: string): Promise<void
   }
 }
 
-/** Answers with the package files. */
+/** Returns the package files. */
 async function download(work: string, name: string): Promise<string[]> {
   const lists = join(work, 'state', 'lists', 'partial');
   const archives = join(work, 'cache', 'archives', 'partial');
@@ -101,7 +101,7 @@ async function download(work: string, name: string): Promise<string[]> {
   };
 
   try {
-    // One unreachable source fails the update; whether the others suffice is told by the next step.
+    // One unreachable source fails the update. The next step shows whether the others suffice.
     await apt('update').catch(() => undefined);
     const plan = await apt('--simulate', '--no-install-recommends', 'install', name);
     const packages = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+)/gm)].map(
@@ -135,8 +135,8 @@ async function systemName(): Promise<string> {
 }
 
 /**
- * Saves the others the download. Nothing else depends on it, as the result is put in place by a rename: a lock
- * whose owner died is simply taken over.
+ * Only saves the other processes the download: as a rename puts the result in place, nothing else depends on this
+ * lock. So a lock whose owner died is simply taken over.
  */
 async function oneAtATime<T>(lock: string, work: () => Promise<T>): Promise<T> {
   await until(() => tryLock(lock), { timeout: 6 * MINUTE, interval: 50, message: `the lock ${lock}` });

@@ -4,8 +4,8 @@ import { existsSync } from 'node:fs';
 const built = (file) => new URL(`../../.build/test/support/${file}.js`, import.meta.url);
 
 /**
- * Runs once before all test files: on a new machine the servers are first to be downloaded and unpacked, which takes longer
- * than one test should. What fails here fails again, with its message, in the tests that need a server.
+ * Runs once before all test files. On a new machine it downloads and unpacks the servers, which takes longer than one test
+ * should. An error here comes again, with its message, in the tests that need a server.
  */
 export default async function globalSetup() {
   // `npm test` builds them; Jest called directly may do without.

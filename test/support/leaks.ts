@@ -1,6 +1,9 @@
-/** What keeps this process alive: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … sorted, one per resource. */
+/**
+ * The resources that keep this process alive: `Timeout`, `TCPSocketWrap`, `TCPServerWrap`, … sorted, one entry per
+ * resource.
+ */
 export function activeHandles(): string[] {
-  // Standard streams differ with how the process was started.
+  // Standard streams depend on how the process was started.
   const own = new Set(['TTYWrap', 'PipeWrap', 'FSReqCallback', 'FSReqPromise', 'FSEvent']);
   return process
     .getActiveResourcesInfo()
@@ -25,8 +28,8 @@ export interface RejectionCollector {
 }
 
 /**
- * Collects unhandled promise rejections from now on, in place of those who listened before; `stop()` puts them back.
- * For programs and children: under Jest it collects nothing, as Jest itself fails the test that leaves one.
+ * Collects unhandled promise rejections from now on, instead of the earlier listeners; `stop()` restores those. For
+ * programs and children: under Jest it collects nothing, as Jest itself fails the test that leaves one.
  */
 export function collectUnhandledRejections(): RejectionCollector {
   const event = 'unhandledRejection';

@@ -28,7 +28,7 @@ export interface DatabaseProgram {
   readonly politely: NodeJS.Signals;
 }
 
-/** A database server of one's own on the loopback interface, with its data on disk. Ends with this process at the latest. */
+/** A private database server on the loopback interface, with its data on disk. Ends with this process at the latest. */
 export class LocalDatabase {
   readonly host = LOOPBACK;
   readonly url: string;
@@ -73,7 +73,7 @@ export class LocalDatabase {
     await this.launch();
   }
 
-  /** Freezes the server, its processes for single connections included: connections stay open and are not answered. */
+  /** Freezes the server, including its processes for single connections: connections stay open, but get no answer. */
   pause(): void {
     this.#signal('SIGSTOP');
   }
@@ -91,7 +91,7 @@ export class LocalDatabase {
     const { command, args, env } = this.program.command(this.dir, this.port);
     const log = openSync(join(this.dir, 'log'), 'w');
     const child = spawn(command, args, {
-      // In a group of its own: an interrupt from the terminal is for the tests, which then end it.
+      // In a group of its own: an interrupt from the terminal reaches the tests, which then end the server.
       detached: true,
       env,
       cwd: '/',
@@ -139,7 +139,7 @@ export class LocalDatabase {
     child.ref();
     if (signal === 'SIGKILL') this.#signal(signal);
     else child.kill(signal);
-    // A frozen process takes notice of a polite signal only once it goes on.
+    // A frozen process handles a polite signal only after it goes on.
     this.#signal('SIGCONT');
     const limit = setTimeout(() => this.#signal('SIGKILL'), STOP_TIMEOUT);
     await exited;
@@ -147,7 +147,7 @@ export class LocalDatabase {
   }
 }
 
-/** Starts a database server of one's own on a free loopback port; resolves when it answers. */
+/** Starts a private database server on a free loopback port; resolves when it answers. */
 export async function startDatabase(program: DatabaseProgram): Promise<LocalDatabase> {
   for (let attempt = 1; ; attempt++) {
     const dir = await mkdtemp(join(tmpdir(), 'scheduler-lock-database-'));
@@ -166,7 +166,7 @@ export async function startDatabase(program: DatabaseProgram): Promise<LocalData
 
 function childrenOf(parent: number): number[] {
   if (!existsSync('/proc/self/stat')) {
-    // It fails where there are none.
+    // `pgrep` fails if there are none.
     const { stdout } = spawnSync('pgrep', ['-P', String(parent)], { encoding: 'utf8' });
     return (stdout ?? '').split('\n').filter(Boolean).map(Number);
   }

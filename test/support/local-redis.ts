@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 // Not the globals, which a test may have replaced by fake ones.
@@ -16,22 +16,24 @@ const READY_TIMEOUT = 15_000;
 /** How long a server may take to end when asked to; then it is killed. */
 const STOP_TIMEOUT = 3_000;
 const PORT_TRIES = 20;
+/** Where data may be: which of them there are depends on the version. */
+const DATA = ['appendonlydir', 'appendonly.aof', 'dump.rdb'];
 
 export interface StartRedisOptions {
-  /** A port of one's own choice; by default a free one. */
+  /** A fixed port; by default a free one. */
   port?: number;
-  /** More server options: `['--maxmemory', '1mb']`. A function is told the port. */
+  /** More server options: `['--maxmemory', '1mb']`. A function gets the port. */
   args?: string[] | ((port: number) => string[]);
   /** Where data, configuration and log go. By default a temporary folder that `stop()` removes. */
   dir?: string;
   env?: NodeJS.ProcessEnv;
   /** Keeps every write on disk, over `kill()` and `restart()`. @default false: nothing is kept */
   persistent?: boolean;
-  /** Lines of a configuration of one's own in place of the usual one, for `--sentinel`. */
+  /** Lines of a configuration that replaces the usual one, for `--sentinel`. */
   sentinel?: string[];
 }
 
-/** A Redis process of one's own on the loopback interface. Ends with this process at the latest. */
+/** A private Redis process on the loopback interface. Ends with this process at the latest. */
 export class LocalRedis {
   readonly host = LOOPBACK;
   readonly url: string;
@@ -66,7 +68,7 @@ export class LocalRedis {
     await this.#end('SIGKILL');
   }
 
-  /** Freezes the process: connections stay open and are not answered. */
+  /** Freezes the process: connections stay open, but get no answer. */
   pause(): void {
     this.#child?.kill('SIGSTOP');
   }
@@ -76,16 +78,23 @@ export class LocalRedis {
   }
 
   /**
-   * Ends the process if it runs and starts it on the same port. Data survives only with `persistent`, and not
-   * if it shall be `empty`.
+   * Copies the data on the disk at this moment, as the snapshot of a volume does. Only the latest snapshot is
+   * kept.
    */
-  async restart({ empty = false }: { empty?: boolean } = {}): Promise<void> {
+  async snapshot(): Promise<void> {
+    await this.#copy(this.dir, join(this.dir, 'snapshot'));
+  }
+
+  /**
+   * Ends the process if it runs and starts it on the same port. Data survives only with `persistent`, and not
+   * with `empty`. With `old`, the data of the {@link snapshot} replaces it.
+   */
+  async restart({ empty = false, old = false }: { empty?: boolean; old?: boolean } = {}): Promise<void> {
     await this.#end('SIGTERM');
-    if (empty) {
-      const data = ['appendonlydir', 'appendonly.aof', 'dump.rdb'].map((name) => join(this.dir, name));
-      await Promise.all(data.map((path) => rm(path, { recursive: true, force: true })));
-    }
-    // Sentinel writes into the configuration who is master.
+    if (empty)
+      await Promise.all(DATA.map((name) => rm(join(this.dir, name), { recursive: true, force: true })));
+    if (old) await this.#copy(join(this.dir, 'snapshot'), this.dir);
+    // Sentinel writes the present master into its configuration.
     await this.launch({ keepConfig: true });
   }
 
@@ -94,7 +103,7 @@ export class LocalRedis {
     return redisCommand(this, command, ...args);
   }
 
-  /** What the server has written so far. */
+  /** The output of the server so far. */
   async log(): Promise<string> {
     return readFile(join(this.dir, 'redis.log'), 'utf8').catch(() => '');
   }
@@ -121,7 +130,7 @@ export class LocalRedis {
     child.on('error', (error) => (failure = error));
     guard(child, this.options.dir === undefined ? this.dir : undefined);
     child.unref();
-    // The port may be that of a stranger who accepts and says nothing, while our server is long gone.
+    // Another process may have the port, and accept without an answer, while our server is long gone.
     const ended = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
     await until(async () => failure !== undefined || (await Promise.race([this.#answers(), ended])), {
       timeout: READY_TIMEOUT,
@@ -142,7 +151,15 @@ export class LocalRedis {
     return [...place, 'save ""', `appendonly ${persistent ? 'yes' : 'no'}`, 'appendfsync always'];
   }
 
-  /** Asks for the process id: on a contended port somebody else's server might answer. */
+  async #copy(from: string, to: string): Promise<void> {
+    await mkdir(to, { recursive: true });
+    for (const name of DATA) {
+      await rm(join(to, name), { recursive: true, force: true });
+      if (existsSync(join(from, name))) await cp(join(from, name), join(to, name), { recursive: true });
+    }
+  }
+
+  /** Asks for the process id: on a contended port another server might answer. */
   async #answers(): Promise<boolean> {
     await this.command('PING');
     return String(await this.command('INFO', 'server')).includes(`process_id:${this.pid}\r`);
@@ -154,7 +171,7 @@ export class LocalRedis {
     const exited = once(child, 'exit');
     child.ref();
     child.kill(signal);
-    // A frozen process takes notice of SIGTERM only once it goes on.
+    // A frozen process handles SIGTERM only after it goes on.
     child.kill('SIGCONT');
     const limit = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT);
     await exited;
@@ -163,7 +180,7 @@ export class LocalRedis {
 }
 
 /**
- * Starts a Redis process of one's own on a free loopback port; resolves when it answers.
+ * Starts a private Redis process on a free loopback port; resolves when it answers.
  *
  * @throws with the server's log if it does not come up
  */

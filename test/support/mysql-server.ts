@@ -26,8 +26,8 @@ interface MariadbProgram {
 }
 
 /**
- * A MySQL or MariaDB for tests that need any one server: the one that `MYSQL_URL` names, a container, a local MariaDB, or
- * the distribution's packages unpacked into `.cache/mariadb`. Tests that kill or freeze it take {@link startMariadb}.
+ * A MySQL or MariaDB for tests that can use any server: the one that `MYSQL_URL` names, a container, a local MariaDB, or
+ * the distribution's packages unpacked into `.cache/mariadb`. Tests that kill or freeze it use {@link startMariadb}.
  *
  * @throws if none of the ways works; the message lists them
  */
@@ -44,19 +44,26 @@ export function provideMysql(): Promise<DatabaseServer> {
   });
 }
 
-/** A MariaDB process of one's own, with connections without a password. */
-export async function startMariadb(options: readonly string[] = []): Promise<LocalDatabase> {
+/**
+ * A private MariaDB process, with connections without a password.
+ *
+ * @param more for its environment
+ */
+export async function startMariadb(
+  options: readonly string[] = [],
+  more: NodeJS.ProcessEnv = {},
+): Promise<LocalDatabase> {
   const { command, basedir, env } = await findMariadb();
   const user = await serverUser(['mysql', 'postgres']);
   const common = (dir: string): string[] => [
-    // First, or the files of the system are read.
+    // Has to come first, or the server reads the files of the system.
     '--no-defaults',
     ...(basedir === undefined ? [] : [`--basedir=${basedir}`]),
     `--datadir=${join(dir, 'data')}`,
     `--socket=${join(dir, 'socket')}`,
     `--pid-file=${join(dir, 'pid')}`,
-    // Not the one of the system: at its start a server removes what it takes for temporary tables of its last life there,
-    // and one whose temporary table disappears as it is made crashes.
+    // Not the folder of the system: at its start, a server removes all temporary tables there as its own. Another server,
+    // whose temporary table disappears while it is made, would crash.
     `--tmpdir=${join(dir, 'tmp')}`,
     '--skip-grant-tables',
     '--skip-log-bin',
@@ -69,8 +76,8 @@ export async function startMariadb(options: readonly string[] = []): Promise<Loc
     politely: 'SIGTERM',
     async prepare(dir) {
       await user.own(dir);
-      // Users and rights are left out, so there is nothing to install but the files of InnoDB. Those are on the disk when
-      // this has ended; made by the server itself, they would be broken by a kill soon after.
+      // Users and rights are left out, so only the files of InnoDB are installed. They are on the disk when this has
+      // ended. If the server made them itself, a kill soon after would break them.
       const data = join(dir, 'data');
       const folders = [data, join(data, DATABASE), join(dir, 'tmp')];
       for (const folder of folders) {
@@ -87,11 +94,11 @@ export async function startMariadb(options: readonly string[] = []): Promise<Loc
         ...common(dir),
         `--bind-address=${LOOPBACK}`,
         `--port=${port}`,
-        // Or it listens nowhere, as there are no rights.
+        // Otherwise it does not listen, as there are no rights.
         '--skip-networking=0',
         ...options,
       ];
-      return { ...user.as(command, args), env };
+      return { ...user.as(command, args), env: { ...env, ...more } };
     },
     url: (port) => `mysql://root@${LOOPBACK}:${port}/${DATABASE}`,
     ask,
@@ -139,7 +146,7 @@ async function find(): Promise<MariadbProgram> {
 
 async function ask(uri: string): Promise<void> {
   const connection = await mysql.createConnection({ uri, connectTimeout: 2_000 });
-  // What ends it is told by the calls.
+  // The calls reject with the error that ended it.
   connection.on('error', () => undefined);
   try {
     await connection.query({ sql: 'SELECT 1', timeout: 2_000 });

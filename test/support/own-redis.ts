@@ -3,9 +3,9 @@ import { Redis } from 'ioredis';
 import { type LocalRedis, startRedis } from './redis-server.js';
 
 /**
- * A Redis for the tests of one file alone: it is empty at the start of each.
+ * A Redis for the tests of one file alone, empty at the start of each test.
  *
- * @param use is given a client before the first test
+ * @param use gets a client before the first test
  */
 export function ownRedis(use: (client: Redis) => void): void {
   let server: LocalRedis;
@@ -13,7 +13,7 @@ export function ownRedis(use: (client: Redis) => void): void {
 
   beforeAll(async () => {
     server = await startRedis();
-    // Of ioredis, which keeps a timer for as long after each connection that it ends, and with it the process.
+    // After ioredis ends a connection, a timer of this length keeps the process alive.
     client = new Redis(server.url, { disconnectTimeout: 100 });
     use(client);
   }, 60_000);

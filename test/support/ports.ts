@@ -4,15 +4,15 @@ import { createServer } from 'node:net';
 export const LOOPBACK = '127.0.0.1';
 
 /**
- * Below the ports that systems give to outgoing connections: a client that reconnects to a server that is down
- * must not get the server's port, which can even connect it to itself. And low enough for a Redis Cluster bus,
- * 10,000 higher, to stay below them too.
+ * Below the ports that systems give to outgoing connections. A client that reconnects to a server that is down must
+ * not get the server's port, which can even connect it to itself. Low enough that a Redis Cluster bus, 10,000
+ * higher, stays below them too.
  */
 const LOWEST = 10_240;
 const HIGHEST = 22_000;
 const TRIES = 200;
 
-/** A loopback port that nobody listens on at this moment. Who binds it must be ready to be refused and ask again. */
+/** A loopback port that is free at this moment. The caller must be ready to fail to bind it, and to ask again. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < TRIES; attempt++) {
     const port = randomInt(LOWEST, HIGHEST);

@@ -24,8 +24,8 @@ interface PostgresPrograms {
 }
 
 /**
- * A PostgreSQL for tests that need any one server: the one that `DATABASE_URL` names, a container, a local installation, or
- * the distribution's packages unpacked into `.cache/postgres`. Tests that kill or freeze it take {@link startPostgres}.
+ * A PostgreSQL for tests that can use any server: the one that `DATABASE_URL` names, a container, a local installation, or
+ * the distribution's packages unpacked into `.cache/postgres`. Tests that kill or freeze it use {@link startPostgres}.
  *
  * @throws if none of the ways works; the message lists them
  */
@@ -45,8 +45,15 @@ export function providePostgres(): Promise<DatabaseServer> {
   });
 }
 
-/** A PostgreSQL process of one's own, with connections without a password. */
-export async function startPostgres(options: readonly string[] = []): Promise<LocalDatabase> {
+/**
+ * A private PostgreSQL process, with connections without a password.
+ *
+ * @param more for its environment
+ */
+export async function startPostgres(
+  options: readonly string[] = [],
+  more: NodeJS.ProcessEnv = {},
+): Promise<LocalDatabase> {
   const { postgres, initdb, env } = await findPostgres();
   const user = await serverUser(['postgres']);
   const program: DatabaseProgram = {
@@ -77,7 +84,7 @@ export async function startPostgres(options: readonly string[] = []): Promise<Lo
         String(port),
         ...settings.flatMap((setting) => ['-c', setting]),
       ];
-      return { ...user.as(postgres, args), env };
+      return { ...user.as(postgres, args), env: { ...env, ...more } };
     },
     url: (port) => `postgres://postgres@${LOOPBACK}:${port}/postgres`,
     ask,
@@ -85,7 +92,10 @@ export async function startPostgres(options: readonly string[] = []): Promise<Lo
   return startDatabase(program);
 }
 
-/** A pool of several connections, as a user makes it, listening for errors of idle ones: else they end the process. */
+/**
+ * A pool of several connections, as a user makes it. Listens for errors of idle connections, which would otherwise end the
+ * process.
+ */
 export function testPool(url: string, options: pg.PoolConfig = {}): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, ...options });
   pool.on('error', () => undefined);

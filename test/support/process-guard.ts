@@ -2,10 +2,10 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
 
 /*
- * Nothing that the tests start outlives them. A process that is killed runs no handlers, and under Jest `process`
- * is a copy whose events never fire. So a shell does it that reads the ids of our processes from a pipe: the pipe
- * closes with us, whatever the reason, and the shell kills what is left. Signal handlers, which would change how
- * the program under test shuts down, are not needed.
+ * No process that the tests start outlives them. A killed process runs no handlers, and under Jest `process` is a
+ * copy whose events never fire. So a shell reads the ids of our processes from a pipe. The pipe closes with our
+ * process, for whatever reason, and the shell kills the processes that are left. This needs no signal handlers,
+ * which would change how the program under test shuts down.
  */
 const WATCHDOG = `
 trap '' INT TERM HUP
@@ -45,7 +45,7 @@ function forget(pid: number): void {
   guarded.delete(pid);
   watchdog?.stdin?.write(`- ${pid}\n`);
   if (guarded.size > 0) return;
-  // Nothing of ours stays open in a test file that has stopped all it started. Folders stay: for a restart.
+  // A test file that has stopped all its processes leaves nothing open. Folders stay, for a restart.
   watchdog?.stdin?.end('end\n');
   watchdog = undefined;
 }

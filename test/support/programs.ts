@@ -27,18 +27,18 @@ export async function canRun(command: string, env: NodeJS.ProcessEnv): Promise<b
   );
 }
 
-/** Whether the process runs. One that has ended does not, even if its parent has taken no notice yet. */
+/** Whether the process runs. One that has ended does not, even if its parent has not reaped it yet. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // Somebody else's process is alive as well.
+    // A process of another user is alive as well.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
   return !isZombie(pid);
 }
 
-/** Orphans are left to the first process of a container, which often takes notice late or never. */
+/** Orphans belong to the first process of a container, which often reaps them late or never. */
 function isZombie(pid: number): boolean {
   try {
     return /\) Z [^)]*$/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));

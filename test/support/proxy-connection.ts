@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net';
 import { Lane, type Traffic } from './proxy-lane.js';
 import { isPush, requestText, RespFramer, rawFramer, type Framer } from './resp-frames.js';
 
-/** What becomes of one request or reply. */
+/** The verdict on one request or reply. */
 export type Verdict = 'pass' | 'swallow' | 'cut';
 
-/** The faults and listeners of a proxy, asked about everything that goes through. */
+/** The faults and listeners of a proxy, called for every request and reply. */
 export interface Judge {
   request(text: string): Verdict;
   /** `request` is the one it answers, undefined for messages out of turn and protocols other than RESP. */
@@ -69,7 +69,7 @@ export class ProxyConnection {
     return !this.client.destroyed;
   }
 
-  /** To be called when the traffic's state has changed. */
+  /** Call this when the traffic's state has changed. */
   update(): void {
     if (this.options.requests.frozen) {
       this.client.pause();

@@ -3,7 +3,7 @@ import { clearTimeout, setTimeout } from 'node:timers';
 
 export type Direction = 'requests' | 'replies';
 
-/** What holds up the traffic of one direction, the same for all connections. */
+/** The delays of one direction, shared by all connections. */
 export interface Traffic {
   frozen: boolean;
   /** How many holds are in force. */
@@ -39,7 +39,7 @@ export class Lane {
     this.pump();
   }
 
-  /** Delivers what may be delivered now. To be called when the traffic's state has changed. */
+  /** Delivers what may be delivered now. Call this when the traffic's state has changed. */
   pump(): void {
     clearTimeout(this.#timer);
     while (!this.traffic.frozen) {

@@ -1,11 +1,11 @@
 import { clearTimeout, setTimeout } from 'node:timers';
 import type { Verdict } from './proxy-connection.js';
 
-/** A fault that waits for its prey. */
+/** A fault that waits for a matching request or reply. */
 export interface Fault {
-  /** How often it has struck. */
+  /** How often the fault was applied. */
   readonly count: number;
-  /** Resolves when it has struck for the first time. */
+  /** Resolves when the fault was first applied. */
   readonly struck: Promise<void>;
   stop(): void;
 }

@@ -13,7 +13,7 @@ const NAMES = ['redis-server', 'valkey-server'];
 let found: Promise<RedisBinary> | undefined;
 
 /**
- * A Redis (or Valkey) that can be started as a process of one's own: from the PATH, else from the packages of a
+ * A Redis (or Valkey) program to start private processes with: from the PATH, else from the packages of a
  * Debian-like distribution, unpacked without root into `.cache/redis/`.
  *
  * @throws if there is neither; the message says what was tried

@@ -52,7 +52,7 @@ async function join(servers: LocalRedis[]): Promise<void> {
   const share = SLOTS / servers.length;
   await Promise.all(
     servers.map(async (server, index) => {
-      // Epochs of their own, or the nodes have to settle first who of them is the newest.
+      // Each node gets its own epoch. Otherwise the nodes first have to settle which of them is the newest.
       await server.command('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
       const [from, to] = [Math.round(index * share), Math.round((index + 1) * share) - 1];
       await server.command('CLUSTER', 'ADDSLOTSRANGE', from, to);

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 
 /**
- * The commands that a server is sent while `work` goes on, each with its arguments; what scripts call is left out.
+ * The commands that a server receives while `work` goes on, each with its arguments. Leaves out calls by scripts.
  *
- * @param client of the server; it is asked for an ECHO at the end
+ * @param client a client of the server; sends an ECHO at the end
  */
 export async function commandsDuring(client: Redis, work: () => Promise<unknown>): Promise<string[][]> {
   const monitor = await client.monitor();

@@ -13,7 +13,7 @@ async function program(root: string): Promise<string> {
   const command = join(root, 'bin', 'redis-server');
   const found = await stat(root).catch(() => undefined);
   if (!found || (await stat(command).catch(() => undefined))) return command;
-  // One program under several names: which of its roles it plays is told by the name it is called by.
+  // One program under several names: the name by which it is called decides its role.
   const unpacked = await stat(join(root, 'usr/bin/redis-check-rdb')).catch(() => undefined);
   const checker = unpacked ? '../usr/bin/redis-check-rdb' : await findOnPath('redis-check-rdb');
   if (checker === undefined) throw new Error('the package redis-tools holds no redis-check-rdb');

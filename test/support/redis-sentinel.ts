@@ -6,7 +6,7 @@ const SENTINELS = 3;
 const QUORUM = 2;
 
 export interface RedisSentinel {
-  /** The master's name, as sentinels are asked for it. */
+  /** The name by which clients ask sentinels for the master. */
   name: string;
   sentinels: { host: string; port: number }[];
   /** The master and the replica as they were at the start; a failover changes the roles. */

@@ -7,7 +7,7 @@ import { dockerAnswers, startRedisContainer } from './redis-docker.js';
 export { LocalRedis, startRedis, type StartRedisOptions } from './local-redis.js';
 export { findRedisBinary, type RedisBinary } from './redis-binary.js';
 
-/** Some Redis to test against. Others may use it too: keep to keys under a {@link uniquePrefix}. */
+/** A Redis to test against. Others may use it too: use only keys under a {@link uniquePrefix}. */
 export interface RedisServer {
   url: string;
   host: string;
@@ -20,9 +20,9 @@ export interface RedisServer {
 }
 
 /**
- * A Redis for tests that need any one server. In this order: the one that `REDIS_URL` names, a container if a
+ * A Redis for tests that can use any server. In this order: the one that `REDIS_URL` names, a container if a
  * Docker engine answers, a `redis-server` or `valkey-server` of the PATH, one unpacked from the distribution's
- * packages. Tests that kill, freeze or configure a server take {@link startRedis}.
+ * packages. Tests that kill, freeze or configure a server use {@link startRedis}.
  *
  * @throws if none of the ways works; the message lists them
  */

@@ -6,11 +6,11 @@ export interface Framer {
   push(chunk: Buffer): Buffer[];
 }
 
-/** For protocols it knows nothing of: what arrives together is one unit. */
+/** For unknown protocols: bytes that arrive together are one unit. */
 export const rawFramer: Framer = { push: (chunk) => [chunk] };
 
 /**
- * Complete RESP values (versions 2 and 3), whatever the packets they came in: one per request, one per reply.
+ * Complete RESP values (versions 2 and 3), regardless of packets: one per request, one per reply.
  * https://redis.io/docs/latest/develop/reference/protocol-spec/
  */
 export class RespFramer implements Framer {

@@ -5,7 +5,7 @@ import { findOnPath } from './programs.js';
 
 const run = promisify(execFile);
 
-/** Who runs a server that refuses to be run by root. */
+/** The user for a server that refuses to run as root. */
 export interface ServerUser {
   /** Gives a folder to that user. */
   own(dir: string): Promise<void>;
@@ -13,7 +13,7 @@ export interface ServerUser {
   as(command: string, args: readonly string[]): { command: string; args: string[] };
 }
 
-/** This user, or for root one who is not: the first of these that exists. */
+/** The present user, or, for root, the first of these users that exists. */
 export async function serverUser(names: readonly string[]): Promise<ServerUser> {
   if (process.getuid?.() !== 0) {
     return { own: async () => undefined, as: (command, args) => ({ command, args: [...args] }) };

@@ -11,7 +11,10 @@ export type { Fault } from './proxy-rules.js';
 const WAIT_TIMEOUT = 20_000;
 const LISTEN_TRIES = 20;
 
-/** A request as one would type it (`set lock:a token NX PX 1000`) contains the string, or matches. */
+/**
+ * Matches a request, written as in redis-cli (`set lock:a token NX PX 1000`): it contains the string, or matches
+ * the expression or function.
+ */
 export type RequestMatch = string | RegExp | ((request: string) => boolean);
 
 export interface ProxyOptions {
@@ -28,8 +31,8 @@ interface Reply {
 
 /**
  * A loopback TCP proxy with faults. It forwards whole requests and replies, and pairs them in order, so faults are
- * exact with pipelines too. Not on connections where the server speaks unasked (SUBSCRIBE and MONITOR in RESP2) or
- * keeps silent (CLIENT REPLY OFF): there, do not ask for the reply *to* something.
+ * exact with pipelines too. Pairing fails on connections where the server sends messages by itself (SUBSCRIBE and
+ * MONITOR in RESP2) or sends no replies (CLIENT REPLY OFF): there, do not ask for the reply *to* something.
  */
 export class TcpProxy {
   readonly host = LOOPBACK;
@@ -84,7 +87,7 @@ export class TcpProxy {
     this.#change(this.#traffic(direction), (traffic) => (traffic.delay = ms));
   }
 
-  /** Keeps replies back until the function it answers with is called, then delivers them in order. */
+  /** Holds replies until the returned function is called, then delivers them in order. */
   holdReplies(): () => void {
     return this.#hold('replies');
   }
@@ -137,12 +140,12 @@ export class TcpProxy {
     return this.#replyRules.waitFor(isReply, timeout, `the reply to ${String(match)}`);
   }
 
-  /** Tells of each request as it leaves for the server, before any fault. Answers with how to stop. */
+  /** Listens to each request as it leaves for the server, before any fault. Returns a function that stops this. */
   onRequest(listener: (request: string) => void): () => void {
     return this.#requestRules.listen(listener);
   }
 
-  /** Tells of each reply as it comes from the server, and what it answers. Answers with how to stop. */
+  /** Listens to each reply as it comes from the server, with its request. Returns a function that stops this. */
   onReply(listener: (reply: string, request: string | undefined) => void): () => void {
     return this.#replyRules.listen(({ bytes, request }) => listener(bytes.toString('utf8'), request));
   }

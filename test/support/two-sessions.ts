@@ -4,18 +4,18 @@ export const SESSION_LIMIT = 15_000;
 /** One connection to a database, which gives up after {@link SESSION_LIMIT}. */
 export interface DatabaseSession {
   query(text: string): Promise<unknown>;
-  /** What tells it from every other one that is open at the same time. */
+  /** Differs from the id of every other session that is open at the same time. */
   id(): Promise<unknown>;
   end(): Promise<void>;
 }
 
 /**
- * Tests of concurrency mean nothing on a server that has one session for all: some would pass there without having tried
- * anything, others would wait for ever. So it has to show that a second session is another one, and has its answer while
- * a transaction of the first one is open.
+ * Tests of concurrency prove nothing on a server with a single session: some would pass without testing anything, others
+ * would wait for ever. So the server has to show that a second session is a different one, and gets an answer while a
+ * transaction of the first one is open.
  *
- * @param what the server, as the message shall call it
- * @throws if it does not
+ * @param what the name of the server in the message
+ * @throws if it does not show that
  */
 export async function assertTwoSessions(what: string, open: () => Promise<DatabaseSession>): Promise<void> {
   const sessions: DatabaseSession[] = [];

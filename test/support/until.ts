@@ -6,15 +6,15 @@ export interface UntilOptions {
   timeout?: number;
   /** Milliseconds between two looks. @default 5 */
   interval?: number;
-  /** What was waited for, as the error shall say it; a function is asked at the end, for the latest facts. */
+  /** The awaited condition, for the error. A function is called at the end, for the latest facts. */
   message?: string | (() => string);
 }
 
 type Truthy<T> = Exclude<T, false | 0 | 0n | '' | null | undefined>;
 
 /**
- * Looks at `condition` until it is truthy and answers with that value. A condition that throws counts as
- * "not yet"; its last error is the `cause` of the failure.
+ * Checks `condition` until it is truthy, and resolves to that value. A condition that throws counts as "not
+ * yet"; its last error is the `cause` of the failure.
  */
 export async function until<T>(
   condition: () => T | Promise<T>,

@@ -5,12 +5,16 @@ jest.setTimeout(120_000);
 
 const IMPORTS = `
 import { applyDecorators } from '@nestjs/common';
-import { Cron } from '@nestjs/schedule';
+import { Cron, type SchedulerRegistry } from '@nestjs/schedule';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5, type RedisOptions as RedisOptions5 } from 'ioredis5';
-import { LeaderElection, type Lock, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions } from '../../lib/index.js';
+import { type Observable, of } from 'rxjs';
+import { type Duration, LeaderElection, type Lock, type LockOptions, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService, tickOf } from '../../lib/index.js';
 declare const config: { getOrThrow<T = string>(key: string): T };
+declare const nestConfig: { get<T = any>(key: string): T };
+declare const locks: SchedulerLockService;
 declare const url: string;
+declare const registry: SchedulerRegistry;
 declare const ioredis: { options: RedisOptions; redis: Redis; cluster: Cluster };
 declare const ioredis5: { options: RedisOptions5; redis: Redis5; cluster: Cluster5 };
 `;
@@ -48,6 +52,23 @@ const compiles: Record<string, string> = {
   'durations of a configuration': inClass(
     `@SchedulerLock({ ttl: config.getOrThrow('TTL'), heartbeat: config.getOrThrow<number>('BEAT') }) async run() {}`,
   ),
+  'durations with each unit': inClass(
+    `@SchedulerLock({ ttl: '1.5h', heartbeat: '500ms', timeout: '10m', atLeast: '30s', catchUp: '1d' }) async run() {}`,
+  ),
+  'durations as Nest reads a configuration': inClass(
+    `@SchedulerLock({ ttl: nestConfig.get('TTL'), heartbeat: nestConfig.get<Duration>('BEAT') }) async run() {}`,
+  ),
+  'durations of the environment': `SchedulerLockModule.forRoot({ connection: url, ttl: process.env['TTL'] as Duration | undefined });`,
+  'durations of factories': `SchedulerLockModule.forRootAsync({ useFactory: () => ({ connection: url, ttl: '10m', leader: { name: 'main', ttl: '15s' } }) });
+    SchedulerLockModule.forRootAsync({ useFactory: async () => { return { connection: url, storeTimeout: '1s' }; } });`,
+  'durations of objects': `const fixed = { ttl: '10m' } as const;
+    const checked = { ttl: '10m', timeout: '5m' } satisfies LockOptions;
+    const typed: LockOptions = { ttl: '10m' };
+    void locks.run('a', fixed, () => 1);
+    void locks.run('a', checked, () => 1);
+    SchedulerLockModule.forRoot({ connection: url, ...typed });`,
+  'durations of calls':
+    "declare const minutes: number; void locks.run('a', { ttl: `${minutes}m` }, () => 1); void locks.acquire('a', { ttl: '1m' });",
   'explicit undefined': inClass(
     `@SchedulerLock({ name: undefined, ttl: undefined, heartbeat: false }) async run() {}`,
   ),
@@ -67,6 +88,18 @@ const compiles: Record<string, string> = {
   'an election of a class with both hooks': `@LeaderElection('feed', { ttl: '15s' })
     class Feed { constructor(private readonly url: string) {} onElected({ signal }: Lock) { void signal; } async onRevoked() {} }`,
   'a leader for all jobs': `SchedulerLockModule.forRoot({ connection: url, leader: { name: 'main' } });`,
+  'a cron job that is made at run time': `locks.cron('report', '0 3 * * *', async ({ tick, signal }) => void [tick, signal]);
+    const job = locks.cron('report', new Date(), {
+      timeZone: 'Europe/Berlin', waitForCompletion: true, initialDelay: '10s', catchUp: '1h', rerun: 1, ttl: '5m', job: 'a', lock: 'b',
+    }, () => 1);
+    job.stop(); job.start(); job.fireOnTick();
+    const tick: number | undefined = tickOf(job);`,
+  'an interval that is made at run time': `locks.interval('poll', 5_000, () => undefined);
+    locks.interval('poll', '5s', { ttl: '1m', oncePerTick: false, lock: undefined }, async ({ fencingToken }) => fencingToken);`,
+  'options of a dynamic job that may be missing': `declare const options: { timeZone: string } | undefined;
+    locks.cron('report', '0 3 * * *', options, () => undefined);`,
+  'the tick of a cron job of the registry': `const job = registry.getCronJob('report');
+    void locks.run('report', { tick: tickOf(job) }, () => undefined);`,
   'a factory that answers later': `SchedulerLockModule.forRootAsync({
     inject: ['CONFIG'], useFactory: async (text: string): Promise<SchedulerLockModuleOptions> => ({ connection: text }),
   });`,
@@ -85,6 +118,18 @@ const refused: Record<string, { source: string; because: RegExp }> = {
     source: inClass(`@Cron('* * * * * *') @SchedulerLock('a') run(): string { return ''; }`),
     because: /not assignable to type '.*PromiseLike<unknown>/,
   },
+  'a method that returns an Observable': {
+    source: inClass(`@SchedulerLock() run(): Observable<number> { return of(1); }`),
+    because: /not assignable to type '.*PromiseLike<unknown>/,
+  },
+  'a generator method': {
+    source: inClass(`@SchedulerLock() *run() { yield 1; }`),
+    because: /not assignable to type '.*PromiseLike<unknown>/,
+  },
+  'an async generator method': {
+    source: inClass(`@SchedulerLock() async *run() { yield 1; }`),
+    because: /not assignable to type '.*PromiseLike<unknown>/,
+  },
   'a property': {
     source: inClass(`@SchedulerLock() run = async () => {};`),
     because: /signature of property decorator/,
@@ -101,6 +146,18 @@ const refused: Record<string, { source: string; because: RegExp }> = {
     source: inClass(`@SchedulerLock({ lockAtMostFor: '10m' }) async run() {}`),
     because: /'lockAtMostFor' does not exist in type/,
   },
+  'a duration with a word for a unit': {
+    source: inClass(`@SchedulerLock({ ttl: '5 minutes' }) async run() {}`),
+    because: /Type '"5 minutes"' is not assignable to type 'Duration \| undefined'/,
+  },
+  'a duration without a unit': {
+    source: `void locks.run('a', { ttl: '60000' }, () => 1);`,
+    because: /Type '"60000"' is not assignable to type 'Duration \| undefined'/,
+  },
+  'a duration that is any text': {
+    source: `SchedulerLockModule.forRoot({ connection: url, ttl: config.getOrThrow<string>('TTL') });`,
+    because: /Type 'string' is not assignable to type 'Duration \| undefined'/,
+  },
   'a duration that is a flag': {
     source: inClass(`@SchedulerLock({ ttl: true }) async run() {}`),
     because: /Type 'true' is not assignable to type 'Duration \| undefined'/,
@@ -116,6 +173,22 @@ const refused: Record<string, { source: string; because: RegExp }> = {
   'a leader without a name': {
     source: `SchedulerLockModule.forRoot({ leader: { ttl: '15s' } });`,
     because: /Property 'name' is missing/,
+  },
+  'a cron job that is made without a function': {
+    source: `locks.cron('report', '0 3 * * *', { ttl: '5m' });`,
+    because: /'ttl' does not exist in type 'DynamicJob'/,
+  },
+  'a dynamic job with an option that does not exist': {
+    source: `locks.cron('report', '0 3 * * *', { timezone: 'UTC' }, () => undefined);`,
+    because: /'timezone' does not exist in type 'CronJobOptions'/,
+  },
+  'an interval that catches up': {
+    source: `locks.interval('poll', '5s', { catchUp: '1h' }, () => undefined);`,
+    because: /'catchUp' does not exist in type 'IntervalJobOptions'/,
+  },
+  'the tick of a timer': {
+    source: `tickOf(registry.getInterval('poll') as NodeJS.Timeout);`,
+    because: /Property 'cronTime' is missing/,
   },
   'a wrong choice': {
     source: inClass(`@SchedulerLock({ onSkip: 'reject' }) async run() {}`),

@@ -12,14 +12,14 @@ import type {
 import { Starts } from './starts.js';
 
 const DAY = 86_400_000;
-/** How long a lock is remembered after its lease, ms: as long as Redis keeps its state. */
+/** How long a lock is remembered after its lease, ms: as long as the Redis store keeps it. */
 const RETENTION = DAY;
-/** The same once a job was started under it. */
+/** The same if a job with ticks or an interval was started under the lock. */
 const JOB_RETENTION = 400 * DAY;
-/** How many locks there are at least before any is forgotten. */
+/** How many locks there have to be before any is forgotten. */
 const MANY = 1_000;
 
-/** What is kept per lock: the newest lease and how far it got. */
+/** The entry of a lock: its newest lease, and how far that got. */
 interface Entry {
   lease: LeaseRef;
   /** When the lock is free again, on the clock's monotonic time. */
@@ -31,14 +31,14 @@ interface Entry {
 }
 
 /**
- * Leases in the memory of this process, for development and tests: instances in other processes are not excluded.
- * Apps that are to exclude each other share one store object.
+ * Leases in the memory of this process, for development and tests: instances in other processes are not excluded. Applications
+ * that have to exclude each other must share one store object.
  */
 export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
-  /** How many locks there are when they are next looked through. */
+  /** At how many locks the next clean-up takes place. */
   #full = MANY;
 
   constructor(options: { clock?: Clock } = {}) {
@@ -99,27 +99,29 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
-      if (entry === undefined) {
-        // An acquire that nobody saw granted can never be restored.
-        if (lease.fencingToken === 0) return { released: false, reason: 'expired' };
-        // Unknown here, say because the process was started again: its end is noted, or extend would restore it.
-        this.#entries.set(lease.name, {
-          lease,
-          freeAt: now,
-          ended: true,
-          since: this.#clock.now(),
-          starts: new Starts(),
-        });
+      if (entry?.lease.token !== lease.token) {
+        // Nothing ran under the abandoned lease, even if another holder had the lock since.
+        if (outcome === 'abandoned') entry?.starts.end(lease, outcome);
+        const behind = isBehind(entry, lease);
+        if (!behind && entry !== undefined && entry.freeAt > now) return { released: false, reason: 'taken' };
+        // The lease is unknown here, say because the process was restarted: records its end, or `extend` would restore it. Not
+        // for an acquire whose grant was never answered (0): it can never be restored.
+        if (behind && lease.fencingToken > 0) {
+          this.#entries.set(lease.name, {
+            lease,
+            freeAt: now,
+            ended: true,
+            since: this.#clock.now(),
+            starts: entry?.starts ?? new Starts(),
+          });
+        }
         return { released: false, reason: 'expired' };
-      }
-      if (entry.lease.token !== lease.token) {
-        return { released: false, reason: entry.freeAt > now ? 'taken' : 'expired' };
       }
       if (entry.ended) return { released: false, reason: 'ended' };
       const live = entry.freeAt > now;
       entry.ended = true;
       if (live) entry.freeAt = now + keepFor;
-      entry.starts.end(outcome);
+      entry.starts.end(lease, outcome);
       if (outcome === 'abandoned') {
         const { tick: _tick, attempt: _attempt, ...rest } = entry.lease;
         entry.lease = rest;
@@ -146,7 +148,13 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  /** Forgets what is long over, whenever there are twice as many locks as the last time: names can be made up per call. */
+  /** Takes a lock away from its holder. @internal for tests */
+  evict(name: string): void {
+    const entry = this.#entries.get(name);
+    if (entry !== undefined) entry.freeAt = -Infinity;
+  }
+
+  /** Forgets old locks whenever there are twice as many as after the last time: a caller can make up a name per call. */
   #forget(now: number): void {
     if (this.#entries.size < this.#full) return;
     for (const [name, { freeAt, starts }] of this.#entries) {
@@ -160,21 +168,23 @@ export class MemoryLockStore implements LockStore {
     const now = this.#clock.monotonic();
     const entry = this.#entries.get(lease.name);
     const live = entry !== undefined && entry.freeAt > now;
-    if (entry !== undefined && entry.lease.token !== lease.token) {
-      return live
-        ? { held: false, reason: 'taken', holder: entry.lease.holder }
-        : { held: false, reason: 'expired' };
+    const known = entry?.lease.token === lease.token;
+    if (known ? entry.ended : !isBehind(entry, lease)) {
+      if (live && !known) return { held: false, reason: 'taken', holder: entry.lease.holder };
+      return { held: false, reason: 'expired' };
     }
-    if (entry?.ended) return { held: false, reason: 'expired' };
-    const fencingToken = Math.max(entry?.lease.fencingToken ?? 0, lease.fencingToken);
+    const starts = entry?.starts ?? new Starts();
+    if (!known) starts.restore(lease);
     this.#entries.set(lease.name, {
-      lease: { ...(entry?.lease ?? lease), fencingToken },
+      lease: known
+        ? { ...entry.lease, fencingToken: Math.max(entry.lease.fencingToken, lease.fencingToken) }
+        : lease,
       freeAt: now + lease.ttl,
       ended: false,
-      since: entry?.since ?? this.#clock.now(),
-      starts: entry?.starts ?? restoredStarts(lease, this.#clock.now()),
+      since: known ? entry.since : this.#clock.now(),
+      starts,
     });
-    return live ? { held: true } : { held: true, restored: true };
+    return live && known ? { held: true } : { held: true, restored: true };
   }
 }
 
@@ -182,11 +192,9 @@ function granted({ fencingToken, attempt }: LeaseRef): AcquireResult {
   return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
 }
 
-/** A store that was made anew learns the tick of a lease that it restores. */
-function restoredStarts(lease: LeaseRef, now: number): Starts {
-  const starts = new Starts();
-  starts.start(lease, now, lease.attempt);
-  return starts;
+/** Whether the entry, which is not of this lease, is missing or older than the lease. An older lease was over before this one. */
+function isBehind(entry: Entry | undefined, lease: LeaseRef): boolean {
+  return entry === undefined || entry.lease.fencingToken < lease.fencingToken;
 }
 
 /** Runs `operation` at once, so that calls take effect in the order in which they were made. */

@@ -1,14 +1,27 @@
-import type { AcquireRefusal, AcquireRequest, JobInfo, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRefusal, AcquireRequest, JobInfo, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 
-/** What is known of a job's last start: its tick, or when the next interval is due. */
-type Start =
-  | {
-      readonly tick: number;
-      readonly attempt: number;
-      readonly schedule: string;
-      readonly outcome: ReleaseOutcome | undefined;
-    }
-  | { readonly due: number; readonly interval: number };
+/** A job's last start: its tick, or when the interval is due again. */
+type Start = Undo & (Tick | Interval);
+
+/** How to undo a start if nothing ran. Kept until its lease has ended. */
+interface Undo {
+  /** Token of the lease that recorded the start. */
+  readonly by?: string | undefined;
+  /** The start that it replaced. */
+  readonly before?: Start | undefined;
+}
+
+interface Tick {
+  readonly tick: number;
+  readonly attempt: number;
+  readonly schedule: string;
+  readonly outcome: ReleaseOutcome | undefined;
+}
+
+interface Interval {
+  readonly due: number;
+  readonly interval: number;
+}
 
 /** An interval may start this much of it early: timers are late by different amounts. */
 const ALLOWANCE = 0.1;
@@ -16,10 +29,8 @@ const ALLOWANCE = 0.1;
 /** The last starts of the jobs under one lock. */
 export class Starts {
   readonly #byJob = new Map<string, Start>();
-  /** What the newest start has replaced, to be taken back if nothing ran. */
-  #newest: { readonly job: string; readonly replaced: Start | undefined } | undefined;
 
-  /** Why the job may not start now, if so. `now` is the store's time, epoch milliseconds. */
+  /** Why the job may not start now; `undefined` if it may. `now` is the store's time, epoch milliseconds. */
   refusal(request: AcquireRequest, now: number): AcquireRefusal | undefined {
     const { job = '', tick, interval, maxClockSkew, only } = request;
     const last = this.#byJob.get(job);
@@ -34,7 +45,7 @@ export class Starts {
       return refused ? { acquired: false, reason: 'already-ran' } : undefined;
     }
     if (interval === undefined || last === undefined || !('due' in last)) return undefined;
-    const wait = dueOf(last, interval) - interval * ALLOWANCE - now;
+    const wait = dueOf(last, interval, now) - interval * ALLOWANCE - now;
     return wait > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(wait) } : undefined;
   }
 
@@ -46,7 +57,7 @@ export class Starts {
       : { tick: last.tick, finished: !isInterrupted(last.outcome) };
   }
 
-  /** What is known of each job. */
+  /** The last start of each job. */
   all(): JobInfo[] {
     return [...this.#byJob].map(([job, start]) => {
       if ('due' in start) return { job, due: start.due };
@@ -55,27 +66,38 @@ export class Starts {
     });
   }
 
-  /** Notes a start. @param restored the attempt of a lease that is written back */
-  start(
-    request: AcquireRequest,
-    now: number,
-    restored?: number,
-  ): { attempt?: number; previousSchedule?: string } {
-    const { job = '', tick, interval, schedule = '' } = request;
-    const replaced = this.#byJob.get(job);
-    this.#newest = tick === undefined && interval === undefined ? undefined : { job, replaced };
+  /** Records a start. */
+  start(request: AcquireRequest, now: number): { attempt?: number; previousSchedule?: string } {
+    const { job, tick, interval, schedule = '' } = request;
+    const replaced = this.#byJob.get(job ?? '');
     if (tick !== undefined) {
       const before = replaced !== undefined && 'tick' in replaced ? replaced : undefined;
-      const attempt = this.#isRerun(request) ? (before?.attempt ?? 0) + 1 : (restored ?? 1);
-      this.#byJob.set(job, { tick, attempt, schedule, outcome: undefined });
+      const attempt = this.#isRerun(request) ? (before?.attempt ?? 0) + 1 : 1;
+      this.#replace(request, { tick, attempt, schedule, outcome: undefined });
       const differs = before !== undefined && before.schedule !== '' && before.schedule !== schedule;
       return differs ? { attempt, previousSchedule: before.schedule } : { attempt };
     }
     if (interval !== undefined) {
-      const due = replaced !== undefined && 'due' in replaced ? dueOf(replaced, interval) : 0;
-      this.#byJob.set(job, { due: Math.max(due, now) + interval, interval });
+      const due = replaced !== undefined && 'due' in replaced ? dueOf(replaced, interval, now) : 0;
+      this.#replace(request, { due: Math.max(due, now) + interval, interval });
     }
     return {};
+  }
+
+  /** Records the start of a restored lease, unless a newer start of its job is known. */
+  restore(lease: LeaseRef): void {
+    const { job = '', tick, attempt = 1 } = lease;
+    if (tick === undefined) return;
+    const replaced = this.#byJob.get(job);
+    if (replaced !== undefined && 'tick' in replaced) {
+      if (replaced.tick > tick || (replaced.tick === tick && replaced.attempt > attempt)) return;
+    }
+    this.#replace(lease, { tick, attempt, schedule: '', outcome: undefined });
+  }
+
+  #replace({ job = '', token }: Pick<LeaseRef, 'job' | 'token'>, start: Tick | Interval): void {
+    const replaced = this.#byJob.get(job);
+    this.#byJob.set(job, { ...start, by: token, before: replaced && withoutUndo(replaced) });
   }
 
   #isRerun({ job = '', tick, rerun = 0 }: AcquireRequest): boolean {
@@ -84,25 +106,32 @@ export class Starts {
     return last.tick === tick && last.attempt <= rerun && isInterrupted(last.outcome);
   }
 
-  /** Notes how the newest start ended. */
-  end(outcome: ReleaseOutcome): void {
-    if (this.#newest === undefined) return;
-    const { job, replaced } = this.#newest;
-    this.#newest = undefined;
+  /** Records how the start of a lease has ended, unless its end is known, or the job was started again since. */
+  end({ job = '', token }: LeaseRef, outcome: ReleaseOutcome): void {
     const start = this.#byJob.get(job);
+    if (start?.by !== token) return;
     if (outcome !== 'abandoned') {
-      if (start !== undefined && 'tick' in start) this.#byJob.set(job, { ...start, outcome });
-    } else if (replaced === undefined) this.#byJob.delete(job);
-    else this.#byJob.set(job, replaced);
+      const ended = withoutUndo(start);
+      this.#byJob.set(job, 'tick' in ended ? { ...ended, outcome } : ended);
+    } else if (start.before === undefined) this.#byJob.delete(job);
+    else this.#byJob.set(job, start.before);
   }
 }
 
-/** When a job is due, counted by its interval of today: a deploy may have changed it. */
-function dueOf({ due, interval }: { due: number; interval: number }, today: number): number {
-  return due - interval + today;
+function withoutUndo({ by: _by, before: _before, ...start }: Start): Start {
+  return start;
 }
 
-/** Whether a run that is not going on any more has to count as interrupted: nothing was heard of its end. */
+/**
+ * When a job is due, counted with its present interval, which a deploy may have changed. At once if the due time lies further
+ * ahead than an interval can put it: then the clock was set back since.
+ */
+function dueOf({ due, interval }: { due: number; interval: number }, today: number, now: number): number {
+  const then = due - interval + today;
+  return then - now > today * (1 + ALLOWANCE) ? 0 : then;
+}
+
+/** Whether a run that is not going on any more counts as interrupted: its end is unknown, or it was aborted. */
 function isInterrupted(outcome: ReleaseOutcome | undefined): boolean {
   return outcome === undefined || outcome === 'aborted';
 }

@@ -4,8 +4,8 @@ import type { MysqlClient } from './client.js';
 import { type CallbackConnection, type CallbackPool, closeSilent } from './limited-pool.js';
 
 /**
- * What sends a statement that fails when it has waited {@link LOCK_WAIT} for a lock. On a connection that nobody else gets, which is
- * closed afterwards, as the limit is one of the session; also if it does not answer.
+ * A client whose statements fail when they have waited
+ * {@link LOCK_WAIT} for a lock. Each statement gets a connection from the pool, which is closed afterwards, as the limit belongs to the session. A connection without an answer is closed as well.
  *
  * @param limit milliseconds, the wait for a connection included
  */
@@ -32,7 +32,7 @@ export function briefOn(
       }, limit);
       pool.getConnection((noConnection, connection) => {
         if (noConnection) return end(noConnection);
-        // Nobody waits for it any more.
+        // The statement was given up before it got a connection.
         if (over) return connection.release();
         used = connection;
         const send = (sql: string, callback: (error: Error | null, result?: unknown) => void): void => {
@@ -52,8 +52,8 @@ export function briefOn(
 }
 
 /**
- * The same through a client whose connections are not to be had. In one statement, which only MariaDB has: to MySQL it is a
- * comment, and `lock_wait_timeout` is what the connection has.
+ * The same for a client that does not give out its connections. It needs a statement that only MariaDB has: for MySQL the prefix is
+ * a comment, and the `lock_wait_timeout` of the connection applies.
  */
 export function briefIfMariadb(client: MysqlClient): MysqlClient {
   return {

@@ -1,8 +1,8 @@
 import type { Sql } from './sql-text.js';
 
 /**
- * What sends statements to MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers
- * what `mysql2` does. Each call has to be a transaction of its own, as it is unless one was begun.
+ * A client of MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers as `mysql2`
+ * does. Each call has to be a transaction of its own, as it is unless a transaction was begun.
  */
 export interface MysqlClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
@@ -10,11 +10,11 @@ export interface MysqlClient {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What a write answers. */
+/** The answer to a write. */
 export interface Written {
-  /** Rows that it has found. */
+  /** How many rows the write has found. */
   readonly affectedRows: number | string;
-  /** What it has put into LAST_INSERT_ID(). */
+  /** The value that the write has put into LAST_INSERT_ID(). */
   readonly insertId: number | string;
 }
 
@@ -26,7 +26,9 @@ export async function read(client: MysqlClient, { text, values }: Sql): Promise<
   return resultOf(await client.query(text, [...values])) as readonly Row[];
 }
 
-/** `mysql2` answers a pair of result and columns, TypeORM the result itself. Rows are objects, so a pair is told apart. */
+/**
+ * `mysql2` answers a pair of result and columns, TypeORM only the result. Rows are objects, so a pair can be recognised.
+ */
 function resultOf(answer: unknown): unknown {
   if (!Array.isArray(answer) || answer.length !== 2) return answer;
   const [first] = answer as unknown[];

@@ -1,16 +1,20 @@
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** What the statements have to know of the table. */
+/** The facts about the table that the statements need. */
 export interface MysqlTable {
   /** Database and name, quoted. */
   readonly table: Sql;
   /** Whether `lock_until` and `locked_at` are TIMESTAMP, as in ShedLock's table, and not DATETIME, as in ours. */
   readonly zoned: boolean;
-  /** Whether names that differ are never taken for equal. ShedLock's table has the collation of its database. */
+  /** Whether different names never count as equal. ShedLock's table has the collation of its database. */
   readonly exact: boolean;
+  /** The unique index of the names, quoted. */
+  readonly index: Sql;
+  /** Whether the server is a MariaDB. */
+  readonly mariadb: boolean;
 }
 
-/** The time of the database, whole milliseconds rounded down, as the columns have it. */
+/** The time of the database in the form of the columns, rounded down to whole milliseconds. */
 export const nowOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3)');
 /** The same with microseconds. */
 export const clockOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(6)');
@@ -26,18 +30,24 @@ export const after = (table: MysqlTable, ms: number | Sql): Sql =>
 export const afterMicroseconds = (table: MysqlTable, microseconds: unknown): Sql =>
   sql`TIMESTAMPADD(MICROSECOND, ${microseconds}, ${nowOf(table)})`;
 
-/** The end of a lease: rounded up, as the beginning is rounded down and columns round to milliseconds. */
+/** The end of a lease: rounded up, as its beginning is rounded down and columns round to milliseconds. */
 export const endOf = (table: MysqlTable, ttl: number | Sql): Sql =>
   afterMicroseconds(table, typeof ttl === 'number' ? microsecondsOf(ttl) : sql`(${ttl} + 1) * 1000`);
 
-/** A ttl, rounded up as the end of a lease has to be. */
+/**
+ * `lock_until` of a released lock: a day ago, so that the lock stays free even if the clock is set back. Not longer ago: people
+ * delete rows whose locks have been free for long.
+ */
+export const freeOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3) - INTERVAL 1 DAY');
+
+/** A ttl, rounded up for the end of a lease. */
 export const microsecondsOf = (ttl: number): number => (ttl + 1) * 1_000;
 
 /** Milliseconds until `lock_until`. */
 export const remainingOf = (table: MysqlTable): Sql =>
   sql`TIMESTAMPDIFF(MICROSECOND, ${clockOf(table)}, lock_until) / 1000`;
 
-/** Whether the row has this name. Found by its index first, then compared by bytes where that can differ. */
+/** Whether the row has this name. Uses the index first, then compares bytes if the collation is not exact. */
 export function isNamed({ exact }: MysqlTable, name: string): Sql {
   if (exact) return sql`name = ${name}`;
   return sql`name = ${name} AND ${isExactly(name)}`;
@@ -59,8 +69,8 @@ export function nameOf(stored: string): string {
 }
 
 /**
- * What ShedLock writes into a TIMESTAMP, UTC_TIMESTAMP, is taken there for a time of the session's zone. Its sessions have the
- * zone of the server; ours may have another one.
+ * Converts a time for TIMESTAMP columns. ShedLock writes UTC_TIMESTAMP into them, which the server takes for a time of the
+ * session's zone. ShedLock's sessions have the zone of the server; ours may have another one.
  */
 function asStored({ zoned }: MysqlTable, time: string): Sql {
   return raw(zoned ? `CONVERT_TZ(${time}, @@global.time_zone, @@session.time_zone)` : time);

@@ -11,7 +11,9 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1060: 'conflict', // ER_DUP_FIELDNAME
   3101: 'conflict', // ER_TRANSACTION_ROLLBACK_DURING_COMMIT, by Group Replication
   1205: 'locked', // ER_LOCK_WAIT_TIMEOUT
+  3572: 'locked', // ER_LOCK_NOWAIT
   1146: 'table', // ER_NO_SUCH_TABLE
+  1176: 'table', // ER_KEY_DOES_NOT_EXITS: the index of the names has another name by now
   1054: 'table', // ER_BAD_FIELD_ERROR
   1044: 'denied', // ER_DBACCESS_DENIED_ERROR
   1045: 'denied', // ER_ACCESS_DENIED_ERROR
@@ -33,7 +35,7 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   3140: 'lock', // ER_INVALID_JSON_TEXT
   3141: 'lock', // ER_INVALID_JSON_TEXT_IN_PARAM
   4025: 'lock', // ER_CONSTRAINT_FAILED: MariaDB, a JSON column that would hold none
-  // Those with which a server goes away, which it may do after it has carried out the statement.
+  // Errors of a server that goes away, perhaps after it has carried out the statement.
   1053: 'unknown', // ER_SERVER_SHUTDOWN
   1180: 'unknown', // ER_ERROR_DURING_COMMIT
   1927: 'unknown', // ER_CONNECTION_KILLED: MariaDB
@@ -41,10 +43,13 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   45028: 'refused', // ER_GET_CONNECTION_TIMEOUT of the driver `mariadb`, before anything was sent
 };
 
-/** From here on numbers are those of the driver `mariadb`, which Prisma takes, for what became of its connection. */
+/** From here on, numbers are connection errors of the driver `mariadb`, which Prisma uses. */
 const OF_MARIADB_DRIVER = 45_000;
 
-/** https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html; numbers below 2000 and from 3000 on are a server's. */
+/**
+ * https://dev.mysql.com/doc/mysql-errors/8.0/en/server-error-reference.html; numbers below 2000 and from 3000 on come from a
+ * server.
+ */
 export function failureOf(number: number): SqlFailure {
   const ofClient = (number >= 2000 && number < 3000) || number >= OF_MARIADB_DRIVER;
   return FAILURES[number] ?? (ofClient ? 'unknown' : 'refused');

@@ -5,37 +5,37 @@ import { type Sql, sql } from './sql-text.js';
 
 /** A statement as it was sent. */
 export interface Sent {
-  /** The server's number of the connection; no number if it is not known. */
+  /** The id of the connection at the server; `NaN` if it is not known. */
   readonly thread: number;
-  /** With its values in it. */
+  /** The statement with its values in place. */
   readonly text: string;
 }
 
-/** A statement that is to be ended. */
+/** A statement that has to be ended. */
 interface Left {
   readonly thread: number;
-  /** Asks whether it still runs. */
+  /** Asks whether the statement still runs. */
   readonly look: Sql;
   looks: number;
 }
 
-/** The most statements that are kept to be ended, the newest: more than can be under way in a usual pool. */
+/** How many statements are kept, the newest: more than can be under way in a usual pool. */
 const ROOM = 100;
-/** How much of a text is compared, characters: PROCESSLIST has no more than 64 KiB of it. */
+/** How much of a text is compared, characters: PROCESSLIST shows no more than 64 KiB of it. */
 const COMPARED = 8_000;
-/** How often a server is asked about a statement that it has not begun, as it is busy, and how long it is given in between, ms. */
+/** How often a busy server is asked about a statement that it has not begun yet, and the pause in between, ms. */
 const LOOKS = 3;
 const PAUSE = 1_000;
 
 /**
- * Ends at the server what nobody waits for any more. A server does not notice that a connection was closed while its
- * statement waits for a row that somebody else has locked: it goes on for `innodb_lock_wait_timeout`, and with each try
- * there would be one more of them, beyond what the pool allows.
+ * Ends abandoned statements at the server. A server does not notice a closed connection while its statement waits for a row that
+ * another transaction has locked: the statement goes on for `innodb_lock_wait_timeout`. Each new try would add one more such
+ * statement, beyond the limit of the pool.
  *
- * In the background, one at a time, and never more than that: a database that says nothing is asked again when it has answered
- * somebody, or when another statement is given up. Only a statement that the server shows to be that very one is ended, as behind
- * a proxy the number may be that of somebody else's connection. On MariaDB it has a number of its own for that, elsewhere the
- * connection is told to end what it is at.
+ * Works in the background, on one statement at a time. A silent database is asked again when it has answered another call, or when
+ * another statement is given up. A statement is ended only if the server shows that very text: behind a proxy, the id may belong
+ * to another client's connection. On MariaDB the statement has an id of its own for `KILL QUERY ID`; elsewhere `KILL QUERY` ends
+ * the current statement of the connection.
  */
 export class GivenUp {
   readonly #statements: Left[] = [];
@@ -51,7 +51,7 @@ export class GivenUp {
     this.#push(leftBy(sent));
   }
 
-  /** Begins, if there is something to end, and if that is not being done. */
+  /** Begins, if there is a statement to end, and it is not at work already. */
   end(): void {
     if (this.#statements.length > 0 && !this.#busy) void this.#endAll();
   }
@@ -72,12 +72,12 @@ export class GivenUp {
     this.#busy = false;
   }
 
-  /** Ends a statement, if it runs. Answers whether the server said anything to it, be it no. */
+  /** Ends a statement if it runs. Returns whether the server answered at all, also with an error. */
   async #isAnswered(left: Left): Promise<boolean> {
     try {
       const [connection] = await read({ query: this.ask }, left.look);
       if (isTrue(connection?.['same'])) await this.ask(ending(left, connection), []);
-      // It is there, and at nothing: what was sent on it has not been read yet.
+      // The connection exists, but is idle: the server has not read the statement yet.
       else if (connection?.['same'] === null && ++left.looks < LOOKS) {
         this.clock.setTimer(() => this.#push(left), PAUSE);
       }
@@ -88,9 +88,9 @@ export class GivenUp {
   }
 }
 
-/** The look answers a row of the connection, if it is there. On MariaDB it has a `QUERY_ID`, which MySQL does not know. */
+/** The look returns the row of the connection, if it exists. On MariaDB the row has a `QUERY_ID`, which MySQL does not know. */
 function leftBy({ thread, text }: Sent): Left {
-  // What is not ASCII is not compared: the column cannot hold all of it.
+  // Characters beyond ASCII are not compared: the column cannot hold all of them.
   const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
   const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
   const look = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;

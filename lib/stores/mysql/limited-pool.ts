@@ -1,30 +1,30 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { GivenUp, type Sent } from './given-up.js';
 
-/** A pool of `mysql2`, without promises. */
+/** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
   getConnection(callback: (error: Error | null, connection: CallbackConnection) => void): void;
 }
 
 export interface CallbackConnection {
-  /** The server's number of the connection. */
+  /** The id of the connection at the server. */
   readonly threadId?: unknown;
   /** Its socket. */
   readonly stream?: unknown;
-  /** Answers the command, which has the text that is sent as its `sql`. */
+  /** Returns the command, whose `sql` is the text that is sent. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
 }
 
-/** Errors of a server that only reads: after a failover such a connection leads to the wrong one. */
+/** Errors of a read-only server: after a failover such a connection leads to the wrong server. */
 const READ_ONLY = [1290, 1792, 1836];
 
-/** The pool within a client, if it has one whose connections can be given up. */
+/** The pool inside a client, if the client has one whose connections can be closed. */
 export function poolOf(client: unknown): CallbackPool | undefined {
   const { getConnection, pool, promise } = Object(client) as Readonly<Record<string, unknown>>;
   if (typeof getConnection !== 'function') return undefined;
-  // One of `mysql2/promise` is a shell around one of `mysql2`, which itself has `promise()`.
+  // A pool of `mysql2/promise` wraps a pool of `mysql2`, which itself has `promise()`.
   if (typeof promise === 'function') return client as CallbackPool;
   const inner = Object(pool) as { getConnection?: unknown; promise?: unknown };
   return typeof inner.getConnection === 'function' && typeof inner.promise === 'function'
@@ -35,17 +35,17 @@ export function poolOf(client: unknown): CallbackPool | undefined {
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
 const LATE = 5;
 
-/** How a statement is sent. */
+/** The limit of a statement, and its callbacks. */
 interface Sending {
-  /** Milliseconds, the wait for a connection included. */
+  /** Milliseconds for the statement, the wait for a connection included. */
   readonly limit: number;
   givenUp?(sent: Sent): void;
   answered?(): void;
 }
 
 /**
- * Statements through a pool of `mysql2`, each with a limit: `mysql2` has none for an answer, and with its `timeout` a
- * connection that nobody answers on keeps its place in the pool.
+ * Sends statements through a pool of `mysql2`, each with a limit. `mysql2` itself has no limit for an answer that closes the
+ * connection: with its `timeout`, a silent connection keeps its place in the pool.
  */
 export class LimitedPool {
   readonly #limited: Sending;
@@ -60,7 +60,7 @@ export class LimitedPool {
     this.#limited = {
       limit,
       givenUp: (sent) => givenUp.add(sent),
-      // The database answers, so it can be asked about what it did not answer before.
+      // The database answers, so it can be asked about the statements that it did not answer before.
       answered: () => givenUp.end(),
     };
   }
@@ -90,14 +90,14 @@ export class LimitedPool {
       };
       this.pool.getConnection((noConnection, connection) => {
         if (noConnection) return settle(noConnection);
-        // Nobody waits for it any more.
+        // The statement was given up before it got a connection.
         if (over) return connection.release();
         sentOn = connection;
-        // Whatever the pool is set to, rows are to be objects by the names of their columns.
+        // Rows have to be objects keyed by column, whatever the options of the pool say.
         const options = { sql, values, rowsAsArray: false, nestTables: false, typeCast: true };
         const ended = (error: Error | null, result?: unknown): void => {
           if (over) return;
-          // One that is broken, or leads to a server that only reads, must not go to whoever waits for a connection.
+          // A broken connection, or one to a read-only server, must not go back to the pool.
           const { errno, fatal } = (error ?? {}) as { errno?: unknown; fatal?: unknown };
           if (fatal === true || READ_ONLY.includes(Number(errno))) connection.destroy();
           else connection.release();
@@ -113,8 +113,8 @@ export class LimitedPool {
   }
 
   /**
-   * Calls `giveUp` after `limit` milliseconds. An event loop that was blocked past that reads the answers that have come
-   * meanwhile first: a busy process is no silent database.
+   * Calls `giveUp` after `limit` milliseconds. If the event loop was blocked past that, it first reads the answers that have
+   * come meanwhile: a busy process is no silent database.
    */
   #timer(giveUp: () => void, limit: number): { cancel(): void } {
     const due = this.clock.monotonic() + limit;
@@ -128,11 +128,12 @@ export class LimitedPool {
 }
 
 /**
- * Closes a connection on which nobody answers. With `destroy()` alone `mysql2` closes its own side and waits for the server to
- * do the same; a pool that is being ended would wait for ever for the connection's last command, which is told of the error.
+ * Closes a connection on which the server does not answer. With `destroy()` alone, `mysql2` closes its own side and waits for
+ * the server to do the same. Destroying the socket with an error also ends the connection's last command, for which
+ * `pool.end()` would otherwise wait for ever.
  *
- * @param connection none, if the pool had none
- * @returns what to tell whoever waited, for `limit` milliseconds
+ * @param connection `undefined` if the pool gave none in time
+ * @returns the error for the caller, who has waited `limit` milliseconds
  */
 export function closeSilent(connection: CallbackConnection | undefined, limit: number): Error {
   if (connection === undefined) {

@@ -1,9 +1,9 @@
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
-import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
+import { type AttemptRow, isTrue, NO_ROW, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { lockedBy } from '../sql/holding.js';
+import { isPlain, lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { roomProblem } from '../sql/name-room.js';
@@ -23,10 +23,13 @@ import {
   releaseStatement,
   seenStatement,
   takeStatement,
+  unlockedStatement,
+  writeBackFirstStatement,
+  writeBackStatement,
 } from './statements.js';
 import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './table-look.js';
 
-/** The statements of MySQL and MariaDB, what they are given, and what they answer. */
+/** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlLook> {
   readonly kind = 'MySQL';
   readonly table: string;
@@ -36,7 +39,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   #migration: string;
   readonly #lastGranted = new LastGranted();
 
-  /** @param brief what sends a statement that waits for locks for a short time only */
+  /** @param brief a client whose statements wait for locks for a short time only */
   constructor(client: MysqlClient, options: SqlStoreOptions, brief: MysqlClient = briefIfMariadb(client)) {
     this.#client = client;
     this.#brief = brief;
@@ -49,7 +52,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     const columns = await read(this.#client, lookStatement(this.#where));
     const look = judgeTable(this.table, columns, await read(this.#client, indexStatement(this.#where)));
     if ('missing' in look) this.#migration = look.migration;
-    // Whether this user may write is seen by writing nothing.
+    // Statements that write nothing show whether this user may write.
     if ('statements' in look) {
       await this.#client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
       await this.#client.query(
@@ -90,15 +93,16 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return row;
   }
 
-  async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
+  async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<Renewed[]> {
+    const names = [...new Set(leases.map(({ name }) => name))];
+    if (!table.mariadb) await read(this.#client, unlockedStatement(table, names));
     const { affectedRows } = await write(this.#client, extendStatement(table, leases));
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
-    // Some were not. A lease that is live after the statement was live when it was renewed.
-    const names = [...new Set(leases.map(({ name }) => name))];
+    // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
     const rows = await read(this.#client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
-      const row = byName.get(lease.name) ?? { by: null, remaining: null };
+      const row = byName.get(lease.name) ?? NO_ROW;
       return row.by === lockedBy(lease) && Number(row.remaining) > 0 ? true : row;
     });
   }
@@ -108,16 +112,34 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
-    // Where there was no job, there is most likely no start of one to note the end of.
-    if (lease.job === undefined && options.keepFor === 0) {
+    if (isPlain(lease, options)) {
       const { affectedRows } = await write(this.#client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
       const seen = await this.#seen(table, lease.name);
       if (seen.by !== lockedBy(lease)) return seen;
     }
     const { affectedRows, insertId } = await write(this.#client, releaseStatement(table, lease, options));
-    if (Number(affectedRows) > 0) return { live: Number(insertId) === 2 };
+    if (Number(affectedRows) > 0 && Number(insertId) > 0) return { live: Number(insertId) === 2 };
     return this.#seen(table, lease.name);
+  }
+
+  async writeBack(
+    table: MysqlLook,
+    lease: LeaseRef,
+    seen: string | null,
+    outcome?: ReleaseOutcome,
+  ): Promise<boolean> {
+    const statement =
+      seen === null
+        ? writeBackFirstStatement(table, lease, outcome)
+        : writeBackStatement(table, lease, { seen, outcome });
+    try {
+      return Number((await write(this.#client, statement)).affectedRows) > 0;
+    } catch (error) {
+      // Another client has made the row by now.
+      if (seen === null && this.failure(error) === 'conflict') return false;
+      throw error;
+    }
   }
 
   async all(table: MysqlLook): Promise<LockInfo[]> {
@@ -130,7 +152,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
 
   failure(error: unknown): SqlFailure {
     for (const each of errorsIn(error)) {
-      // Negative: Node's number of an error of the network.
+      // Negative numbers are Node's, for network errors.
       const number = Number(each['errno'] ?? NaN);
       if (number > 0) return failureOf(number);
       if (isNotConnected(each)) return 'refused';
@@ -144,7 +166,9 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
   }
 
-  /** One statement, if the lock is free and nothing of its row is needed but that; `undefined` if it did not find it so. */
+  /**
+   * Takes a lock by one statement, if it is free and nothing else of its row is needed; `undefined` if that found no such row.
+   */
   async #takeAsUsual(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow | undefined> {
     const granted =
       request.tick === undefined && request.interval === undefined
@@ -153,7 +177,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
   }
 
-  /** Reads the row first: what is refused is one plain read, what is not another statement. */
+  /** Reads the row first: a refusal costs one plain read, a grant another statement. */
   async #lookAndTake(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
     this.#checkName(table, request.name);
     const start = startOf(request);
@@ -169,7 +193,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     if (!startable || Number(row.remaining ?? 0) > 0) return row;
     if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) return row;
     if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
-    // Somebody was quicker where the write finds nothing: what was seen explains nothing, then.
+    // If the write finds no row, another client was faster. Then the row that was read explains nothing.
     if (request.tick !== undefined && row.tick !== null) {
       return (await this.#takeAsSeen(table, request, row, start.startable, seen['schedule'])) ?? NOTHING_SEEN;
     }
@@ -177,19 +201,16 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
   }
 
-  /** @throws what the database would say of a name that its column cannot hold: without a strict `sql_mode` it says nothing */
+  /**
+   * @throws the error that the database would give for a name that the column cannot hold: without a strict `sql_mode` it
+   *   gives none
+   */
   #checkName(table: MysqlLook, name: string): void {
-    const stored = storedName(name);
-    if ([...stored].length > table.nameLength) throw Object.assign(new Error('name'), { errno: TOO_LONG });
-    if (!isTaken(table, stored)) {
-      throw new LockStateError(
-        name,
-        `the column name of ${this.table} does not take every character. Run this, or give it another name: ${this.widening()};`,
-      );
-    }
+    if (this.nameProblem(table, name) !== undefined)
+      throw Object.assign(new Error('name'), { errno: TOO_LONG });
   }
 
-  /** Answers the fencing token, or `undefined` if the lock is not to be had in this way. */
+  /** Returns the fencing token, or `undefined` if the statement did not take the lock. */
   async #take(
     table: MysqlLook,
     request: AcquireRequest,
@@ -198,7 +219,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return tokenOf(await write(this.#client, takeStatement(table, request, startOf(request), how)));
   }
 
-  /** There was no row a moment ago. */
+  /** Takes a lock that had no row a moment ago. */
   async #first(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
     try {
       const { insertId } = await write(this.#client, firstStatement(table, request, startOf(request)));
@@ -209,7 +230,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     }
   }
 
-  /** A tick that may start, as long as what was seen of the job's last start is still so. */
+  /** Takes a lock for a tick, provided that the job's last start is still the one that was read. */
   async #takeAsSeen(
     table: MysqlLook,
     request: AcquireRequest,

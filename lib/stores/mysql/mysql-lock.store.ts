@@ -11,17 +11,17 @@ import type { MysqlLook } from './table-look.js';
 /** Options of {@link MysqlLockStore}. */
 export interface MysqlLockStoreOptions extends SqlStoreOptions {
   /**
-   * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has
-   * not answered by then is closed, so that one which a network dropped silently does not stay in the pool, and what the server
-   * is still at there is ended. Not for a migration, which has limits of its own. Only for pools of `mysql2`: any other client
-   * has to have a limit of its own.
+   * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has not
+   * answered by then is closed, so that one that a network dropped silently does not stay in the pool. The store also ends the
+   * statement that the server still runs on it. Does not apply to a migration, which has limits of its own. Only for pools of
+   * `mysql2`: any other client needs a limit of its own.
    *
    * @default '5s'
    */
   readonly queryTimeout?: Duration | undefined;
 }
 
-/** Longer than anybody waits for a call (`storeTimeout`, by default), ms. */
+/** Longer than a caller waits (`storeTimeout`, by default), ms. */
 const QUERY_TIMEOUT = 5_000;
 
 /**
@@ -35,10 +35,10 @@ const QUERY_TIMEOUT = 5_000;
  */
 export class MysqlLockStore extends SqlLockStore<MysqlLook> {
   /**
-   * @param client a pool of `mysql2/promise` or of `mysql2`; or whatever has its `query(text, values)`, which then has to end
-   *   calls that nobody answers: until it does, they wait, and most of the calls behind them are turned away
-   * @throws SchedulerLockConfigError for a client without `query()`, for names that are none or hold a question mark, and for a
-   *   `queryTimeout` that is no duration
+   * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client has to
+   *   end calls without an answer by itself: until it does, they wait, and most of the calls behind them are turned away
+   * @throws SchedulerLockConfigError for a client without `query()`, for names that are invalid or hold a question mark, and
+   *   for a `queryTimeout` that is no duration
    */
   constructor(client: MysqlClient | { promise(): MysqlClient }, options: MysqlLockStoreOptions = {}) {
     const { queryTimeout = QUERY_TIMEOUT, migrate = SQL_DEFAULTS.migrate } = options;

@@ -1,14 +1,14 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
 
-/** MySQL refuses longer names; it counts characters, most of which are one byte. */
+/** MySQL refuses longer names. It counts characters; most characters are one byte. */
 const NAME_BYTES = 64;
 
 /**
  * Database and table, quoted.
  *
- * @throws SchedulerLockConfigError for what is no name, and for one with a question mark: not every version of `mysql2`, nor other
- *   clients, see that it stands in quotes and is no parameter
+ * @throws SchedulerLockConfigError for an invalid name, and for one with a question mark: some versions of `mysql2`, and other
+ *   clients, take it for a parameter even in quotes
  */
 export function mysqlTable(options: SqlStoreOptions): string {
   const quoted = quotedTable(options, '`', NAME_BYTES);
@@ -23,8 +23,8 @@ export function mysqlTable(options: SqlStoreOptions): string {
 const OUR_COLUMNS = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;
 
 /**
- * What creates the table: DATETIME, as a TIMESTAMP means another time in each session's zone, and a collation for which no
- * two names are equal.
+ * The SQL that creates the table. With DATETIME, as a TIMESTAMP means a different time in each session's zone, and with a
+ * collation for which no two different names are equal.
  */
 export function mysqlCreation(table: string): string {
   const columns = Object.entries(OUR_COLUMNS).map(([name, type]) => `  ${name} ${type}`);
@@ -37,7 +37,7 @@ ${columns.join(',\n')}
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
 }
 
-/** What adds our columns to a table that ShedLock has created. */
+/** The SQL that adds our columns to a table that ShedLock has created. */
 export function mysqlAddition(table: string, missing: readonly string[]): string {
   const additions = Object.entries(OUR_COLUMNS)
     .filter(([name]) => missing.includes(name))
@@ -52,7 +52,7 @@ export const OUR_COLUMN_NAMES: readonly string[] = Object.keys(OUR_COLUMNS);
 export const SCHEMA = `${mysqlCreation('shedlock')};\n`;
 
 /**
- * The SQL that adds to a table `shedlock`, which ShedLock has created, what it lacks. It can not be repeated, as MySQL has no
+ * The SQL that adds the missing columns to a table `shedlock` that ShedLock has created. It cannot be repeated, as MySQL has no
  * `ADD COLUMN IF NOT EXISTS`.
  */
 export const SHEDLOCK_ADDITION = `${mysqlAddition('shedlock', OUR_COLUMN_NAMES)};\n`;

@@ -5,8 +5,8 @@ export interface Sql {
 }
 
 /**
- * SQL with values in their places: those that are SQL themselves become part of the text, everything else a parameter. What
- * is used more than once has to be sent more than once, as `?` has no number.
+ * A template tag for SQL: values that are SQL become part of the text, all others become parameters. A value that is used
+ * twice is sent twice, as `?` has no number.
  */
 export function sql(texts: TemplateStringsArray, ...given: readonly unknown[]): Sql {
   let text = texts[0] ?? '';

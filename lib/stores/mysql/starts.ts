@@ -1,13 +1,14 @@
-import type { AcquireRequest } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { lockedBy } from '../sql/holding.js';
+import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING } from '../sql/interval.js';
 import { EPOCH_MS } from './columns.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
 /*
- * job_state: { "jobs": { <key>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } },
- *              "newest": { "job": <key>, "before": … } }
+ * job_state: { "jobs": { <key>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } } }
  *
- * The last start of each job, and what the newest lease has replaced there. Keys are encoded, so that they can stand in
- * a path whatever the name of the job is.
+ * The last start of each job. Until the lease of that start has ended, also "by", the locked_by of the lease, and "before", the
+ * start that it replaced, which comes back if nothing ran. Keys are encoded, so that any name of a job can stand in a path.
  */
 
 /** The key of a job. */
@@ -16,7 +17,7 @@ export function jobKey(job: string): string {
     /[!'()*~]/g,
     (char) => `%${char.charCodeAt(0).toString(16)}`,
   );
-  // Empty where there is no job; nothing that is encoded ends with a percent sign.
+  // Only `%` if there is no job. No encoded text ends with a percent sign.
   return `${encoded}%`;
 }
 
@@ -24,25 +25,28 @@ export function jobOfKey(key: string): string {
   return decodeURIComponent(key.slice(0, -1));
 }
 
-/** What may start, and what is kept of it. */
+/** The condition of a start, and its record in the row. */
 export interface Start {
-  /** Whether the request is refused whatever is known of the job. */
+  /** Whether the request is refused regardless of the job's last start. */
   readonly ahead: Sql;
   /** Whether the job may start, judged by the row. */
   readonly startable: Sql;
-  /** The same, if besides the answer needs nothing of the row: the first run of a tick, from the same schedule as before. */
+  /**
+   * The same, restricted to starts whose answer needs nothing else of the row: the first run of a tick, from the same schedule
+   * as before.
+   */
   readonly usual: Sql;
-  /** Whether it may start where there is no row. */
+  /** Whether the job may start if there is no row. */
   readonly startableFirst: boolean;
   readonly wait: Sql;
-  /** The new job_state from the one in the row. @param attempt which run of a tick it is */
+  /** The new job_state, made from the one in the row. @param attempt which run of the tick this is */
   state(attempt: number): Sql;
 }
 
 export function startOf(request: AcquireRequest): Start {
-  const { tick, interval, job = '' } = request;
+  const { tick, interval } = request;
   if (tick !== undefined) return tickStart(request, tick);
-  return interval === undefined ? ANY_START : intervalStart(jobKey(job), interval);
+  return interval === undefined ? ANY_START : intervalStart(request, interval);
 }
 
 /** A field of the job's last start, or NULL. */
@@ -58,7 +62,7 @@ const ANY_START: Start = {
   usual: raw('1'),
   startableFirst: true,
   wait: raw('NULL'),
-  state: () => raw("JSON_REMOVE(job_state, '$.newest')"),
+  state: () => raw('job_state'),
 };
 
 /**
@@ -80,15 +84,11 @@ function tickStart(request: AcquireRequest, tick: number): Start {
     startableFirst: only === undefined,
     wait: raw('NULL'),
     state: (attempt) =>
-      // `null` removes what the last start had and this one has not.
-      started(
-        jobKey(job),
-        sql`${JSON.stringify({ jobs: { [jobKey(job)]: { tick, attempt, schedule, outcome: null, due: null, interval: null } } })}`,
-      ),
+      started(request, sql`'tick', ${tick}, 'attempt', ${attempt}, 'schedule', ${schedule}`),
   };
 }
 
-/** As long as the tick, its attempts and its schedule are these. */
+/** Whether the tick, its attempts and its schedule are still these. */
 export function unchangedStart(
   job: string,
   seen: { tick: unknown; attempts: unknown; schedule: unknown },
@@ -97,50 +97,62 @@ export function unchangedStart(
     AND ${fieldOf(job, 'schedule')} <=> ${seen.schedule}`;
 }
 
-/** An interval may start this much of it early: timers are late by different amounts. */
-const ALLOWANCE = 0.1;
-
-/** Counted by the interval of today, as a deploy may have changed it. */
-function intervalStart(key: string, interval: number): Start {
+/**
+ * Counts with the present interval, which a deploy may have changed. A due time that lies further ahead than a start can put it
+ * is ignored: then the database's clock was set back, and the job would not run for that long.
+ */
+function intervalStart(request: AcquireRequest, interval: number): Start {
+  const key = jobKey(request.job ?? '');
   const field = (name: string): Sql =>
     sql`CAST(JSON_UNQUOTE(JSON_EXTRACT(job_state, ${`${pathOf(key)}.${name}`})) AS SIGNED)`;
   const due = sql`(${field('due')} - ${field('interval')} + ${interval})`;
-  const wait = sql`(${due} - ${interval * ALLOWANCE} - ${EPOCH_MS})`;
-  const startable = sql`COALESCE(${wait} <= 0, 1)`;
-  const next = sql`CAST(GREATEST(COALESCE(${due}, 0), ${EPOCH_MS}) AS SIGNED) + ${interval}`;
+  const wait = sql`(${due} - ${interval * INTERVAL_ALLOWANCE} - ${EPOCH_MS})`;
+  const ahead = interval * (1 + INTERVAL_ALLOWANCE) + INTERVAL_ROUNDING;
+  const believed = sql`COALESCE(${due} <= ${EPOCH_MS} + ${ahead}, 0)`;
+  const startable = sql`(${wait} <= 0 OR NOT ${believed})`;
+  const next = sql`CAST(IF(${believed}, GREATEST(${due}, ${EPOCH_MS}), ${EPOCH_MS}) AS SIGNED) + ${interval}`;
   return {
     ahead: raw('0'),
     startable,
     usual: startable,
     startableFirst: true,
     wait,
-    state: () =>
-      started(
-        key,
-        sql`JSON_OBJECT('jobs', JSON_OBJECT(${key}, JSON_OBJECT('due', ${next}, 'interval', ${interval},
-          'tick', NULL, 'attempt', NULL, 'schedule', NULL, 'outcome', NULL)))`,
-      ),
+    state: () => started(request, sql`'due', ${next}, 'interval', ${interval}`),
   };
 }
 
-/** job_state with a new start; `newest` is replaced as a whole, so it goes first. */
-function started(key: string, patch: Sql): Sql {
-  return sql`JSON_MERGE_PATCH(COALESCE(job_state, '{}'), '{"newest":null}', JSON_OBJECT('newest', JSON_OBJECT('job', ${key},
-    'before', JSON_EXTRACT(job_state, ${pathOf(key)}))), ${patch})`;
+/** job_state with the start of a restored lease, unless a newer start of its job is known. */
+export function restoredState(lease: LeaseRef): Sql {
+  const { job = '', tick, attempt = 1 } = lease;
+  const restored = startOf(lease).state(attempt);
+  if (tick === undefined) return restored;
+  const [last, tries] = [number(fieldOf(job, 'tick')), number(fieldOf(job, 'attempt'))];
+  const newer = sql`COALESCE(${last} > ${tick} OR (${last} = ${tick} AND ${tries} > ${attempt}), 0)`;
+  return sql`IF(${newer}, ${ANY_START.state(1)}, ${restored})`;
 }
 
-const NEWEST_PATH = `CONCAT('$.jobs."', JSON_UNQUOTE(JSON_EXTRACT(job_state, '$.newest.job')), '"')`;
+/** job_state with a new start, which replaces the job's last start as a whole. So the last one is removed first. */
+function started(request: Omit<LeaseRef, 'fencingToken'>, start: Sql): Sql {
+  const key = jobKey(request.job ?? '');
+  return sql`JSON_MERGE_PATCH(COALESCE(job_state, '{}'), ${JSON.stringify({ jobs: { [key]: null } })},
+    JSON_OBJECT('jobs', JSON_OBJECT(${key}, JSON_OBJECT(${start}, 'by', ${lockedBy(request)},
+    'before', JSON_REMOVE(JSON_EXTRACT(job_state, ${pathOf(key)}), '$.by', '$.before')))))`;
+}
+
+/** Whether the job's last start is that of this lease, and its run has no recorded end. */
+export const isOwnStart = (lease: LeaseRef): Sql =>
+  sql`COALESCE(${fieldOf(lease.job ?? '', 'by')} = ${lockedBy(lease)}, 0)`;
 
 /**
- * job_state when the newest lease has ended. Only ticks keep how; what an abandoned lease has replaced comes back.
+ * job_state when a lease has ended. Only a tick keeps its outcome. The start that an abandoned lease has replaced comes back.
  */
-export function endedState(outcome: string): Sql {
-  if (outcome === 'abandoned') {
-    return raw(`CASE WHEN JSON_EXTRACT(job_state, '$.newest') IS NULL THEN job_state
-    WHEN JSON_EXTRACT(job_state, '$.newest.before') IS NULL THEN JSON_REMOVE(job_state, ${NEWEST_PATH}, '$.newest')
-    ELSE JSON_REMOVE(JSON_SET(job_state, ${NEWEST_PATH}, JSON_EXTRACT(job_state, '$.newest.before')), '$.newest') END`);
-  }
-  return sql`CASE WHEN JSON_EXTRACT(job_state, '$.newest') IS NULL THEN job_state
-    WHEN JSON_EXTRACT(job_state, CONCAT(${raw(NEWEST_PATH)}, '.tick')) IS NULL THEN JSON_REMOVE(job_state, '$.newest')
-    ELSE JSON_REMOVE(JSON_SET(job_state, CONCAT(${raw(NEWEST_PATH)}, '.outcome'), ${outcome}), '$.newest') END`;
+export function endedState(lease: LeaseRef, outcome: ReleaseOutcome): Sql {
+  const path = pathOf(jobKey(lease.job ?? ''));
+  const before = sql`JSON_EXTRACT(job_state, ${`${path}.before`})`;
+  const without = sql`JSON_REMOVE(job_state, ${`${path}.by`}, ${`${path}.before`})`;
+  const ended =
+    outcome === 'abandoned'
+      ? sql`IF(${before} IS NULL, JSON_REMOVE(job_state, ${path}), JSON_SET(job_state, ${path}, ${before}))`
+      : sql`IF(JSON_EXTRACT(job_state, ${`${path}.tick`}) IS NULL, ${without}, JSON_SET(${without}, ${`${path}.outcome`}, ${outcome}))`;
+  return sql`IF(${isOwnStart(lease)}, ${ended}, job_state)`;
 }

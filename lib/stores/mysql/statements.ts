@@ -1,11 +1,12 @@
-import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../lock-store.js';
-import { lockedBy } from '../sql/holding.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import { endedBy, lockedBy } from '../sql/holding.js';
 import {
   after,
   clockOf,
   EPOCH_MICROSECONDS,
   EPOCH_MS,
   endOf,
+  freeOf,
   isExactly,
   isNamed,
   type MysqlTable,
@@ -14,26 +15,28 @@ import {
   storedName,
 } from './columns.js';
 import { list, raw, type Sql, sql } from './sql-text.js';
-import { endedState, fieldOf, type Start } from './starts.js';
+import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './starts.js';
 
 /*
  * What the statements have in common
  *
- * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours, which its
- * statements leave alone: fencing_token, of the newest lease of ours, and job_state, see starts.ts.
+ * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours. ShedLock's statements
+ * leave these alone: fencing_token, of the newest lease of ours, and job_state, see starts.ts.
  *
- * They run on MySQL and on MariaDB, which have no RETURNING in common. What a write has found goes back in its answer, as the
- * argument of LAST_INSERT_ID(): the driver has it as `insertId`. So a grant, a renewal and a release are one statement. What
- * is refused has to be read by another one; the dialect begins with that where a refusal is likely, and then it is all.
+ * They run on MySQL and on MariaDB, which have no RETURNING in common. A write returns its finding as the argument of
+ * LAST_INSERT_ID(), which the driver has as `insertId`. So a grant, a renewal and a release are one statement. To explain a refusal
+ * takes another statement, a read. If a refusal is likely, the dialect begins with the read, and often needs no more.
  *
- * Aliases are quoted, as some are names of functions, which sql_mode=ANSI reserves.
+ * Aliases are quoted: some are names of functions, which sql_mode=ANSI reserves.
  *
- * UPDATE evaluates from left to right, and a column has its new value for those behind it. UTC_TIMESTAMP is when the statement
- * began, also after it has waited for a row that another one had locked: then a lease that is just over counts as live, and
- * one that is granted lives from before it was. Both are on the safe side.
+ * UPDATE evaluates from left to right, and later columns see the new values of earlier ones. UTC_TIMESTAMP is the beginning of the
+ * statement, even after it has waited for a row that another statement had locked. Then a lease that is just over counts as live,
+ * and a granted lease counts from before the grant. Both are on the safe side.
  */
 
-/** Takes the lock if it is free, and the job may start: `insertId` is the fencing token. @param condition what may start */
+/**
+ * Takes the lock if it is free and the job may start: `insertId` is the fencing token. @param condition whether the job may start
+ */
 export function takeStatement(
   table: MysqlTable,
   request: AcquireRequest,
@@ -49,8 +52,8 @@ WHERE ${isNamed(table, storedName(request.name))} AND lock_until <= ${clockOf(ta
 }
 
 /**
- * The first lease of a name. Fails with a duplicate key if somebody else was first. There is no state to go on from, in a type
- * that MySQL takes for JSON: a NULL without one is binary there.
+ * The first lease of a name. Fails with a duplicate key if another instance was first. The old state is a NULL with a character
+ * type, which MySQL takes for JSON: an untyped NULL would be binary.
  */
 export function firstStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
   return sql`INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
@@ -58,7 +61,7 @@ SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)
   LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
 }
 
-/** Why an attempt was refused: one row, as AttemptRow, also if there is none for the lock. */
+/** Explains the refusal of an attempt: one row, as AttemptRow, even if the lock has no row. */
 export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
   const { job = '', name } = request;
   return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`,
@@ -68,32 +71,101 @@ export function refusalStatement(table: MysqlTable, request: AcquireRequest, sta
 FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 }
 
-/** Renews leases that are live, all in one statement; how many they were is the number of rows. */
+/**
+ * Makes a write fail instead of waiting for a row that another transaction has locked. Only a comment for MySQL, which has no such
+ * option.
+ */
+const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */');
+
+/**
+ * Renews live leases in one statement; the number of affected rows says how many. On MariaDB it fails at once if another
+ * transaction has locked one of the rows: waiting would cost the others their leases.
+ *
+ * Forces the index of the names: for a list of about half of all names, a server would read every row, and wait for locked ones.
+ */
 export function extendStatement(table: MysqlTable, leases: readonly LeaseRef[]): Sql {
-  return sql`UPDATE ${table.table} SET lock_until = ${endOf(table, ttlOf(leases))}
+  return sql`${AT_ONCE} UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(leases))}
 WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND locked_by IN ${list(leases.map(lockedBy))}
   AND lock_until > ${clockOf(table)}`;
 }
 
-/** What the rows of these locks say. */
+/**
+ * Fails at once if another transaction has locked one of these rows. For MySQL, which has no write that does not wait. Selects more
+ * than the name, or the server would lock all names of the index instead.
+ */
+export function unlockedStatement(table: MysqlTable, names: readonly string[]): Sql {
+  return sql`SELECT name, lock_until FROM ${table.table} FORCE INDEX (${table.index})
+WHERE name IN ${list(names.map(storedName))} FOR UPDATE NOWAIT`;
+}
+
+/** Reads the rows of these locks. */
 export function seenStatement(table: MysqlTable, names: readonly string[]): Sql {
-  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\` FROM ${table.table}
-WHERE name IN ${list(names.map(storedName))}`;
+  return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`
+FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
 }
 
 /**
- * Gives a lease back, and notes how its run ended: `insertId` is 2 if it was live, 1 if it had run out and nobody took it
- * over. Then its end is noted all the same: a run that ended is not repeated.
+ * Releases a lease, and records how its run ended. `insertId` is 2 if the lease was live, and 1 if it had run out and no other
+ * holder took the lock over. Then its end is recorded all the same: a run that ended is not repeated. The start of an abandoned
+ * lease is taken back even if another holder has or had the lock since: then `insertId` is 0.
  */
 export function releaseStatement(
   table: MysqlTable,
   lease: LeaseRef,
   { outcome, keepFor }: Required<ReleaseOptions>,
 ): Sql {
-  return sql`UPDATE ${table.table} SET job_state = ${endedState(outcome)},
-  lock_until = IF(LAST_INSERT_ID(IF(lock_until > ${nowOf(table)}, 2, 1)) = 2, ${after(table, keepFor)}, lock_until),
-  locked_by = CONCAT(locked_by, ${`/${outcome}`})
-WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${lockedBy(lease)}`;
+  const by = lockedBy(lease);
+  const ended = sql`UPDATE ${table.table} SET job_state = ${endedState(lease, outcome)},
+  lock_until = CASE LAST_INSERT_ID(IF(locked_by = ${by}, IF(lock_until > ${nowOf(table)}, 2, 1), 0))
+    WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)} WHEN 1 THEN ${freeOf(table)} ELSE lock_until END,
+  locked_by = IF(locked_by = ${by}, ${endedBy(by, outcome)}, locked_by)
+WHERE ${isNamed(table, storedName(lease.name))}`;
+  if (outcome !== 'abandoned') return sql`${ended} AND locked_by = ${by}`;
+  return sql`${ended} AND (locked_by = ${by} OR ${isOwnStart(lease)})`;
+}
+
+/** The facts about a lost lease. */
+interface Lost {
+  /** locked_by in the row. */
+  readonly seen: string;
+  /** How the lease ended, if it has: then only its end is recorded. */
+  readonly outcome: ReleaseOutcome | undefined;
+}
+
+/**
+ * Writes a lost lease back, over its own remains or over an older lease: the database went back to a snapshot, or to a replica that
+ * lacks the last writes. `seen` is never the locked_by of a ShedLock. An older lease, with a smaller fencing token, loses the lock:
+ * it was over when this one was granted. Does not wait for locked rows (on MariaDB): other leases wait for the answer.
+ */
+export function writeBackStatement(table: MysqlTable, lease: LeaseRef, { seen, outcome }: Lost): Sql {
+  const { by, until, state } = lostLease(table, lease, outcome);
+  return sql`${AT_ONCE} UPDATE ${table.table} SET
+  job_state = IF(locked_by = ${by}, job_state, ${state}), locked_at = IF(locked_by = ${by}, locked_at, ${nowOf(table)}),
+  fencing_token = GREATEST(COALESCE(fencing_token, 0), ${lease.fencingToken}), lock_until = ${until}, locked_by = ${by}
+WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${seen} AND (fencing_token < ${lease.fencingToken}
+  OR lock_until <= ${clockOf(table)} AND (locked_by = ${by} OR fencing_token IS NULL))`;
+}
+
+/** The same if there is no row. Fails with a duplicate key if there is one by now. */
+export function writeBackFirstStatement(
+  table: MysqlTable,
+  lease: LeaseRef,
+  outcome: ReleaseOutcome | undefined,
+): Sql {
+  const { by, until, state } = lostLease(table, lease, outcome);
+  return sql`${AT_ONCE} INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
+SELECT ${storedName(lease.name)}, ${until}, ${nowOf(table)}, ${by}, ${lease.fencingToken}, ${state}
+FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
+}
+
+function lostLease(
+  table: MysqlTable,
+  lease: LeaseRef,
+  outcome: ReleaseOutcome | undefined,
+): Record<'by' | 'until' | 'state', unknown> {
+  const by = lockedBy(lease);
+  if (outcome === undefined) return { by, until: endOf(table, lease.ttl), state: restoredState(lease) };
+  return { by: endedBy(by, outcome), until: freeOf(table), state: raw('job_state') };
 }
 
 /** Every lock. */
@@ -103,7 +175,7 @@ export function inspectStatement(table: MysqlTable): Sql {
 FROM ${table.table} ORDER BY name`;
 }
 
-/** The ttl of each lease of a batch: mostly they are all the same. */
+/** The ttl of each lease of a batch; mostly all are the same. */
 function ttlOf(leases: readonly LeaseRef[]): number | Sql {
   const byTtl = new Map<number, string[]>();
   for (const lease of leases) byTtl.set(lease.ttl, [...(byTtl.get(lease.ttl) ?? []), lockedBy(lease)]);

@@ -4,11 +4,11 @@ import { mysqlAddition, mysqlCreation, OUR_COLUMN_NAMES } from './schema.js';
 import { type PlainStatements, plainStatements } from './plain-statements.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** What is known of the table, and of the session in which that was asked. */
+/** The facts about the table, and about the session that asked for them. */
 export interface MysqlLook extends MysqlTable {
-  /** Room in the column `name`, characters. Without a strict `sql_mode` longer names would be cut. */
+  /** The length of the column `name`, characters. Without a strict `sql_mode`, longer names would be cut. */
   readonly nameLength: number;
-  /** The statements of most calls. */
+  /** The statements for most calls. */
   readonly plain: PlainStatements;
   /** Whether the column takes every character. */
   readonly unicode: boolean;
@@ -19,18 +19,18 @@ export type MysqlFinding =
   | { readonly missing: string; readonly lacks: 'table' | 'columns'; readonly migration: string }
   | { readonly problem: string };
 
-/** A row per column of the table, none if there is no table; with what the session has to do with it. */
+/** A row per column of the table, with settings of the session; no row if there is no table. */
 export function lookStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
   return sql`SELECT c.column_name AS \`name\`, c.data_type AS \`type\`, c.datetime_precision AS \`digits\`,
   c.character_maximum_length AS \`length\`, c.collation_name AS \`collation\`, c.character_set_name AS \`charset\`,
-  @@session.autocommit AS \`autocommit\`, @@session.sql_mode AS \`mode\`
+  @@session.autocommit AS \`autocommit\`, @@session.sql_mode AS \`mode\`, VERSION() AS \`server\`
 FROM information_schema.columns c
 WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
 }
 
 /**
- * A row per column of each unique index of the table. Asked apart: as a subquery it would be looked up for each column. Not of one
- * that has only the beginning of a column: there names that begin alike are one.
+ * A row per column of each unique index of the table. A separate statement: a subquery would run for each column. Leaves out
+ * indexes of column prefixes: they take names with the same beginning for equal.
  */
 export function indexStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
   return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
@@ -47,22 +47,26 @@ interface Column {
   readonly charset: string | null;
   readonly autocommit: unknown;
   readonly mode: string;
+  readonly server: string;
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
 const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'];
 
-/** Whether a unique index has this column and no other. */
-function isUnique(column: string, indexes: readonly Row[]): boolean {
-  return indexes.some(
-    (row) =>
-      String(row['column']).toLowerCase() === column &&
-      indexes.every((other) => other === row || other['index'] !== row['index']),
-  );
+/** The unique index on this column alone, if there is one; preferably the primary key. */
+function uniqueIndex(column: string, indexes: readonly Row[]): string | undefined {
+  const names = indexes
+    .filter(
+      (row) =>
+        String(row['column']).toLowerCase() === column &&
+        indexes.every((other) => other === row || other['index'] !== row['index']),
+    )
+    .map((row) => String(row['index']));
+  return names.find((name) => name === 'PRIMARY') ?? names[0];
 }
 
-/** Judges the table by what {@link lookStatement} and {@link indexStatement} answer. */
+/** Judges the table by the answers to {@link lookStatement} and {@link indexStatement}. */
 export function judgeTable(table: string, rows: readonly Row[], indexes: readonly Row[]): MysqlFinding {
   const columns = new Map((rows as unknown as Column[]).map((column) => [column.name.toLowerCase(), column]));
   if (columns.size === 0) {
@@ -98,7 +102,8 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
         `ALTER TABLE ${table} MODIFY lock_until ${type}(3) NOT NULL, MODIFY locked_at ${type}(3) NOT NULL;`,
     };
   }
-  if (!isUnique('name', indexes)) {
+  const index = uniqueIndex('name', indexes);
+  if (index === undefined) {
     return {
       problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
     };
@@ -126,6 +131,8 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
     table: raw(table),
     zoned: type === 'timestamp',
     exact: name.collation === 'utf8mb4_bin',
+    index: raw(`\`${index.replaceAll('`', '``')}\``),
+    mariadb: /mariadb/i.test(name.server),
   };
   return {
     statements: {

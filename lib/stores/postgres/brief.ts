@@ -1,19 +1,19 @@
 import { LOCK_WAIT } from '../sql/migration.js';
 
-/** A pool of `pg`, which takes a statement with a limit of its own: its connection is closed if nobody answers. */
+/** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
 export interface Pool {
   query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
 }
 
-/** Anything else that has a `query()` may not take an object. */
+/** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
 export function isPool(client: unknown): client is Pool {
   const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
   return typeof connect === 'function' && typeof totalCount === 'number';
 }
 
 /**
- * A statement that fails when it has waited {@link LOCK_WAIT} for a lock: in one statement, as there is no session to set that in, and
- * for the transaction only.
+ * Wraps a statement so that it fails when it has waited
+ * {@link LOCK_WAIT} for a lock. In one statement, as there is no session in which to set the limit; it applies to this transaction only.
  */
 export function briefly(statement: string): string {
   let quote = '$migration$';

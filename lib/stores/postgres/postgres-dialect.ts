@@ -1,8 +1,8 @@
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
-import { type AttemptRow, isTrue, NOTHING_SEEN, type SeenRow } from '../sql/answers.js';
+import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { endedBy, lockedBy } from '../sql/holding.js';
+import { endedBy, isPlain, lockedBy } from '../sql/holding.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/migration.js';
@@ -13,8 +13,8 @@ import { postgresMigration, postgresTable } from './schema.js';
 import { judgeTable, LOOK, type PostgresLook } from './table-look.js';
 
 /**
- * What sends statements to PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an
- * object with them. Each call has to be a transaction of its own, as it is unless one was begun.
+ * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
+ * Each call has to be a transaction of its own, as it is unless a transaction was begun.
  */
 export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
@@ -22,7 +22,7 @@ export interface PostgresClient {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The statements of PostgreSQL, what they are given, and what they answer. */
+/** Runs the statements of PostgreSQL, and interprets their answers. */
 export class PostgresDialect implements SqlDialect<PostgresLook> {
   readonly kind = 'PostgreSQL';
   readonly table: string;
@@ -30,10 +30,10 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   #migration: readonly string[];
   readonly #lastGranted = new LastGranted();
   /**
-   * Whether the client tells how many rows a write has found, as `pg` does: others have to be sent rows to count. Not known
-   * before such a number was more than 0: some count the rows that they were sent.
+   * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
+   * to count.
    */
-  #counts: boolean | undefined;
+  #counts = false;
 
   /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
   constructor(
@@ -88,15 +88,15 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     const [row] = await this.#rows(statement, values);
     const { seen = null, ...granted } = row ?? {};
     this.#lastGranted.note(name, row !== undefined && row['granted'] !== null);
-    // Drivers that do not know the type leave it to the reader.
+    // A driver that does not know the type leaves the JSON unparsed.
     const explained = (typeof seen === 'string' ? JSON.parse(seen) : seen) as Partial<AttemptRow> | null;
     return { ...NOTHING_SEEN, ...granted, ...explained };
   }
 
-  async renew({ extend }: PostgresLook, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]> {
+  async renew({ extend }: PostgresLook, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
     const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
-    const results: (true | SeenRow)[] = [];
+    const results: Renewed[] = [];
     for (const row of rows) {
       results[Number(row['i'])] = isTrue(row['renewed']) ? true : (row as unknown as SeenRow);
     }
@@ -109,29 +109,31 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
     const by = lockedBy(lease);
-    const ended = endedBy(by, outcome);
-    let counted = true;
-    // Where there was no job, there is most likely no start of one to note the end of.
-    if (lease.job === undefined && keepFor === 0) {
-      const values = [lease.name, by, ended];
-      if (this.#counts === false) {
-        const rows = await this.#rows(`${releasePlain} RETURNING 1 AS one`, values);
-        if (rows.length > 0) return { live: true };
-      } else {
-        const count = countOf(await this.#client.query(releasePlain, values)) ?? 0;
-        if (count > 0) this.#counts = true;
-        if (count > 0) return { live: true };
-        counted = this.#counts === true;
-      }
+    if (isPlain(lease, { outcome, keepFor })) {
+      const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
+      const result = await this.#client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const count = countOf(result);
+      this.#counts = count !== undefined;
+      if ((count ?? rowsOf(result).length) > 0) return { live: true };
     }
-    const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome]);
+    const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome, lease.job ?? '']);
     if (row === undefined) return NOTHING_SEEN;
     const { live, ...seen } = row;
-    if (live !== null) return { live: isTrue(live) };
-    if (counted || seen['by'] !== ended) return seen as unknown as SeenRow;
-    // A client that has never counted a write has not counted this one: it is what has ended the lease.
-    this.#counts = false;
-    return { live: true };
+    return live === null ? (seen as unknown as SeenRow) : { live: isTrue(live) };
+  }
+
+  async writeBack(
+    { writeBack }: PostgresLook,
+    lease: LeaseRef,
+    seen: string | null,
+    outcome?: ReleaseOutcome,
+  ): Promise<boolean> {
+    const { name, ttl, fencingToken, job = '', tick, attempt = 1 } = lease;
+    const by = outcome === undefined ? lockedBy(lease) : endedBy(lockedBy(lease), outcome);
+    const live = outcome === undefined;
+    const start = live && tick !== undefined ? JSON.stringify({ tick, attempt, schedule: '' }) : null;
+    const values = [name, seen, by, job, start, live ? text(ttl) : null];
+    return (await this.#rows(writeBack, [...values, text(fencingToken)])).length > 0;
   }
 
   async all({ inspect }: PostgresLook): Promise<LockInfo[]> {
@@ -141,7 +143,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   failure(error: unknown): SqlFailure {
     for (const each of errorsIn(error)) {
       const code = String(each['code']);
-      // Neither one of Node's (EPIPE) nor one of Prisma's own (P2010), which has that of the database within.
+      // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
       if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOf(code);
       if (isNotConnected(each)) return 'refused';
     }
@@ -149,20 +151,26 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    const result = await this.#client.query(statement, values);
-    if (countOf(result) === undefined) this.#counts = false;
-    // Prisma and TypeORM answer the rows themselves; of an UPDATE TypeORM answers them with their number.
-    if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
-    return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
+    return rowsOf(await this.#client.query(statement, values));
   }
 }
 
-function countOf(result: unknown): number | undefined {
-  const { rowCount } = Object(result) as { rowCount?: unknown };
-  return typeof rowCount === 'number' ? rowCount : undefined;
+/** Prisma and TypeORM answer the rows themselves; for an UPDATE, TypeORM answers a pair of the rows and their number. */
+function rowsOf(result: unknown): readonly Row[] {
+  if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
+  return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
 }
 
-/** Everything is sent as text: see the statements. */
+/**
+ * How many rows an UPDATE has found, as the server reports it. Only if the answer names the command: without it, the number may be
+ * that of the returned rows.
+ */
+function countOf(result: unknown): number | undefined {
+  const { command, rowCount } = Object(result) as Readonly<Record<string, unknown>>;
+  return command === 'UPDATE' && typeof rowCount === 'number' ? rowCount : undefined;
+}
+
+/** Every parameter is sent as text: see the statements. */
 function text(value: string | number | undefined): string | null {
   return value === undefined ? null : String(value);
 }
@@ -200,6 +208,6 @@ function failureOf(sqlState: string): SqlFailure {
   const kind = sqlState.slice(0, 2);
   if (kind === '28') return 'denied';
   if (kind === '22') return 'lock';
-  // The server went away: the statement may have been carried out a moment before.
+  // The server went away: it may have carried out the statement a moment before.
   return ['08', '57', '58', 'XX'].includes(kind) ? 'unknown' : 'refused';
 }

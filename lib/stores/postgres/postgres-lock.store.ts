@@ -14,15 +14,15 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
  * SchedulerLockModule.forRoot({ store: new PostgresLockStore(new Pool({ connectionString }), { schema: 'jobs' }) })
  * ```
  *
- * The pool is yours: it is never closed. Give it a `query_timeout`: without one a connection that a network dropped silently
- * holds its call, and its place in the pool, until TCP gives up; and a shorter `statement_timeout`: without one the server goes on with
- * what nobody waits for any more. It needs no session of its own, so a proxy that pools transactions (PgBouncer) may
- * stand between, and any isolation level will do.
+ * The pool is yours: the store never closes it. Give it a `query_timeout`: without one, a connection that a network dropped
+ * silently holds its call, and its place in the pool, until TCP gives up. Also give it a shorter `statement_timeout`: without one,
+ * the server goes on with statements that were given up. The store needs no session of its own, so a proxy that pools transactions
+ * (PgBouncer) may stand between, and any isolation level will do.
  */
 export class PostgresLockStore extends SqlLockStore<PostgresLook> {
   /**
-   * @param client a `Pool` of `pg`, or whatever has its `query(text, values)`
-   * @throws SchedulerLockConfigError for a client without `query()`, and for names that are none
+   * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
+   * @throws SchedulerLockConfigError for a client without `query()`, and for invalid names
    */
   constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
     if (typeof (client as Partial<PostgresClient> | undefined)?.query !== 'function') {

@@ -8,7 +8,7 @@ export function postgresTable(options: SqlStoreOptions): string {
   return quotedTable(options, '"', NAME_BYTES);
 }
 
-/** What creates the table, or adds our columns to one of ShedLock's: each can be repeated. */
+/** The statements that create the table, or add our columns to one of ShedLock's. Each can be repeated. */
 export function postgresMigration(table: string, lacks: 'table' | 'columns'): readonly string[] {
   const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`;
   if (lacks === 'columns') return [addition];
@@ -25,8 +25,8 @@ export function postgresMigration(table: string, lacks: 'table' | 'columns'): re
 }
 
 /**
- * The SQL that creates the table `shedlock`, or adds to one that ShedLock has created the columns that are missing, for
- * teams with their own migrations (`migrate: false`). It can be repeated.
+ * The SQL that creates the table `shedlock`, or adds the missing columns to one that ShedLock has created, for teams
+ * with their own migrations (`migrate: false`). It can be repeated.
  */
 export const SCHEMA: string = postgresMigration('shedlock', 'table')
   .map((statement) => `${statement};\n`)

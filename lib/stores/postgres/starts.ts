@@ -1,17 +1,18 @@
 import type { ReleaseOutcome } from '../lock-store.js';
+import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING } from '../sql/interval.js';
 
-/** What may start: conditions and values on the row that `alias` names. */
+/** The condition of a start, and its record: SQL on the row that `alias` names. */
 export interface Start {
-  /** Whether the request is refused whatever is known of the job. */
+  /** Whether the request is refused regardless of the job's last start. */
   readonly ahead?: string;
   startable(alias: string): string;
-  /** Whether the job may start if there is no row; none for what always may. */
+  /** Whether the job may start if there is no row; absent if it always may. */
   readonly firstStartable?: string;
-  /** The new job_state; without an alias, of a row that is new. */
+  /** The new job_state; without an alias, that of a new row. */
   state(alias: string | undefined): string;
-  /** More of the row `s` that explains a refusal. */
+  /** Further fields of the row `s` that explain a refusal. */
   readonly explain: string;
-  /** What a grant has to tell besides its fencing token. */
+  /** Further fields of a grant besides its fencing token. */
   readonly detail?: string;
 }
 
@@ -19,24 +20,22 @@ export interface Start {
 const lastOf = (alias: string): string => `(${alias}.job_state -> 'jobs' -> $4::text)`;
 const fieldOf = (alias: string, name: string): string => `(${lastOf(alias)} ->> '${name}')`;
 
-/** The state with a new start of the job in it. */
-const started = (alias: string | undefined, start: string): string => {
-  const newest = (before: string): string =>
-    `'newest', jsonb_build_object('job', $4::text, 'before', ${before})`;
-  if (alias === undefined) {
-    return `jsonb_build_object('jobs', jsonb_build_object($4::text, ${start}), ${newest('NULL')})`;
-  }
-  const jobs = `coalesce(${alias}.job_state -> 'jobs', '{}') || jsonb_build_object($4::text, ${start})`;
-  return `coalesce(${alias}.job_state, '{}') || jsonb_build_object('jobs', ${jobs}, ${newest(lastOf(alias))})`;
+/** job_state with a new start of the job. @param by locked_by of its lease */
+const started = (alias: string | undefined, start: string, by: '$2' | '$3' = '$2'): string => {
+  const before = alias === undefined ? 'NULL' : `${lastOf(alias)} - 'by' - 'before'`;
+  const record = `jsonb_build_object($4::text, ${start} || jsonb_build_object('by', ${by}::text, 'before', ${before}))`;
+  if (alias === undefined) return `jsonb_build_object('jobs', ${record})`;
+  const jobs = `coalesce(${alias}.job_state -> 'jobs', '{}') || ${record}`;
+  return `coalesce(${alias}.job_state, '{}') || jsonb_build_object('jobs', ${jobs})`;
 };
 
-/** Of the last start, for whoever is refused because the lock is held, or because of that start. */
+/** The last start, for a refusal because the lock is held, or because of that start. */
 const LAST_START = `, 'tick', ${fieldOf('s', 'tick')}, 'outcome', ${fieldOf('s', 'outcome')}, 'attempts', ${fieldOf('s', 'attempt')}`;
 
-/** A call that is neither of a tick nor of an interval. $4 its job */
+/** A call without a tick or an interval. $4 its job */
 export const ANY_START: Start = {
   startable: () => 'true',
-  state: (alias) => (alias === undefined ? 'NULL' : `${alias}.job_state - 'newest'`),
+  state: (alias) => (alias === undefined ? 'NULL' : `${alias}.job_state`),
   explain: LAST_START,
 };
 
@@ -68,29 +67,31 @@ export function tickStart(now: string): Start {
       ),
     explain: `${LAST_START}, 'ahead', ${ahead}, 'now', ${now}, 'startable',
     CASE WHEN locked_by IS NULL THEN ${firstStartable} ELSE ${startable('s')} END`,
-    detail: `job_state #>> ARRAY['jobs', $4::text, 'attempt'] AS attempt, job_state #>> '{newest,before,schedule}' AS previous`,
+    detail: `job_state #>> ARRAY['jobs', $4::text, 'attempt'] AS attempt, job_state #>> ARRAY['jobs', $4::text, 'before', 'schedule'] AS previous`,
   };
 }
-
-/** An interval may start this much of it early: timers are late by different amounts. */
-const ALLOWANCE = 0.1;
 
 /**
  * $4 job  $5 interval, ms
  *
- * Counted by the interval of today, as a deploy may have changed it.
+ * Counts with the present interval, which a deploy may have changed. A due time that lies further ahead than a start can put it
+ * is ignored: then the database's clock was set back, and the job would not run for that long.
  */
 export function intervalStart(now: string): Start {
   const interval = '$5::text::bigint';
   const due = (alias: string): string =>
     `(${fieldOf(alias, 'due')}::numeric - ${fieldOf(alias, 'interval')}::numeric + ${interval})`;
-  const wait = (alias: string): string => `(${due(alias)} - ${interval} * ${ALLOWANCE} - ${now})`;
-  const startable = (alias: string): string => `coalesce(${wait(alias)} <= 0, true)`;
+  const wait = (alias: string): string => `(${due(alias)} - ${interval} * ${INTERVAL_ALLOWANCE} - ${now})`;
+  const farthest = `${now} + ${interval} * ${1 + INTERVAL_ALLOWANCE} + ${INTERVAL_ROUNDING}`;
+  const believed = (alias: string): string => `coalesce(${due(alias)} <= ${farthest}, false)`;
+  const startable = (alias: string): string => `(${wait(alias)} <= 0 OR NOT ${believed(alias)})`;
   return {
     startable,
     firstStartable: 'true',
     state: (alias) => {
-      const from = alias === undefined ? now : `greatest(${due(alias)}, ${now})`;
+      const last = (row: string): string =>
+        `CASE WHEN ${believed(row)} THEN greatest(${due(row)}, ${now}) ELSE ${now} END`;
+      const from = alias === undefined ? now : last(alias);
       return started(
         alias,
         `jsonb_build_object('due', round(${from}) + ${interval}, 'interval', ${interval})`,
@@ -100,16 +101,33 @@ export function intervalStart(now: string): Start {
   };
 }
 
-/**
- * job_state when the newest lease, whose start is in `newest`, has ended: $4 is its outcome. Only ticks keep it; what an
- * abandoned lease has replaced comes back.
- */
+/** job_state with a lease that is written back. $3 its locked_by  $4 its job  $5 its start, JSON, or NULL */
+export function restoredState(alias: string | undefined): string {
+  const start = '$5::text::jsonb';
+  if (alias === undefined)
+    return `CASE WHEN $5::text IS NULL THEN NULL ELSE ${started(undefined, start, '$3')} END`;
+  const field = (name: string): string => `(${start} ->> '${name}')`;
+  const known = `(${fieldOf(alias, 'tick')}::bigint, ${fieldOf(alias, 'attempt')}::int)`;
+  return `CASE WHEN ${alias}.locked_by = $3::text OR $5::text IS NULL
+    OR ${known} > (${field('tick')}::bigint, ${field('attempt')}::int) THEN ${alias}.job_state
+    ELSE ${started(alias, start, '$3')} END`;
+}
+
 const NOTHING_RAN: ReleaseOutcome = 'abandoned';
+const START = `(job_state #> ARRAY['jobs', $5::text])`;
+const IS_OWN = `job_state #>> ARRAY['jobs', $5::text, 'by'] = $2::text`;
+
+/** Whether there is a start to take back. $2 locked_by of the lease  $4 its outcome  $5 its job */
+export const TO_BE_TAKEN_BACK = `$4::text = '${NOTHING_RAN}' AND ${IS_OWN}`;
+
+/**
+ * job_state when a lease has ended, with the parameters above. Only a tick keeps its outcome. The start that an abandoned lease
+ * has replaced comes back.
+ */
 export const ENDED = `CASE
-    WHEN job_state -> 'newest' IS NULL THEN job_state
-    WHEN $4::text <> '${NOTHING_RAN}' AND job_state #> ARRAY['jobs', job_state #>> '{newest,job}', 'tick'] IS NOT NULL
-      THEN jsonb_set(job_state, ARRAY['jobs', job_state #>> '{newest,job}', 'outcome'], to_jsonb($4::text)) - 'newest'
-    WHEN $4::text <> '${NOTHING_RAN}' THEN job_state - 'newest'
-    WHEN jsonb_typeof(job_state #> '{newest,before}') = 'object'
-      THEN jsonb_set(job_state, ARRAY['jobs', job_state #>> '{newest,job}'], job_state #> '{newest,before}') - 'newest'
-    ELSE (job_state #- ARRAY['jobs', job_state #>> '{newest,job}']) - 'newest' END`;
+    WHEN (${IS_OWN}) IS NOT TRUE THEN job_state
+    WHEN $4::text <> '${NOTHING_RAN}' THEN jsonb_set(job_state, ARRAY['jobs', $5::text], ${START} - 'by' - 'before'
+      || CASE WHEN ${START} -> 'tick' IS NULL THEN '{}' ELSE jsonb_build_object('outcome', $4::text) END)
+    WHEN jsonb_typeof(${START} -> 'before') = 'object'
+      THEN jsonb_set(job_state, ARRAY['jobs', $5::text], ${START} -> 'before')
+    ELSE job_state #- ARRAY['jobs', $5::text] END`;

@@ -1,12 +1,23 @@
-import { ANY_START, ENDED, intervalStart, type Start, tickStart } from './starts.js';
+import {
+  ANY_START,
+  ENDED,
+  intervalStart,
+  restoredState,
+  type Start,
+  tickStart,
+  TO_BE_TAKEN_BACK,
+} from './starts.js';
 
-/** What the statements have to know of the table. */
+/** How long a restore waits for other transactions at the same row, ms. */
+const WRITE_BACK_WAIT = 100;
+
+/** The facts about the table that the statements need. */
 export interface PostgresTable {
   /** Schema and name, quoted. */
   readonly sql: string;
-  /** Whether `lock_until` and `locked_at` are `timestamptz`. ShedLock documents `timestamp`, which holds UTC then. */
+  /** Whether `lock_until` and `locked_at` are `timestamptz`. ShedLock documents `timestamp`, in which it keeps UTC. */
   readonly zoned: boolean;
-  /** Whether they hold microseconds, as the clock does; of fewer digits they are rounded. */
+  /** Whether they hold microseconds, as the clock does; columns with fewer digits round. */
   readonly exact: boolean;
 }
 
@@ -19,32 +30,34 @@ export interface PostgresStatements {
   readonly extend: string;
   readonly release: string;
   readonly releasePlain: string;
+  readonly writeBack: string;
   readonly inspect: string;
 }
 
 /*
  * What the statements have in common
  *
- * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours, which its
- * statements leave alone:
+ * One row per lock: ShedLock's name, lock_until, locked_at, locked_by, and two nullable columns of ours, which its statements leave
+ * alone:
  *
  *   fencing_token  of the newest lease of ours
- *   job_state      { "jobs": { <job>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } },
- *                    "newest": { "job", "before" } }: the last start of each job, and what the newest lease has replaced
- *                    there, to be taken back if nothing ran. It is in the row, not in rows of its own, because a statement
- *                    sees only its target row as it is behind a lock that it had to wait for; others as they were.
+ *   job_state      { "jobs": { <job>: { "tick", "attempt", "schedule", "outcome" } or { "due", "interval" } } }: the last
+ *                    start of each job. Until the lease of that start has ended, also "by", the locked_by of the lease, and
+ *                    "before", the start that it replaced, which comes back if nothing ran. It is in the row, not in rows of
+ *                    its own: after waiting for a lock, a statement sees only its target row as it is now, others as they were.
  *
- * Each is one statement in a transaction of its own: nothing is kept in the session, nothing is prepared by name. A
- * statement reads the row as its snapshot has it (s), to refuse without a write and to explain a refusal, and decides
- * on the row as it is now (l), by the conditions on its UPDATE.
+ * Each is one statement in a transaction of its own: none keeps anything in the session, none is prepared by name. A statement
+ * reads the row of its snapshot (s), to refuse without a write and to explain a refusal. It decides on the present row (l), by the
+ * conditions of its UPDATE.
  *
- * Which time is which: clock_timestamp() goes on while a statement waits for a row that another one has locked, so
- * whether a lease is over is asked of that. A lease counts from statement_timestamp(), when the statement arrived: the
- * holder counts from before that, and what waited for long must not live for long. CURRENT_TIMESTAMP would be the start
- * of a transaction that a user has begun. In columns that would round them, times are whole milliseconds, and ends are rounded
- * up: a lease must not end before its holder expects it, nor a lock that was given back be taken for a moment longer.
+ * Which time is which: clock_timestamp() goes on while a statement waits for a row that another one has locked, so it decides
+ * whether a lease is over. A lease counts from statement_timestamp(), when the statement arrived: the holder counts from before
+ * that, and a statement that waited for long must not grant a longer lease. CURRENT_TIMESTAMP would be the start of a transaction
+ * that a user has begun. In columns that would round, times are whole milliseconds, and ends are rounded up: a lease must not end
+ * before its holder expects it. The lock_until of a released lock is a day ago, so that the lock stays free even if the clock is
+ * set back. Not longer ago: people delete rows whose locks have been free for long.
  *
- * Every parameter is a text and is cast: drivers differ in the types that they send.
+ * Every parameter is a text, and is cast: drivers differ in the types that they send.
  */
 export function postgresStatements({ sql: table, zoned, exact }: PostgresTable): PostgresStatements {
   const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
@@ -55,6 +68,12 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable):
   const microseconds = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
   const remaining = `${epoch('lock_until')} - ${clockEpoch}`;
   const after = (ms: string): string => `${now} + ((${ms})::text::bigint) * interval '1 millisecond'`;
+  const free = `${now} - interval '1 day'`;
+  // For a lease that had run out before: RETURNING recognises it by this value, as it only sees the row after the update.
+  const ranOut = `${now} - interval '2 days'`;
+  const wasLive = `lock_until > ${now} - interval '36 hours'`;
+  // Leases are renewed and given back also where a migration has dropped the column.
+  const recordedIn = (row: string): string => `to_jsonb(${row}) ->> 'fencing_token' AS recorded`;
   const end = (ms: string): string => (exact ? after(ms) : `${after(ms)} + interval '1 millisecond'`);
 
   /**
@@ -62,8 +81,8 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable):
    *
    * $1 name  $2 locked_by of the lease  $3 ttl, ms, and what `start` says
    *
-   * Answers granted, the fencing token, with attempt and previous schedule of a tick; or `seen`, what explains the refusal,
-   * as JSON; or nothing, if the row was made a moment ago. `seen` alone refuses most of those that come late, and writes nothing.
+   * Answers `granted`, the fencing token, with attempt and previous schedule of a tick; or `seen`, JSON that explains the refusal;
+   * or nothing, if the row was made a moment ago. Most late calls get only `seen`, without a write.
    */
   const acquire = ({ ahead, startable, firstStartable, state, explain, detail }: Start): string => `
 WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} WHERE name = $1::text
@@ -86,14 +105,14 @@ UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remain
 
   return {
     /*
-     * Takes a lock whose row is there, with a fencing token of ours in it, if it is free, for a call that is neither of a tick
-     * nor of an interval. $1 name  $2 locked_by  $3 ttl, ms
+     * Takes a free lock whose row exists and has a fencing token, for a call without a tick or an interval.
+     * $1 name  $2 locked_by  $3 ttl, ms
      *
      * Answers the fencing token, or nothing. Less than half the work of `acquire`, which explains a refusal.
      */
     takeAgain: `
 UPDATE ${table} SET lock_until = ${end('$3')}, locked_at = ${now}, locked_by = $2::text,
-  fencing_token = greatest(fencing_token + 1, ${microseconds}), job_state = job_state - 'newest'
+  fencing_token = greatest(fencing_token + 1, ${microseconds})
 WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER}
 RETURNING fencing_token AS granted`,
     acquire: acquire(ANY_START),
@@ -103,44 +122,73 @@ RETURNING fencing_token AS granted`,
     /*
      * Renews leases. $1 JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]
      *
-     * Answers a row per lease: i, renewed, and for one that was not, what its lock's row says.
+     * Answers a row per lease: i, renewed, and for one that was not renewed, the row of its lock. That row shows a live lease if
+     * another transaction has locked it: the statement skips it, as waiting would cost the others their leases.
      */
     extend: `
 WITH wanted AS (
   SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS w(i int, name text, by text, ttl bigint)
+), free AS (
+  SELECT w.i, w.by, w.ttl, l.name FROM wanted w JOIN ${table} l ON l.name = w.name
+  WHERE l.locked_by = w.by AND l.lock_until > ${clock} FOR NO KEY UPDATE OF l SKIP LOCKED
 ), done AS (
-  UPDATE ${table} l SET lock_until = ${end('w.ttl')} FROM wanted w
+  UPDATE ${table} l SET lock_until = ${end('w.ttl')} FROM free w
   WHERE l.name = w.name AND l.locked_by = w.by AND l.lock_until > ${clock}
   RETURNING w.i
 )
-SELECT w.i, d.i IS NOT NULL AS renewed, s.locked_by AS by, ${remaining} AS remaining
+SELECT w.i, d.i IS NOT NULL AS renewed, s.locked_by AS by, ${remaining} AS remaining, ${recordedIn('s')}
 FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL AND s.name = w.name`,
 
     /*
-     * Gives a lease back, and notes how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
-     * $4 outcome
+     * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
+     * $4 outcome  $5 job
      *
-     * Answers whether it was live, or what the row says if it was not there. One that had run out, and that nobody took over,
-     * has its end noted all the same: a run that ended is not repeated.
+     * Answers whether the lease was live, or the row if the lease was not there. If the lease had run out, and no other holder took
+     * the lock over, its end is recorded all the same: a run that ended is not repeated. The start of an abandoned lease is taken
+     * back even if another holder has or had the lock since.
      */
     release: `
 WITH done AS (
-  UPDATE ${table} SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END,
-    job_state = ${ENDED}, locked_by = locked_by || '/' || $4::text
-  WHERE name = $1::text AND locked_by = $2::text RETURNING lock_until >= ${now} AS live
+  UPDATE ${table} AS l SET job_state = ${ENDED},
+    lock_until = CASE WHEN locked_by <> $2::text THEN lock_until WHEN lock_until <= ${now} THEN ${ranOut}
+      WHEN $3::text = '0' THEN ${free} ELSE ${after('$3')} END,
+    locked_by = CASE WHEN locked_by = $2::text THEN locked_by || '/' || $4::text ELSE locked_by END
+  WHERE name = $1::text AND (locked_by = $2::text OR (${TO_BE_TAKEN_BACK}))
+  RETURNING CASE WHEN locked_by = $2::text || '/' || $4::text THEN ${wasLive} END AS live, locked_by, lock_until, ${recordedIn('l')}
 )
-SELECT live, NULL AS by, NULL AS remaining FROM done
-UNION ALL SELECT NULL, locked_by, ${remaining} FROM ${table} WHERE name = $1::text AND NOT EXISTS (SELECT FROM done)`,
+SELECT live, locked_by AS by, ${remaining} AS remaining, recorded FROM done
+UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')} FROM ${table} s WHERE name = $1::text
+  AND NOT EXISTS (SELECT FROM done)`,
 
     /*
-     * The same for a live lease whose start was not kept, and whose lock is to be free at once, in half the time.
+     * The same for a live lease without a job, whose lock becomes free at once, in half the time.
      * $1 name  $2 locked_by of the lease  $3 locked_by afterwards
      *
-     * How many rows it finds is the answer: 1, or 0 if there is no such lease.
+     * Its answer is the number of rows: 1, or 0 if there is no such lease.
      */
     releasePlain: `
-UPDATE ${table} SET lock_until = ${now}, locked_by = $3::text
-WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now} AND job_state -> 'newest' IS NULL`,
+UPDATE ${table} SET lock_until = ${free}, locked_by = $3::text
+WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now}`,
+
+    /*
+     * Writes a lost lease back, over nothing, over its own remains, or over an older lease: the database went back to a snapshot, or
+     * to a replica that lacks the last writes. $1 name  $2 locked_by that was seen, or NULL  $3 locked_by afterwards  $4 job
+     * $5 its start, JSON, or NULL  $6 ms that the lease lives, NULL for one that has ended  $7 fencing token
+     *
+     * Answers a row if it has written. The locked_by that was seen is never that of a ShedLock. An older lease, with a smaller
+     * fencing token, loses the lock: it was over when this one was granted. Fails rather than wait for long for another
+     * transaction at the same row: other leases wait for the answer.
+     */
+    writeBack: `
+INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
+SELECT $1::text, coalesce(${end('$6')}, ${free}), ${now}, $3::text, $7::text::bigint, ${restoredState(undefined)}
+FROM (SELECT set_config('lock_timeout', '${WRITE_BACK_WAIT}ms', true) AS wait) briefly WHERE wait IS NOT NULL
+ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_by = excluded.locked_by,
+  locked_at = CASE WHEN l.locked_by = $3::text THEN l.locked_at ELSE excluded.locked_at END,
+  fencing_token = greatest(l.fencing_token, excluded.fencing_token), job_state = ${restoredState('l')}
+WHERE l.locked_by = $2::text AND (l.fencing_token < $7::text::bigint
+  OR l.lock_until <= ${clock} AND (l.locked_by = $3::text OR l.fencing_token IS NULL))
+RETURNING 1 AS one`,
 
     /* Every lock, in the order of their names. */
     inspect: `

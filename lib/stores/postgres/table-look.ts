@@ -23,9 +23,9 @@ interface Column {
   readonly unique: boolean;
 }
 
-/** What is known of the table. */
+/** The facts about the table. */
 export interface PostgresLook extends PostgresStatements {
-  /** Room in the column `name`, characters; `undefined` if it has no end. */
+  /** The length of the column `name`, characters; `undefined` if it is unlimited. */
   readonly nameLength: number | undefined;
 }
 

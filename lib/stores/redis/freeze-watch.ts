@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.js';
 
-/** What is looked at in a client of our own. */
+/** The members of our own client that the watch uses. */
 export interface WatchedClient {
-  /** Commands that were sent and not answered yet, the oldest in front. */
+  /** Commands that were sent but not answered yet, the oldest in front. */
   readonly commandQueue: { peekFront(): object | undefined };
   disconnect(reconnect?: boolean): void;
 }
@@ -11,13 +11,13 @@ export interface WatchedClient {
 const INTERVAL = 1_000;
 
 /**
- * Has a client connect again when a command, that of a handshake included, has been without an answer for `limit`
- * milliseconds: the server is frozen, or the network has swallowed the connection, and nothing else would tell.
+ * Reconnects a client when a command, those of the handshake included, has had no answer for `limit` milliseconds.
+ * Then the server is frozen, or the network has swallowed the connection, and nothing else would show it.
  *
- * In place of the option `socketTimeout` of ioredis, which arms a timer and a listener for each command: more than a
- * tenth of what a run costs.
+ * Replaces the option `socketTimeout` of ioredis, which arms a timer and a listener for each command: more than a
+ * tenth of the cost of a run.
  *
- * @returns a function that ends it
+ * @returns a function that ends the watch
  */
 export function watchForFreeze(client: WatchedClient, limit: number, clock: Clock): () => void {
   let oldest: object | undefined;
@@ -26,7 +26,8 @@ export function watchForFreeze(client: WatchedClient, limit: number, clock: Cloc
     const front = client.commandQueue.peekFront();
     looks = front !== undefined && front === oldest ? looks + 1 : 0;
     oldest = front;
-    // Counted, not timed: an event loop that was blocked reads the answers that came meanwhile before the next look.
+    // Counts looks instead of time: an event loop that was blocked reads the answers that have come meanwhile before
+    // the next look.
     if (looks * INTERVAL >= limit) client.disconnect(true);
     timer = clock.setTimer(look, INTERVAL);
   };

@@ -1,6 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
-import { stateKey } from './keys.js';
+import { isStateKey, stateKey } from './keys.js';
 import { DENIED, type RedisClient, RedisReplyError, runScript, translate } from './redis-client.js';
 import { script } from './script.js';
 
@@ -16,29 +16,32 @@ const wrongType = (error: Error): undefined => {
   throw error;
 };
 
-/** What is needed of a client besides, for this alone. */
+/** The further members of a client that only `inspect()` needs. */
 interface ScanningClient extends RedisClient {
   scan(cursor: string, ...options: (string | number)[]): Promise<[cursor: string, keys: string[]]>;
-  /** A Cluster's. */
+  /** Only a Cluster has it. */
   nodes?(role: 'master'): ScanningClient[];
 }
 
 /**
- * What is kept for a lock. KEYS 1 lock, 2 state
+ * Reads the entry of a lock. KEYS 1 lock, 2 state
  *
- * Returns the token or false, ms until it expires, and the fields of the state, name and value in turn.
+ * Returns the content of the lock key or false, ms until it expires, and the fields of the state, name and value in turn.
  */
 const LOOK = script(/* lua */ `
 return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('HGETALL', KEYS[2]) }`);
 
 /** How many keys the server looks at in one step of a SCAN. */
 const STEP = 1_000;
-/** How many locks are asked about at once. */
+/** How many locks are read at once. */
 const AT_ONCE = 200;
-/** Stands for any name. No lock has it, as control characters are not allowed. */
+/** Stands for any name. No lock has this name, as control characters are not allowed. */
 const ANY = '\u0001';
 
-/** A user who may take locks need not be allowed to look at them: what Redis says of it does not always name the command. */
+/**
+ * Adds the commands that `inspect()` needs to a refusal. A user who may take locks need not be allowed to inspect them, and
+ * the error of Redis does not always name the command.
+ */
 export function explainDenied(error: unknown): unknown {
   if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) return error;
   return new RedisReplyError(`${error.message}. inspect() needs +scan +hgetall besides what locks need`);
@@ -47,7 +50,7 @@ export function explainDenied(error: unknown): unknown {
 /**
  * Every lock under the keys of a store, found by SCAN, on each master of a Cluster.
  *
- * @throws SchedulerLockConfigError if the names cannot be told from the keys
+ * @throws SchedulerLockConfigError if the names cannot be read from the keys
  */
 export async function inspectRedis(
   connection: Connection,
@@ -68,7 +71,7 @@ async function namesOf(
   keyPrefix: string,
   key: (name: string) => string,
 ): Promise<string[]> {
-  // SCAN knows nothing of the client's own prefix.
+  // The client does not add its own prefix to SCAN.
   const [lock, state] = [key(ANY), stateKey(key(ANY), keyPrefix)].map((each) =>
     (keyPrefix + each).split(ANY),
   );
@@ -78,15 +81,13 @@ async function namesOf(
     ]);
   }
   const nodes = client.isCluster === true ? (client.nodes?.('master') ?? [client]) : [client];
-  const find = async (parts: string[]): Promise<Set<string>> => {
+  const find = async (parts: string[]): Promise<string[]> => {
     const found = await Promise.all(nodes.map((node) => scan(node, parts)));
-    return new Set(found.flat());
+    return found.flat();
   };
-  const known = await find(state);
-  // A key that ends like a state may be taken for a lock whose name ends so.
-  const states = new Set([...known].map((name) => keyPrefix + stateKey(key(name), keyPrefix)));
-  for (const name of await find(lock)) if (!states.has(keyPrefix + key(name))) known.add(name);
-  return [...known].sort();
+  const names = [...(await find(state)), ...(await find(lock))];
+  // A state key may look like the key of a lock whose name ends in the same way.
+  return [...new Set(names)].filter((name) => !isStateKey(keyPrefix + key(name))).sort();
 }
 
 /** The names in the keys that consist of these parts. */
@@ -110,7 +111,7 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
   const answer = await runScript(connection, LOOK, 2, keys).catch(wrongType);
-  // Something of another type is in the place of the lock, which nobody can take then.
+  // A value of another type is in the place of the lock, so no instance can take it.
   if (answer === undefined) return { name, state: 'held', jobs: [] };
   const [token, ms, fields] = answer as Answer;
   const state = new Map<string, string>();
@@ -118,12 +119,12 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   if (token === null && state.size === 0) return undefined;
   const newest = state.get('token') ?? '';
   const ended = token === `ended:${newest}`;
-  // The newest lease of ours may be over, and somebody else have the lock.
+  // The newest lease of this library may be over, and another client may hold the lock.
   const ours = token === null || token === newest || ended;
-  // Of a lease that the server forgot, no more than its end is known.
+  // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
   const [holder, seconds, fence] = known ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
-  // Kept in seconds, and not at all of a lease that has ended. Its fencing token is the same time in microseconds, unless
+  // The field has seconds, and is empty once the lease has ended. The fencing token is the same time in microseconds, unless
   // the server's clock was set back.
   const granted = Math.floor(Number(fence) / 1_000);
   const since =
@@ -145,7 +146,7 @@ function jobOf(job: string, start: string): JobInfo[] {
   const [, due] = /^next (\d+) \d+$/.exec(start) ?? [];
   if (due !== undefined) return [{ job, due: Number(due) }];
   const [, tick, attempt, outcome = '-'] = /^(\d+) (\d+) (\S+) /.exec(start) ?? [];
-  // What an abandoned lease has left empty.
+  // An abandoned lease has left the field empty.
   if (tick === undefined) return [];
   const started = { job, tick: Number(tick), attempt: Number(attempt) };
   return [outcome === '-' ? started : { ...started, outcome: outcome as ReleaseOutcome }];

@@ -1,3 +1,4 @@
+import { inModuleContext } from '../../clock.js';
 import { type Reply, replyOf } from '../replying-store.js';
 import type { LeaseCall, LeaseScripts } from './lease-scripts.js';
 import type { LeaseScript } from './script.js';
@@ -5,15 +6,16 @@ import type { LeaseScript } from './script.js';
 const SETTLED = Promise.resolve();
 
 /**
- * Calls of one script. A call goes to Redis at once, unless another one is under way: then it waits for the end of this
- * turn of the event loop, and all that were made in it go together. A volley of a thousand costs a few commands, and
- * a call on its own waits for nothing.
+ * Batches the calls of one script. A call goes to Redis at once, unless another one is under way. Then it waits for the
+ * end of this turn of the event loop, and goes together with the other calls of the turn. A volley of a thousand calls
+ * costs a few commands, and a single call does not wait. A batch does not run in the async context of any of its
+ * callers.
  */
 export class LeaseCalls<Result> {
   #underWay = 0;
   #waiting: LeaseCall<Result>[] = [];
 
-  /** @param read what the script's answer for one lease means */
+  /** @param read interprets the script's answer for one lease */
   constructor(
     private readonly scripts: LeaseScripts,
     private readonly script: LeaseScript,
@@ -21,8 +23,8 @@ export class LeaseCalls<Result> {
   ) {}
 
   /**
-   * @param args of the script for this lease; those at the end may be left out
-   * @param one the script to be run for this lease if it goes alone
+   * @param args the script's arguments for this lease; those at the end may be left out
+   * @param one the script to run for this lease if it goes alone
    */
   call(name: string, args: readonly string[], one = this.script.one): Reply<Result> {
     if (this.#underWay === 0) {
@@ -32,9 +34,9 @@ export class LeaseCalls<Result> {
     const { read } = this;
     const result = new Promise<Result>((resolve, reject) => {
       const calls = this.#waiting.push({ name, args, read, resolve, reject });
-      // After the promises that are settled by now: their continuations make the other calls of the volley. Not by
-      // process.nextTick(), which costs several times as much where anybody uses AsyncLocalStorage.
-      if (calls === 1) void SETTLED.then(this.#send);
+      // Runs after the promises that are settled by now: their continuations make the other calls of the volley. Not by
+      // process.nextTick(), which costs several times as much if the process uses AsyncLocalStorage.
+      if (calls === 1) void SETTLED.then(() => inModuleContext(this.#send));
     });
     return replyOf(result);
   }

@@ -1,18 +1,21 @@
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import { type Reply, replyOf } from '../replying-store.js';
-import { hashTag, stateKey } from './keys.js';
+import { hashTag, lockKey, stateKey } from './keys.js';
 import { DENIED, RedisReplyError, runScript, ScriptReply } from './redis-client.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
 import type { LeaseScript, Script } from './script.js';
 
-/** The most leases that one script is run for: over 1,000 keys it blocks Redis for about 2 ms. */
+/** The most leases for one run of a script: with 1,000 keys a script blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
 
-/** The most locks whose keys are remembered. Names can be made up per call: then they are made anew now and then. */
+/**
+ * How many locks have their keys cached. A caller can make up a name per call: when the cache is full, it starts
+ * anew.
+ */
 const MAX_KNOWN_KEYS = 10_000;
 
-/** What a script is to do for one lease, and who is told of it. */
+/** What a script has to do for one lease, and the callbacks for its outcome. */
 export interface LeaseCall<Result = unknown> {
   /** Name of the lock. */
   readonly name: string;
@@ -25,7 +28,7 @@ export interface LeaseCall<Result = unknown> {
 
 type Keys = readonly [lock: string, state: string];
 
-/** Runs the scripts for leases, as many as can go together in one. Each lease is judged alone. */
+/** Runs the scripts for leases, with as many leases in one command as possible. Each lease is judged alone. */
 export class LeaseScripts {
   readonly #known = new Map<string, Keys>();
 
@@ -38,7 +41,7 @@ export class LeaseScripts {
   /**
    * Runs a script for one lease.
    *
-   * @param failed is called before anybody is told of a failure
+   * @param failed called before the failure is passed on
    */
   one<T>(
     script: Script,
@@ -61,9 +64,9 @@ export class LeaseScripts {
   }
 
   /**
-   * Runs a script for many leases. Every call is answered or fails; this never throws.
+   * Runs a script for many leases. Every call is resolved or rejected; this method never throws.
    *
-   * @param ended is called after each command
+   * @param ended called after each command
    * @returns how many commands were sent
    */
   many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[], ended: () => void): number {
@@ -72,11 +75,11 @@ export class LeaseScripts {
     return batches.length;
   }
 
-  /** @throws SchedulerLockConfigError for a name whose keys cannot share a Cluster slot */
+  /** @throws SchedulerLockConfigError if `key` gives no key for the name, or one that cannot hold a lock */
   keys(name: string): Keys {
     let keys = this.#known.get(name);
     if (keys === undefined) {
-      const lock = this.key(name);
+      const lock = lockKey(name, this.key);
       keys = [lock, stateKey(lock, this.connection.keyPrefix)];
       if (this.#known.size >= MAX_KNOWN_KEYS) this.#known.clear();
       this.#known.set(name, keys);
@@ -103,7 +106,7 @@ export class LeaseScripts {
     const answered = (replies: unknown): void => {
       for (const [i, call] of sent.entries()) this.#answer(call, (replies as unknown[])[i]);
     };
-    // The script has judged each alone: what fails as a whole is of no single lock.
+    // The script has judged each lease alone: a failure of the whole command has nothing to do with a single lock.
     const failed = (error: Error): void => sent.forEach((call) => call.reject(failure(error)));
     await runScript(this.connection, many, keys.length, [...keys, ...args])
       .then(answered)
@@ -116,7 +119,7 @@ export class LeaseScripts {
     } else call.resolve(call.read(reply));
   }
 
-  /** A Cluster runs a script where its keys are: leases are sent together only if they share a hash tag. */
+  /** A Cluster runs a script on the node of its keys: leases go together only if they share a hash tag. */
   #batches<T>(calls: readonly LeaseCall<T>[]): LeaseCall<T>[][] {
     const groups = new Map<string, LeaseCall<T>[]>();
     const full: LeaseCall<T>[][] = [];
@@ -140,11 +143,14 @@ export class LeaseScripts {
   }
 
   #slot(name: string): string {
-    const key = this.connection.keyPrefix + this.key(name);
+    const key = this.connection.keyPrefix + this.keys(name)[0];
     return hashTag(key) ?? key;
   }
 
-  /** Whether Redis refused a call because of what is kept for this lock, or for a reason of its own. */
+  /**
+   * The error of a call: `LockStateError` if Redis refused it because of the entry of this lock, otherwise that of a
+   * call that failed as a whole.
+   */
   #refusal(name: string, cause: Error): SchedulerLockError {
     if (!(cause instanceof RedisReplyError)) return failure(cause);
     if (!/WRONGTYPE|fencing token of/.test(cause.message)) return failure(cause);
@@ -157,11 +163,11 @@ export class LeaseScripts {
   }
 }
 
-/** What a caller is told of a call that failed as a whole. */
+/** The error that a caller gets for a call that failed as a whole. */
 export function failure(error: unknown): SchedulerLockError {
   if (!(error instanceof RedisReplyError)) return error as SchedulerLockError;
   const { message } = error;
-  // Not what passes by itself, as after a failover (READONLY, LOADING, CLUSTERDOWN).
+  // Not for errors that pass by themselves, as after a failover (READONLY, LOADING, CLUSTERDOWN).
   const refused = DENIED.test(message) || /\b(OOM|MISCONF)\b/.test(message);
   return new StoreUnavailableError(`Redis refused the call: ${message}.`, {
     outcome: 'not-applied',

@@ -1,4 +1,4 @@
-/** What the options of ioredis say of the place. */
+/** The options of ioredis that describe the place. */
 interface Place {
   readonly host?: string | null | undefined;
   readonly port?: number | undefined;
@@ -11,13 +11,13 @@ interface Place {
 const DEFAULT_PORT = 6379;
 
 /**
- * What the log calls a Redis: its kind and its place, put together of what is no secret.
+ * What the log calls a Redis: its kind and its place, made only from parts that are no secret.
  *
  * @param source a `RedisConnectionSource`
  */
 export function redisPlace(source: string | object): string {
   if (typeof source === 'string') {
-    // A Unix socket, behind which options may follow as in a URL.
+    // A Unix socket; options may follow as in a URL.
     if (!URL.canParse(source)) return `Redis ${source.replace(/\?.*$/, '')}`;
     const { hostname, port, pathname } = new URL(source);
     return server(hostname, port || DEFAULT_PORT, pathname.slice(1));
@@ -28,7 +28,7 @@ export function redisPlace(source: string | object): string {
   const { port, path, db, sentinels, name } = options;
   const host = options.host ?? 'localhost';
   if (sentinels) return `Redis, the master "${name ?? ''}" of Sentinel`;
-  // What is no path, or no name of a host, may hold a password.
+  // A text that is no path and no host name may hold a password.
   if (path) return path.includes('://') ? 'Redis' : `Redis ${path}`;
   return /^[\w.:%-]+$/.test(host) ? server(host, port ?? DEFAULT_PORT, db) : 'Redis';
 }

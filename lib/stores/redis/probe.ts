@@ -1,12 +1,12 @@
 import { script } from './script.js';
 
 /**
- * Tries the commands of the other scripts where nothing else is kept, and leaves nothing there: a permission that is
- * missed only in the middle of a script would leave half a grant.
+ * Tries the commands of the other scripts on unused keys, and leaves nothing there. A permission that is missing
+ * only in the middle of a script would leave half a grant.
  *
  * KEYS  1 lock  2 state, of a lock that does not exist
  *
- * Returns the commands that the user may not run. Any other failure is not for this script to judge.
+ * Returns the commands that the user may not run. Ignores any other failure.
  */
 export const PROBE = script(/* lua */ `
 local denied = {}

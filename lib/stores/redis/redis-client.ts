@@ -4,13 +4,13 @@ import { describeError } from './redact.js';
 import type { Script } from './script.js';
 
 /**
- * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. Nothing else is called on it,
- * and nothing is registered on it but a listener for its `ready` event.
+ * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on
+ * it, and registers nothing on a user's client beyond listeners for `ready` and, during the start, `error`.
  */
 export interface RedisClient {
   readonly status: string;
   readonly isCluster?: boolean;
-  // Method syntax on purpose: ioredis' overloads are narrower than what is needed here.
+  // Method syntax on purpose: ioredis' overloads are narrower than these signatures.
   evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
   eval(lua: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
   connect(): Promise<unknown>;
@@ -18,36 +18,36 @@ export interface RedisClient {
   off(event: string, listener: (argument?: unknown) => void): unknown;
 }
 
-/** A reply of the server that says no. The command was not carried out. */
+/** An error reply of the server. The command was not carried out. */
 export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError';
 }
 
-/** What Redis says to a user who lacks a right. Before 7.2, what may not be done within a script has no code. */
+/** The error of Redis for a user who lacks a right. Before 7.2, a refusal within a script has no code. */
 export const DENIED = /\bNOPERM\b|executing the script/;
 
-/** What became of a script, once it is known. */
+/** The outcome of a script, once it is known. */
 type Outcome<T> = { readonly value: T } | { readonly error: Error };
 
 /**
- * A script that runs, by its digest, and by its text where the server does not have it.
+ * One run of a script: by its digest, or by its text if the server does not have it.
  *
- * Never queues: a client that is not connected fails the call at once, because a command that waits out an outage
- * is carried out when nobody wants it any more.
+ * Never queues: if the client is not connected, the call fails at once. A queued command would be carried out
+ * after the outage, when its caller has long given up.
  *
- * The server's answer is read once, however many are told of it.
+ * Interprets the server's answer once, however often `tell` is called.
  */
 export class ScriptReply<T> implements Reply<T> {
   readonly #sent: Promise<unknown>;
-  /** Sent again, with the text. */
+  /** The second command, with the text of the script. */
   #again: Promise<unknown> | undefined;
   #outcome: Outcome<T> | undefined;
 
   /**
-   * @param connection where the client comes from, or a StoreUnavailableError
-   * @param read what the server's answer means
-   * @param refuse what a failure is told as; gets RedisReplyError if the server answered with an error, and
-   *   StoreUnavailableError for everything else
+   * @param connection gives the client, or throws a StoreUnavailableError
+   * @param read interprets the server's answer
+   * @param refuse turns a failure into the error for the caller; gets RedisReplyError if the server answered with
+   *   an error, and StoreUnavailableError for everything else
    */
   constructor(
     private readonly connection: { client(): RedisClient },
@@ -60,7 +60,7 @@ export class ScriptReply<T> implements Reply<T> {
     try {
       this.#sent = this.#client().evalsha(script.sha, numberOfKeys, ...keysAndArguments);
     } catch (error) {
-      // Not at once: who asked is told in another turn, as of any failure.
+      // Rejects in a later turn, like any other failure.
       this.#sent = Promise.reject(error as Error);
     }
   }
@@ -109,7 +109,7 @@ function tellOf<T>(outcome: Outcome<T>, answered: (value: T) => void, failed: (e
   else failed(outcome.error);
 }
 
-/** The server's answer to a script, as it is. Rejects with what {@link ScriptReply} says. */
+/** Runs a script, and resolves to the server's answer as it is. Rejects with the errors of {@link ScriptReply}. */
 export function runScript(
   connection: { client(): RedisClient },
   script: Script,
@@ -129,12 +129,15 @@ const notReady = (client: RedisClient): Error =>
 const isReply = (error: unknown, code: string): boolean =>
   error instanceof Error && error.message.startsWith(code);
 
-/** ioredis' own errors carry the command with all its arguments (passwords included): they are never passed on. */
+/**
+ * Turns an error of ioredis into one of ours. ioredis' own errors carry the command with all its arguments
+ * (passwords included), so they are never passed on.
+ */
 export function translate(error: unknown): Error {
   if (error instanceof StoreUnavailableError) return error;
   const description = describeError(error);
   if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);
-  // What ioredis says of a connection that is just being lost is about its own options.
+  // For a connection that is just being lost, the message of ioredis talks about its own options.
   const reason = description.startsWith("Stream isn't writeable") ? 'the connection is broken' : description;
   return new StoreUnavailableError(`Redis did not answer: ${reason}.`, { outcome: 'unknown' });
 }

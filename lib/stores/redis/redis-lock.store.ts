@@ -23,7 +23,9 @@ import { readAcquire, readExtend, readRelease } from './replies.js';
 import { Released } from './released.js';
 import { ACQUIRE, ACQUIRE_FREE, EXTEND, RELEASE } from './scripts.js';
 
-/** The part of a call's limit that one node of a Cluster may take: the answers of the others are still in time. */
+/**
+ * The part of a call's limit that one node of a Cluster may take: so the answers of the others are still in time.
+ */
 const NODE_SHARE = 0.8;
 
 export interface RedisLockStoreOptions {
@@ -34,7 +36,7 @@ export interface RedisLockStoreOptions {
 /**
  * Leases in Redis: on a single server, behind Sentinel, or on a Cluster.
  *
- * Attempts that are made in one turn of the event loop go to Redis together, and so do releases: at the full hour, a
+ * Attempts that are made in one turn of the event loop go to Redis together, and so do releases. At the full hour, a
  * process with a hundred jobs sends a command or two, not two hundred.
  */
 export class RedisLockStore implements LockStore, ReplyingStore {
@@ -62,15 +64,18 @@ export class RedisLockStore implements LockStore, ReplyingStore {
 
   async init(): Promise<void> {
     await this.#connection.open();
-    // No lock has this name, so the keys are nobody's.
-    const keys = [...this.#scripts.keys(`probe-${randomUUID()}`)];
+    // No lock has this name, so its keys are unused.
+    const name = `probe-${randomUUID()}`;
+    // A `key` function of the user need not support this name.
+    if (this.nameProblem(name) !== undefined) return;
+    const keys = [...this.#scripts.keys(name)];
     let denied: unknown;
     try {
       denied = await runScript(this.#connection, PROBE, keys.length, keys);
     } catch (error) {
       if (error instanceof RedisReplyError && /NOPERM|NOAUTH|WRONGPASS/.test(error.message)) {
         throw new SchedulerLockConfigError([
-          `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that the README lists; ` +
+          `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that docs/redis.md lists; ` +
             `the keys tried were "${keys.join('" and "')}".`,
         ]);
       }
@@ -78,9 +83,18 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     }
     if (!Array.isArray(denied) || denied.length === 0) return;
     throw new SchedulerLockConfigError([
-      `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that the README ` +
+      `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that docs/redis.md ` +
         `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
     ]);
+  }
+
+  nameProblem(name: string): string | undefined {
+    try {
+      this.#scripts.keys(name);
+      return undefined;
+    } catch (error) {
+      return (error as SchedulerLockConfigError).problems.join(' ');
+    }
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
@@ -103,13 +117,12 @@ export class RedisLockStore implements LockStore, ReplyingStore {
 
   replyToRelease(lease: LeaseRef, options: ReleaseOptions = {}): Reply<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
-    const { name, token, fencingToken, ttl, holder, tick, job = '' } = lease;
+    const { name, token, fencingToken, holder, tick, job = '' } = lease;
     this.#released.add(name);
-    const args = [token];
-    // One that nobody saw granted (0) has to say so, and the holder of one that is to stay taken is to be known.
-    const more = keepFor > 0 || fencingToken <= 0;
-    if (more || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
-    if (more) args.push(`${fencingToken}:${ttl}:${holder}`, keepFor > 0 ? String(keepFor) : '');
+    const args = [token, String(fencingToken)];
+    if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
+    // A lock that stays taken has to show its last holder.
+    if (keepFor > 0) args.push(String(keepFor), holder);
     return this.#releases.call(name, args);
   }
 
@@ -123,7 +136,7 @@ export class RedisLockStore implements LockStore, ReplyingStore {
         results[index] = result;
         if ((missing -= 1) > 0) return;
         timer?.cancel();
-        // One failed node must not hide what the others said. If nobody answered, the whole call has failed.
+        // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.
         const first = results[0];
         if (first?.held === null && results.every(isOutage)) reject(first.error);
         else resolve(results);
@@ -142,7 +155,7 @@ export class RedisLockStore implements LockStore, ReplyingStore {
           };
         },
       );
-      // A node that hangs must not hide what the others answer.
+      // A node that hangs must not hide the answers of the others.
       const giveUp = (): void => {
         const error = new StoreUnavailableError(
           `A node of the Redis Cluster did not answer within ${Math.round(limit ?? 0)} ms.`,
@@ -158,7 +171,7 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     });
   }
 
-  /** Finds the locks by SCAN: a server with many keys is asked many times. */
+  /** Finds the locks by SCAN, which takes many commands on a server with many keys. */
   async inspect(): Promise<LockInfo[]> {
     try {
       return await inspectRedis(this.#connection, this.#scripts.key);
@@ -176,18 +189,20 @@ export class RedisLockStore implements LockStore, ReplyingStore {
   }
 }
 
-/** As they are before anybody wraps them. */
+/** The original methods, before any wrapper replaces them. */
 const METHODS: ReplyingStore['standsFor'] = {
   acquire: RedisLockStore.prototype.acquire,
   release: RedisLockStore.prototype.release,
 };
 
-/** What the script judges a start by, or '' for a call that is neither of a tick nor of an interval. */
+/** The argument by which the script judges a start; '' for a call without a tick or an interval. */
 function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
   if (tick === undefined && interval === undefined) return '';
   const numbers = [tick, maxClockSkew, tick === undefined ? interval : undefined, rerun, only];
   return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;
 }
 
+/** Whether a lease was not judged for a reason that is not about its lock alone. */
 const isOutage = (result: ExtendResult): boolean =>
-  result.held === null && !(result.error instanceof LockStateError);
+  result.held === null &&
+  !(result.error instanceof LockStateError || result.error instanceof SchedulerLockConfigError);

@@ -1,7 +1,7 @@
 import type { Writable } from '../../writable.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
-/** Reads what the script answered to an attempt. */
+/** Interprets the script's answer to an attempt. */
 export function readAcquire(reply: unknown): AcquireResult {
   if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
   const [reason, holder, left, detail = '', outcome = ''] = reply as [
@@ -17,7 +17,7 @@ export function readAcquire(reply: unknown): AcquireResult {
   }
   const refusal: Writable<AcquireRefusal> = { acquired: false, reason };
   if (holder !== '') refusal.holder = holder;
-  // -1: a key without an expiry, put there by somebody else.
+  // -1: a key without an expiry, which another client has set.
   if (Number(left) >= 0) refusal.expiresIn = Number(left);
   if (reason === 'clock-skew') refusal.storeTime = Number(detail);
   else if (outcome !== '') {
@@ -27,7 +27,7 @@ export function readAcquire(reply: unknown): AcquireResult {
   return refusal;
 }
 
-/** Reads what the script answered to a renewal. */
+/** Interprets the script's answer to a renewal. */
 export function readExtend(reply: unknown): ExtendResult {
   if (Array.isArray(reply)) {
     const [holder = ''] = reply as [string];
@@ -38,7 +38,7 @@ export function readExtend(reply: unknown): ExtendResult {
   return verdict === 2 ? { held: true, restored: true } : { held: true };
 }
 
-/** Reads what the script answered to a release. */
+/** Interprets the script's answer to a release. */
 export function readRelease(reply: unknown): ReleaseResult {
   switch (Number(reply)) {
     case 1:

@@ -6,27 +6,27 @@ export interface Script {
   readonly sha: string;
 }
 
-/** What is done for a lease, as a script for one and as a script for many. */
+/** One operation on leases, as a script for one lease and as a script for many. */
 export interface LeaseScript {
   readonly one: Script;
   readonly many: Script;
 }
 
-/** A script of its own. */
+/** Makes a script that stands alone. */
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
 
-/** A script for one lease: see {@link leaseScript}. */
+/** Makes a script for one lease: see {@link leaseScript}. */
 export const scriptForOne = (body: string): Script =>
   script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`);
 
 /**
- * The same for one lease and for many. Arguments at the end that no lease of a call needs are left out.
+ * Makes the same script for one lease and for many. Trailing arguments that no lease of a call needs are left out.
  *
- * @param body Lua that returns what it answers; `lock` and `state` are the keys, `ARGV[i]` is the first argument, and
- *   `width` says how many there are
+ * @param body Lua that returns the answer for one lease; `lock` and `state` are the keys, `ARGV[i]` is the first
+ *   argument, and `width` is the number of arguments per lease
  *
- * Of many, each lease is judged alone: what fails answers { 'error', message }. A replica refuses all. The script for
- * one makes no function, which would cost more than any of its commands.
+ * The script for many judges each lease alone: a lease that fails answers { 'error', message }. A replica refuses all
+ * of them. The script for one defines no function, which would cost more than any of its commands.
  */
 export const leaseScript = (body: string): LeaseScript => ({
   one: scriptForOne(body),

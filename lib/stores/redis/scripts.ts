@@ -1,14 +1,14 @@
 import { leaseScript, scriptForOne } from './script.js';
 import { HOUR_MS, KEEP, RETENTION_SLACK_MS } from './state.js';
 
-// What is kept in Redis, and what all of these scripts keep to: see state.ts.
+// The layout of the keys, and the rules of all these scripts: see state.ts.
 
 /**
- * Lua: answers for a lock that is taken (`current`): the refusal, or, for the token that has it, the grant again. Goes
- * on only where the token has the lock but the state is lost.
+ * Lua: answers for a lock that is taken (`current`): a refusal, or, for the token that holds it, the grant again. Goes on only if
+ * the token holds the lock but the state is lost.
  */
 const TAKEN = /* lua */ `
-local s = redis.call('HMGET', state, 'token', 'holder', 'start', 'fence', record)
+local s = redis.call('HMGET', state, 'token', 'holder', 'by:' .. job, 'fence', record)
 local ended = s[1] and current == 'ended:' .. s[1]
 local ours = ended or s[1] == current
 if current ~= token then
@@ -16,18 +16,19 @@ if current ~= token then
   if not s[5] then return { reason, ours and s[2] or '', left } end
   return { reason, ours and s[2] or '', left, string.match(s[5], '^(%d+) %d+ (%S+) ') }
 end
-local by, attempt = string.match(s[3] or '', '^(%S+) (%d+)')
-if ours and by == token and attempt ~= '1' then return { '', s[4], tonumber(attempt), '' } end
+local attempt = s[3] == token and string.match(s[5] or '', '^%d+ (%d+) ') or '1'
+if ours and attempt ~= '1' then return { '', s[4], tonumber(attempt), '' } end
 if ours then return tonumber(s[4]) end`;
 
 /**
- * Lua: whether the job may start now, judged by its last start (`before`, which was read with the rest): returns a refusal, or goes on with the
- * record of this one (`started`), the attempt, and the schedule of the last start if it was another one (`other`).
+ * Lua: whether the job may start now, judged by its last start (`before`, which the caller has read). Returns a refusal, or goes on
+ * with the record of this start (`started`), the attempt, and the schedule of the last start if it was another one (`other`).
  *
- * A tick is refused if it, or a newer one, was started, unless that run was interrupted and `rerun` allows another; or
- * if it lies too far in the future of this server's clock. With `only` = 'known' it is refused if the job never
- * started before, with 'interrupted' unless it was started and interrupted. An interval counts from its last start
- * on this server's clock, with 10 % of allowance for late timers.
+ * A tick is refused if it, or a newer one, was started, unless that run was interrupted and `rerun` allows another; or if it lies
+ * too far in the future of this server's clock. With `only` = 'known' it is refused if the job never started before, with
+ * 'interrupted' unless it was started and interrupted. An interval counts from its last start on this server's clock, with 10 % of
+ * allowance for late timers. If it is due further ahead than a start can put it, the clock was set back since, and the interval
+ * counts as never started.
  */
 const START = /* lua */ `
 local ms = function(n) return string.format('%.0f', n) end
@@ -45,6 +46,7 @@ if tick ~= '-' then
 else
   local due, length = string.match(before, '^next (%d+) (%d+)$')
   due = due and due - length + interval or 0
+  if due - now > interval * 1.1 then due = 0 end
   local wait = due - interval / 10 - now
   if wait > 0 then return { 'already-ran', '', math.ceil(wait), '', '' } end
   started = 'next ' .. ms(math.max(due, now) + interval) .. ' ' .. interval
@@ -54,23 +56,22 @@ end`;
  * Takes a lock that is free, if its job may start now.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (those at the end that are '' for all may be left out): token, ttl in ms, holder, job or '', '' or what
- *       the start is judged by:
+ * ARGV  per lease (trailing ones that are '' for all may be left out): token, ttl in ms, holder, job or '', '' or the start:
  *       '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or interrupted> <schedule>', each
  *       '-' if not given
  *
- * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends
- * the command after a broken connection must not be refused by its own lease).
- * Returns { '', fencing token, attempt, schedule of the last start or '' } for one that has more to say.
- * Returns { reason, holder or '', ms until it may be worth another try or < 0, x, y } for a refusal: x is the store's time
- * for 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
+ * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
+ * after a broken connection must not be refused by its own lease).
+ * Returns { '', fencing token, attempt, schedule of the last start or '' } for a grant with more facts.
+ * Returns { reason, holder or '', ms until another try may succeed or < 0, x, y } for a refusal: x is the store's time for
+ * 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
  *
- * The state is prolonged by the first lease of each hour, which the last fencing token tells, and, as far as needed, by
- * those for which that is not enough: long ones, and starts of jobs.
+ * The first lease of each hour prolongs the state; the last fencing token shows whether a lease is the first. Long leases and
+ * starts of jobs prolong it as well, as far as they need it.
  *
- * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused
- * beyond 2^53 - 1, where doubles (Lua's and JavaScript's) lose the last digit. Up to there Redis writes a number that is
- * given to redis.call() with all of its digits.
+ * Fencing token = max(last + 1, TIME in microseconds): it grows even over a server that lost its data. Refused beyond 2^53 - 1,
+ * where doubles (Lua's and JavaScript's) lose the last digit. Up to there, Redis writes a number argument of redis.call() with all
+ * of its digits.
  */
 const acquire = (look: string, take: string): string => /* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
@@ -95,7 +96,7 @@ end
 ${take}
 if started then
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
-    record, started, 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', before)
+    record, started, 'by:' .. job, token, 'before:' .. job, before)
 else
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1])
 end
@@ -116,9 +117,7 @@ end`,
   ),
 );
 
-/**
- * The same for a call without a start, where the lock is probably free: one command less if it is, three more if not.
- */
+/** The same for a call without a start whose lock is probably free: one command less if it is, three more if not. */
 export const ACQUIRE_FREE = scriptForOne(
   acquire(
     '',
@@ -128,58 +127,75 @@ end`,
   ),
 );
 
+/** Lua: writes back the start of a restored lease, unless a newer start of its job is known. */
+const RESTORED_START = /* lua */ `
+  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
+  local record = 'job:' .. (job or '')
+  local before = tick and redis.call('HGET', state, record) or ''
+  local last, tries = string.match(before, '^(%d+) (%d+) ')
+  local older = not last or tonumber(last) < tonumber(tick) or (last == tick and tonumber(tries) <= tonumber(attempt))
+  if tick and older then
+    redis.call('HSET', state, record, tick .. ' ' .. attempt .. ' - ', 'by:' .. job, token, 'before:' .. job, before)
+  end`;
+
 /**
- * Renews a lease, and restores one that the server forgot.
+ * Lua: whether the state (`s`: token, since, fence) names an older lease, one with a smaller fencing token than `fence`. It was over
+ * when this lease was granted, so if it has the lock, the lock counts as free (`current`).
+ */
+const OLDER = /* lua */ `
+local older = s[1] ~= token and (tonumber(s[3]) or math.huge) < tonumber(fence)
+if older and s[1] and (current == s[1] or current == 'ended:' .. s[1]) then current = false end`;
+
+/**
+ * Renews a lease, and restores one that the server forgot: if the state neither records that it has ended nor names a newer lease.
+ * An older lease, in the state or with the lock, comes from a replica or a snapshot that lacks the last writes.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
  * ARGV  per lease (the last is left out if it is '' for all): token, ttl in ms, fencing token, holder, '' or its start:
  *       '<tick>:<attempt>:<job>'
  *
- * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by somebody else.
+ * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by another holder.
  */
 export const EXTEND = leaseScript(/* lua */ `
-local token, ttl, start = ARGV[i], ARGV[i + 1], width > 4 and ARGV[i + 4] or ''
+local token, ttl, fence, start = ARGV[i], ARGV[i + 1], ARGV[i + 2], width > 4 and ARGV[i + 4] or ''
 local ticks = start ~= ''
 local current = redis.call('GET', lock)
-local s = redis.call('HMGET', state, 'token', 'holder', 'since', 'kept')
-if current == 'ended:' .. token or (not current and s[1] == token and s[3] == '') then return 0 end
+local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'holder')
+if current == 'ended:' .. token or (not current and s[1] == token and s[2] == '') then return 0 end${OLDER}
 if current and current ~= token then
-  return { s[1] and (current == s[1] or current == 'ended:' .. s[1]) and s[2] or '' }
+  return { s[1] and (current == s[1] or current == 'ended:' .. s[1]) and s[5] or '' }
 end
-if not current and s[1] and s[1] ~= token then return 0 end
+local behind = older or not s[1]
+if not current and s[1] ~= token and not behind then return 0 end
 local t = redis.call('TIME')
 local now, kept, spare = t[1] * 1000, s[4], 0
 if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
-if not s[1] then
-  redis.call('HSET', state, 'token', token, 'fence', ARGV[i + 2], 'holder', ARGV[i + 3], 'since', t[1])
-  local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
-  if tick then
-    local record = 'job:' .. job
-    redis.call('HSET', state, record, tick .. ' ' .. attempt .. ' - ', 'start', token .. ' ' .. attempt .. ' ' .. record, 'undo', '')
-  end
+if behind then
+  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])${RESTORED_START}
 end
 ${KEEP}
 return current and 1 or 2`);
 
 /**
- * Gives a lease back and records it as ended, so that no late renewal restores it.
+ * Releases a lease and records it as ended, so that no late renewal restores it.
  *
  * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (those at the end that are '' for all may be left out): token, outcome or '' for a run without a tick
- *       that completed, its job or '', '<fencing token>:<ttl in ms>:<holder>' or '', ms to keep the lock taken or ''
+ * ARGV  per lease (trailing ones that are '' for all may be left out): token, fencing token, outcome or '' for a run
+ *       without a tick that completed, its job or '', ms to keep the lock taken or '', and then the holder, or ''
  *
- * Returns 1 released, 2 the lease had ended before, 0 nobody has the lock, -1 somebody else has it.
- * Where the server forgot the lease, its end is recorded all the same: nobody else's state is touched. Not so for an
- * acquire that nobody saw granted (fencing token 0): it can never be restored, and its end could hide a live lease.
+ * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another holder has it. If the server forgot the lease,
+ * its end is recorded all the same, over nothing or an older lease, which loses the lock: the state of a newer one is not touched.
+ * Not so for an acquire whose grant was never answered (fencing token 0): it can never be restored, and its end could hide a live
+ * lease.
  *
- * Most releases say nothing of what the server may have forgotten, as each argument costs: then its clock stands in for
- * the fencing token, as it does for whoever takes a lock of which nothing is known, and the holder is ''.
+ * The start of an abandoned lease is taken back, even if another holder has or had the lock since, unless its job was started again
+ * or its run has ended.
  *
- * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script: those come first
- * then, so that the lock is free all the same.
+ * A server that is out of memory refuses HSET and SET, but not after a DEL or PEXPIRE of the same script. Then those come first, so
+ * that the lock becomes free all the same.
  */
 export const RELEASE = leaseScript(/* lua */ `
-local token, outcome = ARGV[i], width > 1 and ARGV[i + 1] or ''
+local token, outcome = ARGV[i], width > 2 and ARGV[i + 2] or ''
 local current = redis.call('GET', lock)
 if outcome == '' then
   outcome = 'completed'
@@ -190,41 +206,39 @@ if outcome == '' then
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
 end
-local job = 'job:' .. (width > 2 and ARGV[i + 2] or '')
-local facts, stay = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
+local job, stay = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
+local record = 'job:' .. job
 if current == token and outcome == 'completed' and stay == '' then
-  local s = redis.call('HMGET', state, 'start', job)
-  local by, record = string.match(s[1] or '', '^(%S+) %d+ (.*)$')
-  if by == token and record == job and s[2] then
+  local s = redis.call('HMGET', state, 'by:' .. job, record)
+  if s[1] == token and s[2] then
     redis.call('DEL', lock)
-    redis.call('HSET', state, 'since', '', job, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
+    redis.call('HSET', state, 'since', '', record, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
     return 1
   end
 end
-local s = redis.call('HMGET', state, 'token', 'since', 'start', 'undo', 'fence', job)
-local newest = s[1] == token and s[5]
+local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'by:' .. job, record, 'before:' .. job)
+local newest = s[1] == token and s[3]
 if newest and s[2] == '' and current ~= token then return 2 end
-if current == token and stay == '' then redis.call('DEL', lock) end
+local found, fence = current, ARGV[i + 1]${OLDER}
+if current ~= found or (current == token and stay == '') then redis.call('DEL', lock) end
 if current == token and stay ~= '' then
   redis.call('PEXPIRE', lock, stay)
   redis.call('SET', lock, 'ended:' .. token, 'PX', stay)
 end
-if newest then
-  local by, record = string.match(s[3] or '', '^(%S+) %d+ (.*)$')
-  if by == token then
-    local started = record == job and s[6] or redis.call('HMGET', state, record)[1] or ''
-    local ended = outcome == 'abandoned' and (s[4] or '') or string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
-    redis.call('HSET', state, 'since', '', record, ended)
-  else
-    redis.call('HSET', state, 'since', '')
-  end
-elseif not s[5] then
-  local fence, ttl, holder = string.match(facts, '^(%d+):(%d+):(.*)$')
-  if current == token or (not current and fence ~= '0') then
-    local t = redis.call('TIME')
-    local now, ticks, kept, spare = t[1] * 1000, false, nil, 0
-    fence, ttl = fence or string.format('%.0f', t[1] * 1000000 + t[2]), ttl or 0
-    redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder or '', 'since', '')
+local started, ended = s[5] == token and s[6], nil
+if started and outcome == 'abandoned' and not string.find(started, '^%d+ %d+ %a') then
+  redis.call('HSET', state, record, s[7] or '', 'by:' .. job, '')
+elseif started then
+  ended = string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')
+end
+if newest and ended then
+  redis.call('HSET', state, 'since', '', record, ended)
+elseif newest then
+  redis.call('HSET', state, 'since', '')
+elseif current == token or (not current and fence ~= '0') then
+  if older or not s[3] then
+    local now, ticks, kept, spare, ttl = redis.call('TIME')[1] * 1000, false, s[4], 0, tonumber(stay) or 0
+    redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', width > 5 and ARGV[i + 5] or '', 'since', '')
     ${KEEP}
   end
 end

@@ -1,24 +1,24 @@
 /*
  * What the scripts have in common
  *
- * Each lock has two keys. The lock key is a plain string that holds the token, so that every client which follows
- * the recipe of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us
- * and is excluded; or, where it is to stay taken after its lease, 'ended:' and the token. The state key is a hash with
- * what a plain string cannot hold; it always names the newest lease:
+ * Each lock has two keys. The lock key is a plain string that holds the token, so every client which follows the recipe
+ * of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us and is
+ * excluded. If the lock stays taken after its lease, the key holds 'ended:' and the token. The state key is a hash with
+ * the data that a plain string cannot hold. It always names the newest lease:
  *
  *   token    of the newest lease          fence   its fencing token        holder  its instance id
- *   since    when it was granted, s, or '' once it was given back: no field of its own, as each lease writes this one
- *   kept     until when the hash is kept, ms
- *   job:<job>  what is known of a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
+ *   since    when it was granted, s, or '' once it was released: no field of its own, as each lease writes this one
+ *   kept     until when the hash is kept, epoch ms
+ *   job:<job>  a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
  *            ended, or 'next <ms> <interval>'
- *   start    the newest start that was recorded: '<token> <attempt> job:<job>'
- *   undo     what it has overwritten there, to be taken back if nothing ran
+ *   by:<job>      token of the lease that has recorded that start
+ *   before:<job>  the record that it has overwritten, restored if nothing ran
  *
- * Fields that a script does not know are kept. What can fail (on a key of the wrong type, say) comes before the first
- * write: a script that fails has changed nothing. Times are those of the server (TIME).
+ * Scripts keep fields that they do not know. Commands that can fail (on a key of the wrong type, say) come before the
+ * first write: a script that fails has changed nothing. Times are those of the server (TIME).
  *
- * Every redis.call() and every field of a hash is a part of each run's cost: nothing is read or written that can be
- * done without.
+ * Every redis.call() and every field of a hash adds to the cost of each run: scripts read and write nothing that they
+ * can do without.
  */
 
 export const HOUR_MS = 3_600_000;
@@ -27,14 +27,14 @@ const STATE_RETENTION_MS = 24 * HOUR_MS;
 /** The same once a tick was recorded: 400 days, so that a yearly job still knows its last run. */
 const TICK_RETENTION_MS = 400 * 24 * HOUR_MS;
 /**
- * How much longer the state is kept than it has to be, so that most leases need not prolong it. What the first lease of
- * an hour has added is enough for those that follow within it, and last an hour more at most.
+ * How much longer than necessary the state is kept, so that most leases need not prolong it. The time that the first
+ * lease of an hour adds is enough for the leases that follow within the hour and last for one more hour at most.
  */
 export const RETENTION_SLACK_MS = 2 * HOUR_MS;
 
 /**
- * Lua: has the state outlive a lease of `ttl` from `now` on, and by `spare` ms more if it has to be prolonged at all;
- * `kept` says until when it is kept as it is.
+ * Lua: makes the state outlive a lease of `ttl` from `now` on. It changes nothing if `kept`, until when the state is
+ * kept now, reaches `spare` ms beyond that.
  */
 export const KEEP = /* lua */ `
 local last = now + ttl + (ticks and ${TICK_RETENTION_MS} or ${STATE_RETENTION_MS})

@@ -7,29 +7,32 @@ import type {
   LeaseRef,
   ReleaseResult,
 } from '../lock-store.js';
-import { holdingOf, lockedBy } from './holding.js';
+import { holdingOf, isOurs, lockedBy } from './holding.js';
 
 /**
- * What a statement tells of the row of a lock, as it was when the statement began. Drivers differ in the types that
- * they make of numbers, so these are read with `Number()`.
+ * The row of a lock as a statement reports it, as of the beginning of the statement. Drivers represent numbers by different types,
+ * so these are read with `Number()`.
  */
 export interface SeenRow {
   /** `locked_by`, `null` if there is no row. */
   readonly by: string | null;
-  /** Milliseconds until `lock_until`, not rounded; 0 or less: free. `Infinity` for a lock that somebody set for good. */
+  /** Milliseconds until `lock_until`, not rounded; 0 or less: free. `Infinity` for a lock that was set without an end. */
   readonly remaining: unknown;
+  /** The fencing token in the row, `null` if it has none. */
+  readonly recorded: unknown;
 }
 
-/** What an attempt answers. */
+/** There is no row. */
+export const NO_ROW: SeenRow = { by: null, remaining: null, recorded: null };
+
+/** The answer to an attempt. */
 export interface AttemptRow extends SeenRow {
   /** The fencing token if the lock was granted now, otherwise `null`. */
   readonly granted: unknown;
   readonly attempt: unknown;
   /** Schedule of the job's start before this one. */
   readonly previous: unknown;
-  /** The fencing token in the row. */
-  readonly recorded: unknown;
-  /** What the row has of the job's last start. */
+  /** The job's last start, as the row has it. */
   readonly tick: unknown;
   readonly outcome: unknown;
   readonly attempts: unknown;
@@ -43,14 +46,12 @@ export interface AttemptRow extends SeenRow {
   readonly startable: unknown;
 }
 
-/** Of a row that nothing is known of: what is not granted has to be asked again. */
+/** The answer if nothing is known of the row: an attempt without a grant has to ask again. */
 export const NOTHING_SEEN: AttemptRow = {
   granted: null,
   attempt: null,
   previous: null,
-  by: null,
-  remaining: null,
-  recorded: null,
+  ...NO_ROW,
   tick: null,
   outcome: null,
   attempts: null,
@@ -63,12 +64,15 @@ export const NOTHING_SEEN: AttemptRow = {
 /** The row changed while the statement was looking at it, so its answer explains nothing: ask again. */
 export const AGAIN = Symbol('ask again');
 
-/** Reads what came of an attempt. */
+/** The answer to a renewal: `true`, or the row of a lease that was not renewed; {@link AGAIN} if the row cannot be read. */
+export type Renewed = true | SeenRow | typeof AGAIN;
+
+/** Interprets the answer to an attempt. */
 export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireResult | typeof AGAIN {
   if (row.granted !== null) return grant(request, row.granted, row.attempt, row.previous);
   const remaining = Number(row.remaining ?? 0);
   if (row.by !== null && remaining > 0) {
-    // Sent twice, over a connection that broke in between.
+    // The attempt was sent twice, over a connection that broke in between.
     if (row.by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
     const { holder, outcome } = holdingOf(row.by);
     return {
@@ -92,11 +96,11 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   }
   const refusal = { acquired: false, reason: 'already-ran' } as const;
   if (tick === undefined) return { ...refusal, ...expiry(Number(row.wait)) };
-  // What `only` refuses has never started.
+  // A tick that `only` refuses has never started.
   return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStart(row) } : refusal;
 }
 
-/** Reads what came of a renewal that changed nothing. */
+/** Interprets the row after a renewal that changed nothing. */
 export function readMissedRenewal(lease: LeaseRef, { by, remaining }: SeenRow): ExtendResult | typeof AGAIN {
   const live = Number(remaining ?? 0) > 0;
   if (by === null || !live) return { held: false, reason: 'expired' };
@@ -105,14 +109,25 @@ export function readMissedRenewal(lease: LeaseRef, { by, remaining }: SeenRow): 
   return { held: false, reason: 'taken', holder: holdingOf(by).holder };
 }
 
-/** Reads what came of a release that changed nothing. */
+/**
+ * Whether the database may have forgotten a lease that is not live. It has if there is no row, or if the row names an older lease of
+ * this library, even if that has the lock; without a fencing token in the row, one that is over counts as older. Not if another
+ * program wrote the row last: there is no telling when that was. The write-back judges the row by the same rule.
+ */
+export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: SeenRow): boolean {
+  if (by === null || by === lockedBy(lease)) return true;
+  if (!isOurs(by) || by.startsWith(`${lockedBy(lease)}/`)) return false;
+  return recorded === null ? !(Number(remaining ?? 0) > 0) : Number(recorded) < lease.fencingToken;
+}
+
+/** Interprets the row after a release that changed nothing. */
 export function readMissedRelease(lease: LeaseRef, { by, remaining }: SeenRow): ReleaseResult | typeof AGAIN {
   if (by === lockedBy(lease)) return AGAIN;
   if (by?.startsWith(`${lockedBy(lease)}/`)) return { released: false, reason: 'ended' };
   return { released: false, reason: by !== null && Number(remaining ?? 0) > 0 ? 'taken' : 'expired' };
 }
 
-/** Drivers make booleans of numbers, and the other way round. */
+/** Drivers turn booleans into numbers or texts, and numbers into booleans. */
 export function isTrue(value: unknown): boolean {
   return value === true || value === 1 || value === 1n || value === '1' || value === 't';
 }
@@ -130,12 +145,12 @@ function lastStart({ tick, outcome }: AttemptRow): Pick<AcquireRefusal, 'tick' |
   return { tick: Number(tick), finished: outcome !== null && outcome !== 'aborted' };
 }
 
-/** Rounded down: the answer has been on its way since. */
+/** Rounded down: time has passed while the answer was on its way. */
 function expiry(remaining: number): { expiresIn?: number } {
   return Number.isFinite(remaining) ? { expiresIn: Math.max(0, Math.floor(remaining)) } : {};
 }
 
-/** What is told of a row that changed at each of so many tries. */
+/** The error for a row that changed during each of so many tries. */
 export function unsettled(tries: number): StoreUnavailableError {
   return new StoreUnavailableError(
     `The row changed ${tries} times while the database was asked about it, so nothing was changed.`,

@@ -1,8 +1,8 @@
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
-import type { AttemptRow, SeenRow } from './answers.js';
+import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
 
-/** What a kind of database has to do for {@link SqlLockStore}; `S` is what it knows of the table, its statements. */
+/** What {@link SqlLockStore} needs of a kind of database. `S` is its knowledge of the table: the statements. */
 export interface SqlDialect<S> {
   /** The kind of database. */
   readonly kind: string;
@@ -10,37 +10,47 @@ export interface SqlDialect<S> {
   readonly table: string;
   /** Looks at the table. */
   look(): Promise<TableLook<S>>;
-  /** What creates the table, or the columns that are missing. Each statement can be repeated, and run at several places at once. */
+  /** The statements that create the table or the missing columns. Several instances may run them, also at once. */
   migration(): readonly string[];
-  /** What makes room for long names. */
+  /** The statement that makes room for long names. */
   widening(): string;
-  /** What is wrong with a name that the table cannot keep, with what to do; `undefined` if it can. */
+  /** The problem of a name that the table cannot keep, with what to do; `undefined` if it can. */
   nameProblem(statements: S, name: string): string | undefined;
   /**
-   * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and fails as `locked` then; where the
-   * client lets itself be told, one that has no answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
+   * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and then fails as `locked`. If the client
+   * supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
    */
   migrate(statement: string): Promise<void>;
 
   attempt(statements: S, request: AcquireRequest): Promise<AttemptRow>;
-  /** For each lease `true`, or what the row says of one that was not renewed. */
-  renew(statements: S, leases: readonly LeaseRef[]): Promise<(true | SeenRow)[]>;
-  /** Whether the lease was still live, or what the row says if it was not there. */
+  /**
+   * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
+   * as `locked` without having renewed any.
+   */
+  renew(statements: S, leases: readonly LeaseRef[]): Promise<Renewed[]>;
+  /** Releases a lease. Answers whether it was still live, or what the row says if the lease was not there. */
   giveBack(
     statements: S,
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow>;
+  /**
+   * Writes a lease back that the database has lost; with an outcome, only records that it has ended. Answers whether it did: not if
+   * a newer lease is known, or the row has changed. An older lease loses the lock.
+   *
+   * @param seen the `locked_by` that the row had, `null` if there was no row
+   */
+  writeBack(statements: S, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
   all(statements: S): Promise<LockInfo[]>;
 
-  /** What an error of the driver means. */
+  /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
 }
 
-/** What a look at the table has found. */
+/** The result of a look at the table. */
 export type TableLook<S> =
   | { readonly statements: S }
-  /** The table, or columns of it, are not there: the migration helps. */
+  /** The table or columns are missing: the migration helps. */
   | { readonly missing: string; readonly lacks: 'table' | 'columns' }
-  /** It cannot be used, and the migration does not help: what is to be done. */
+  /** The table cannot be used, and the migration does not help: what to do. */
   | { readonly problem: string };

@@ -1,33 +1,33 @@
 /** What an error of a database, or of the way to it, means for a call. */
 export type SqlFailure =
-  /** Rolled back because of others who were at it too: worth another try. */
+  /** Rolled back because of concurrent transactions: worth another try. */
   | 'conflict'
-  /** Not carried out, as others had locked what it needs for longer than it waits. */
+  /** Not carried out: other transactions had locked its rows or table for longer than it waits. */
   | 'locked'
-  /** What is kept for this one lock cannot be read or written. */
+  /** The entry of this one lock cannot be read or written. */
   | 'lock'
-  /** The name of the lock has no room in its column, as ShedLock makes it. */
+  /** The name of the lock cannot be kept in its column, as ShedLock creates it: mostly it is too long. */
   | 'too-long'
-  /** The table is not what it was. */
+  /** The table has changed. */
   | 'table'
   /** Certainly not carried out. */
   | 'refused'
-  /** User, password or database are wrong, or rights are missing: also the next try will fail. */
+  /** User, password or database are wrong, or rights are missing: the next try will fail as well. */
   | 'denied'
   /** Perhaps carried out. */
   | 'unknown';
 
-/** Errors of the way to a server, before anything was sent. Not EHOSTUNREACH: a connection that is open can break with it. */
+/** Connection errors, before anything was sent. Not EHOSTUNREACH: an open connection can break with it. */
 const NOT_CONNECTED = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'ENOENT'];
-/** The same as Prisma's adapters call it: they keep neither the code nor the message. */
+/** What Prisma's adapters call the same: they keep neither the code nor the message. */
 const PRISMA_NOT_CONNECTED = 'DatabaseNotReachable';
 
-/** The errors that an error is made of, outermost first: object-relational mappers wrap those of the driver. */
+/** An error and the errors that it wraps, outermost first: object-relational mappers wrap those of the driver. */
 export function* errorsIn(error: unknown): Generator<Readonly<Record<string, unknown>>> {
   for (let depth = 0; typeof error === 'object' && error !== null && depth < 8; depth++) {
     const current = error as Record<string, unknown>;
     yield 'originalCode' in current ? asDriversSay(current) : current;
-    // Prisma says in `meta` what the database said, or, from version 7 on, what its adapter made of that.
+    // Prisma has the error of the database in `meta`, or, from version 7 on, that of its adapter.
     const meta = (typeof current['meta'] === 'object' ? current['meta'] : null) as Record<
       string,
       unknown
@@ -37,13 +37,16 @@ export function* errorsIn(error: unknown): Generator<Readonly<Record<string, unk
   }
 }
 
-/** Prisma's adapters have names of their own for what the database said. */
+/** Prisma's adapters have names of their own for the fields of a database error. */
 function asDriversSay(error: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const { originalCode: code, originalMessage: message } = error;
   return { ...error, code, errno: Number(code), message };
 }
 
-/** Whether nothing was sent, as there was no connection. Drivers say it in words only where a pool is exhausted or closed. */
+/**
+ * Whether nothing was sent because there was no connection. For an exhausted or closed pool, only the message of a driver
+ * tells.
+ */
 export function isNotConnected(error: Readonly<Record<string, unknown>>): boolean {
   const { code, message, syscall, kind } = error;
   if (NOT_CONNECTED.includes(String(code)) || syscall === 'connect') return true;
@@ -53,10 +56,14 @@ export function isNotConnected(error: Readonly<Record<string, unknown>>): boolea
   );
 }
 
-/** What an error says, as a part of a sentence: on one line, without a full stop and the credentials that a URL may hold. */
+/**
+ * The message of an error as a part of a sentence: on one line, without a full stop, and without the credentials that a URL
+ * may hold.
+ */
 export function describeFailure(error: unknown): string {
   const messages = [...errorsIn(error)].map(({ message }) => message).filter(Boolean);
-  // The innermost one is what the database said; mappers put the whole statement before it. One word names a kind of error.
+  // The innermost message is that of the database; mappers put the whole statement in front of it. A single word only names
+  // the kind of error.
   const said = messages.filter((each) => /\s/.test(String(each).trim()));
   const message = String(said.at(-1) ?? messages.at(-1) ?? error);
   return message

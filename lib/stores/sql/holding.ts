@@ -1,31 +1,31 @@
-import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 
-/** Room that ShedLock's column `locked_by` has, characters. */
+/** The length of ShedLock's column `locked_by`, characters. */
 export const HOLDING_LENGTH = 255;
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
 const OUTCOMES: readonly ReleaseOutcome[] = ['completed', 'failed', 'timed-out', 'aborted', 'abandoned'];
 
-/** What a `locked_by` says. */
+/** The content of a `locked_by`. */
 export interface Holding {
-  /** Instance id of the holder; of one that is not ours, whatever it calls itself. */
+  /** Instance id of the holder; the whole text if the lease is not ours. */
   readonly holder: string;
-  /** How the lease ended, if it was given back. */
+  /** How the lease ended, if it was released. */
   readonly outcome: ReleaseOutcome | undefined;
 }
 
 /**
- * What a lease puts into `locked_by`: `instance/token`, and `instance/token/outcome` once it was given back. Whoever
- * takes the lock over replaces it as a whole, a ShedLock too: a mark of its own for the end would outlive the lease.
+ * What a lease writes into `locked_by`: `instance/token`, and `instance/token/outcome` once it was released. The next holder, a
+ * ShedLock too, replaces the whole text. A separate mark for the end would outlive the lease.
  */
 export function lockedBy({ holder, token }: Pick<LeaseRef, 'holder' | 'token'>): string {
   return `${written(holder)}/${token}`;
 }
 
 /**
- * An instance id as the column has it: in ASCII, as a column may have any character set, and one that replaced a character
- * would never be equal to what is compared with it.
+ * An instance id as the column has it: in ASCII, as a column may have any character set. A column that replaced a character
+ * would never match in comparisons.
  */
 function written(holder: string): string {
   const room = HOLDING_LENGTH - RESERVED;
@@ -33,14 +33,14 @@ function written(holder: string): string {
   let text = '';
   for (const char of holder) {
     const next = /[ -$&-~]/.test(char) ? char : escaped(char);
-    // Half of a character could not be read.
+    // Half an escaped character would be unreadable.
     if (text.length + next.length > room) break;
     text += next;
   }
   return text;
 }
 
-/** As a URL has it. */
+/** Percent-encoded, as in a URL. */
 function escaped(char: string): string {
   return [...Buffer.from(char)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
 }
@@ -53,15 +53,28 @@ function readable(holder: string): string {
   }
 }
 
-/** What is left in `locked_by` when the lease has been given back. */
+/** What stays in `locked_by` after the lease was released. */
 export function endedBy(by: string, outcome: ReleaseOutcome): string {
   return `${by}/${outcome}`;
 }
 
-/** `instance/token`, and `/outcome` behind it: a token is a UUID, so that the name of a host is not taken for ours. */
+/**
+ * Whether a release only has to record the end of the lease: the lease has no job and no tick, and its lock becomes free at
+ * once.
+ */
+export function isPlain({ job, tick }: LeaseRef, { outcome, keepFor }: Required<ReleaseOptions>): boolean {
+  return job === undefined && tick === undefined && outcome !== 'abandoned' && keepFor === 0;
+}
+
+/** `instance/token`, perhaps with `/outcome` behind it. A token is a UUID, so no host name looks like one of ours. */
 const OURS = /^(.*)\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\/([a-z-]+))?$/s;
 
-/** Reads a `locked_by`. One that is not ours is a holder as it is. */
+/** Whether a lease of this library has written this `locked_by`. */
+export function isOurs(text: string): boolean {
+  return OURS.test(text);
+}
+
+/** Parses a `locked_by`. A text that is not ours is the holder as a whole. */
 export function holdingOf(text: string): Holding {
   const [, ours, end] = OURS.exec(text) ?? [];
   const outcome = OUTCOMES.find((each) => each === end);

@@ -1,10 +1,10 @@
-/** Names that are remembered: all of a usual application, the newest of one that makes them of arguments. */
+/** How many names are remembered: all of a usual application, the newest of one that makes names from arguments. */
 const ROOM = 1_000;
 
 /**
- * The locks that were granted to this instance the last time it asked. Most likely their row is there and free, and a short
- * statement takes it; of any other lock it is more likely that somebody has it, so that statement is the better one which
- * tells who. A wrong guess costs a second statement, and nothing else.
+ * The locks that were granted to this instance the last time it asked. Most likely the row of such a lock is there and
+ * free, and a short statement takes it. Any other lock is more likely held, so the better statement is the one that reports
+ * the holder. A wrong guess costs a second statement, and nothing else.
  */
 export class LastGranted {
   readonly #names = new Set<string>();

@@ -13,7 +13,7 @@ export interface LockRow {
   readonly state: unknown;
 }
 
-/** What a row says of its lock. @param jobOf the job of a key in `job_state` */
+/** Describes the lock of a row. @param jobOf the job of a key in `job_state` */
 export function lockInfo(row: LockRow, jobOf: (key: string) => string = (key) => key): LockInfo {
   const { holder, outcome } = holdingOf(row.by);
   const remaining = Number(row.remaining);
@@ -36,7 +36,7 @@ function jobsOf(state: unknown): Readonly<Record<string, Start>> {
     const parsed: unknown = typeof state === 'string' ? JSON.parse(state) : state;
     return (parsed as { jobs?: Record<string, Start> } | null)?.jobs ?? {};
   } catch {
-    // Somebody else's text in our column is for the operations to complain about.
+    // The operations report foreign text in our column.
     return {};
   }
 }

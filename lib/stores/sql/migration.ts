@@ -4,29 +4,31 @@ import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 
 /**
- * How long a statement of a migration waits for locks, seconds: for as long everybody else who comes for the table waits behind it.
- * Of a granted one it is no limit.
+ * How long a statement of a migration waits for locks, seconds. For that time all other users of the table wait behind it. No limit
+ * once it has its locks.
  */
 export const LOCK_WAIT = 2;
-/** How long one may take as a whole until its connection is given up, ms: many times what it needs once it has its locks. */
+/**
+ * How long a statement may take as a whole until its connection is given up, ms: many times what it needs once it has its locks.
+ */
 export const TRY_LIMIT = 60_000;
 
-/** The pauses after a try, in which the others get on, ms. */
+/** The pauses after a try, in which other users of the table get on, ms. */
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 10_000;
 /** Several instances that start at once may make each other's statement fail, each at most once per statement. */
 const REPEATS = 20;
 
 /**
- * A migration of a table: tried until the table has what it lacks, or something other than the wait for a lock fails.
+ * A migration of a table: tried until the table is complete, or until a try fails for a reason that does not pass by itself.
  *
- * In short tries with pauses, as one that waits for a lock stops everybody else on the table, ShedLocks too, for a transaction
- * that has done no more than read it. What is perhaps carried out (no answer) is seen by the look before the next try.
+ * In short tries with pauses: a statement that waits for a lock stops all other users of the table, ShedLock too, even if a
+ * transaction has only read it. If a try had no answer, the look before the next try shows whether it was carried out.
  */
 export class Migration {
-  /** What is missing; `undefined` as long as it is only looked. */
+  /** What the table lacks; `undefined` as long as the migration only looks. */
   missing: string | undefined;
-  /** When it began. */
+  /** When the migration began, monotonic. */
   readonly since: number;
   #lastFailure: unknown;
   #repeats = 0;
@@ -42,7 +44,7 @@ export class Migration {
     this.since = clock.monotonic();
   }
 
-  /** Fulfilled when nothing is missing, or nothing is to be done about it. Called once. */
+  /** Runs the tries. Resolves when a look finds nothing missing, or a migration cannot help. Called once. */
   run(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#end = (error) => {
@@ -58,19 +60,19 @@ export class Migration {
     });
   }
 
-  /** Ends it: somebody has seen that it is done. A statement that is under way is not waited for. */
+  /** Ends the migration: another look has shown that it is done. Does not wait for a statement that is under way. */
   finish(): void {
     this.#end();
   }
 
-  /** Ends it, done or not. A statement that is under way ends by itself. */
+  /** Ends the migration, done or not. A statement that is under way ends by itself. */
   stop(): void {
     const what = this.missing === undefined ? '' : ` ${this.missing}`;
     const message = `The store was closed before its migration was done.${what}`;
     this.#end(new StoreUnavailableError(message, { outcome: 'not-applied' }));
   }
 
-  /** How it stands, in sentences. */
+  /** The state of the migration, in sentences. */
   describe(): string {
     const seconds = Math.round((this.clock.monotonic() - this.since) / 1_000);
     const failed =
@@ -85,7 +87,7 @@ export class Migration {
 
   async #tries(): Promise<void> {
     while (!this.#over) {
-      // A migration that is not needed would wait for, and hold up, everybody who uses the table.
+      // An unneeded migration would wait for, and hold up, all users of the table.
       const look = await this.dialect.look();
       if (!('missing' in look)) return;
       this.missing = look.missing;
@@ -105,7 +107,7 @@ export class Migration {
     }
   }
 
-  /** Answers what it failed with. */
+  /** Resolves to the error with which it failed. */
   async #try(): Promise<unknown> {
     try {
       for (const statement of this.dialect.migration()) {
@@ -117,7 +119,10 @@ export class Migration {
     }
   }
 
-  /** A longer one each time. Instances that start together do not come back together: one behind the other they would leave no gap. */
+  /**
+   * Pauses, longer each time. With a random part: instances that start together must not try one right after the other, or they
+   * would leave no gap for others.
+   */
   async #rest(): Promise<void> {
     if (this.#over) return;
     const pause = this.#pause * (0.5 + Math.random() / 2);

@@ -1,8 +1,8 @@
 /**
- * What is wrong with a name that a column has no room for, with what to do; `undefined` if it fits.
+ * The problem of a name that is too long for its column, with what to do; `undefined` if it fits.
  *
  * @param stored the name as the column has it
- * @param room of the column, characters; `undefined` if it has no end
+ * @param room the length of the column, characters; `undefined` if it is unlimited
  * @param widening the statement that makes room
  */
 export function roomProblem(

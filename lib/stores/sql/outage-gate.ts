@@ -1,20 +1,22 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
 
-/** A database that has answered nothing for so long is away, ms: as long as a caller waits by default. */
+/** A database that has not answered for this time counts as away, ms: as long as a caller waits by default. */
 const SILENCE = 2_000;
-/** How many calls may wait for one that is away: enough for every connection of a usual pool to find out that it is back. */
+/**
+ * How many calls may wait for a database that is away: enough for every connection of a usual pool to notice that it is back.
+ */
 const MAX_WAITING = 20;
-/** The shortest and the longest time until one more call may find out whether it is back, ms. */
+/** The shortest and the longest time until one more call may probe whether the database is back, ms. */
 const PROBE_AFTER = 2_000;
 const PROBE_AFTER_AT_MOST = 60_000;
 
 /**
- * Turns calls away while a database does not answer, instead of letting them pile up before it, to be carried out one by
- * one when nobody waits for them any more. A pool knows no such end.
+ * Turns calls away while a database does not answer. Otherwise they would pile up, and be carried out one by one when their
+ * callers have given up. A pool does not limit that.
  *
- * Those that wait may never be told anything: where a network dropped their connections, and the driver has no limit. So one
- * more gets through now and then, on a connection that may be another one; less and less often while none is answered.
+ * Waiting calls may never get an answer: a network may have dropped their connections, and the driver may have no limit. So
+ * one more call gets through now and then, perhaps on another connection; less and less often while none is answered.
  */
 export class OutageGate {
   #waiting = 0;
@@ -22,16 +24,17 @@ export class OutageGate {
   #unanswered = 0;
   /** When the silence began: with the first call after the last answer. */
   #silentSince = 0;
-  /** Those of the unanswered calls that were let in during a silence. */
+  /** How many of the unanswered calls were let in during a silence. */
   #probes = 0;
   #lastEntered = 0;
 
   constructor(private readonly clock: Clock = systemClock) {}
 
   /**
-   * Lets a call in: at once, or when the promise it answers is fulfilled. {@link leave} has to follow, when it has an answer.
+   * Lets a call in: at once, or when the returned promise is fulfilled.
+   * {@link leave} has to follow when the call has an answer.
    *
-   * @throws StoreUnavailableError (`not-applied`), by the promise, if too many calls wait already
+   * @throws StoreUnavailableError (`not-applied`), as a rejection, if too many calls wait already
    */
   enter(): Promise<void> | undefined {
     const now = this.clock.monotonic();
@@ -49,18 +52,18 @@ export class OutageGate {
 
   leave(): void {
     this.#waiting -= 1;
-    // An error is an answer, too: of the database, or of the way to it.
+    // An error is an answer, too: from the database, or from the way to it.
     this.#unanswered = 0;
     this.#probes = 0;
   }
 
-  /** For how long nothing was answered while many wait, ms; 0 if fewer do, or nobody asked since the last answer. */
+  /** For how long no call was answered while many wait, ms; 0 if fewer wait, or no call was made since the last answer. */
   #silence(now: number): number {
     return this.#waiting < MAX_WAITING || this.#unanswered === 0 ? 0 : now - this.#silentSince;
   }
 
   async #enterLate(): Promise<void> {
-    // Perhaps it was this process that was silent: then answers have arrived that nobody has read yet.
+    // Perhaps this process was blocked, not the database: then answers have arrived that were not read yet.
     await nextTurn();
     await nextTurn();
     const silence = this.#silence(this.clock.monotonic());
@@ -74,7 +77,7 @@ export class OutageGate {
   }
 }
 
-/** After what has arrived was read: between two of these the event loop has looked at all of its sockets. */
+/** Resolves in a later turn: between two of these the event loop has read all of its sockets. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

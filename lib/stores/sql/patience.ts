@@ -3,12 +3,12 @@ import { StoreUnavailableError } from '../../errors.js';
 import type { Migration } from './migration.js';
 import type { TableCreation } from './table-creation.js';
 
-/** How often it is looked whether a migration has ended whose answer was lost with its connection, ms. */
+/** How often to check whether a migration has ended whose answer was lost with its connection, ms. */
 const LOOK_EVERY = 10_000;
 
-/** Waits for what is under way; not for a migration, which takes as long as it takes. */
+/** Waits for pending statements, but for a migration only up to a limit. */
 export class Patience<S> {
-  /** When it was looked last whether the migration has ended. */
+  /** When it last checked whether the migration has ended, monotonic. */
   #lookedAt = 0;
 
   /** @param look finds the statements of a table that can be used */
@@ -21,7 +21,7 @@ export class Patience<S> {
   /**
    * Waits for the statements.
    *
-   * @param limit how long to wait for a migration, ms; it goes on even so
+   * @param limit how long to wait for a migration, ms; the migration goes on after that
    * @throws StoreUnavailableError if the migration takes longer
    */
   wait(pending: Promise<S>, limit: number): Promise<S> {
@@ -57,7 +57,7 @@ export class Patience<S> {
     return new StoreUnavailableError(migration.describe(), { outcome: 'not-applied' });
   }
 
-  /** Whether the table has become what it is to be, though nobody was told. */
+  /** Checks whether the table is complete by now, although no answer has arrived. */
   async #lookMeanwhile(migration: Migration): Promise<void> {
     const statements = await this.look().catch(() => undefined);
     if (statements !== undefined) migration.finish();

@@ -14,30 +14,32 @@ import type {
   LockInfo,
   LockStore,
   ReleaseOptions,
+  ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
-import { AGAIN, readAttempt, readMissedRelease, readMissedRenewal, unsettled } from './answers.js';
+import { AGAIN, mayBeForgotten, readAttempt, readMissedRelease, type SeenRow, unsettled } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
+import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-error.js';
 
 /**
- * How often a statement is tried that was rolled back because of others, or whose answer explains nothing because the row
- * changed meanwhile. Each time somebody else has got on.
+ * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
+ * meanwhile. Each time, another client has made progress.
  */
 const TRIES = 10;
-/** The longest pause after a statement was rolled back, ms: a few statements long, so that those who collided part. */
+/** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
-/** How long a start waits for a migration, ms: less than it waits for a store, so that it is told what it waits for. */
+/** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
 const START_PATIENCE = 8_000;
-/** How long a statement is tried that is rolled back again and again, ms: half as long as a caller waits by default. */
+/** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
 /**
- * Leases in a table of a database. An operation is one statement, in a transaction of its own, on the database's clock;
- * what the row says is read and decided there.
+ * Leases in a table of a database. Each operation is one statement, in a transaction of its own, on the database's clock. The
+ * statement itself reads the row and decides.
  */
 export class SqlLockStore<S> implements LockStore {
   readonly label: string;
@@ -58,8 +60,9 @@ export class SqlLockStore<S> implements LockStore {
   /**
    * Looks at the table, and creates it or adds what is missing unless `migrate` is false.
    *
-   * @throws SchedulerLockConfigError if the table cannot be used, with what to do; if the database rejects the credentials
-   * @throws StoreUnavailableError if the database cannot be reached now, or if its migration takes long; that goes on
+   * @throws SchedulerLockConfigError if the table cannot be used (the message says what to do), or if the database rejects the
+   *   credentials
+   * @throws StoreUnavailableError if the database cannot be reached now, or if its migration takes long; the migration goes on
    */
   async init(): Promise<void> {
     this.#table.open();
@@ -75,12 +78,12 @@ export class SqlLockStore<S> implements LockStore {
   }
 
   /**
-   * Creates the table, or adds to one that ShedLock has created the columns that are missing. Does nothing if all is there.
-   * Any number of instances may call it at once. While others use the table it is tried again and again, and waited for; a
-   * migration that the start has begun is waited for, too.
+   * Creates the table, or adds the missing columns to one that ShedLock has created. Does nothing if the table is complete. Any
+   * number of instances may call it at once. While others use the table, it tries again and again, and waits for its turn. It also
+   * waits for a migration that the start has begun.
    *
    * @throws SchedulerLockConfigError if the table cannot be used even so
-   * @throws StoreUnavailableError if the database cannot be reached, or refuses, or if the store is closed meanwhile
+   * @throws StoreUnavailableError if the database cannot be reached or refuses, or if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
     try {
@@ -92,14 +95,14 @@ export class SqlLockStore<S> implements LockStore {
   }
 
   /**
-   * Ends a migration that is still being tried: a statement of it that was sent ends by itself, within seconds. Nothing else is open,
-   * and the pool is yours.
+   * Ends a migration that is still being tried. A statement of it that was sent ends by itself, within seconds. The store has
+   * nothing else open, and the pool is yours.
    */
   async close(): Promise<void> {
     this.#table.close();
   }
 
-  /** By what the table was seen to have room for; nothing is known of one that could not be looked at yet. */
+  /** Judged by the columns of the table; `undefined` if the store could not look at the table yet. */
   nameProblem(name: string): string | undefined {
     const { known } = this.#table;
     return known === undefined ? undefined : this.#dialect.nameProblem(known, name);
@@ -108,38 +111,34 @@ export class SqlLockStore<S> implements LockStore {
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
       async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
-      // It changed hands between any two looks, so somebody has it.
+      // The lock changed hands between any two looks, so another holder has it.
       () => ({ acquired: false, reason: 'held' }),
       { lock: request.name, limit: Math.min(TRYING, request.ttl / 3) },
     );
   }
 
-  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+  async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
     if (leases.length === 0) return [];
-    const results: ExtendResult[] = Array.from({ length: leases.length });
-    let left = [...leases.keys()];
-    await this.#run<void>(
-      async (statements) => {
-        const asked = left;
-        const batch = asked.flatMap((index) => leases[index] ?? []);
-        const rows = await this.#dialect.renew(statements, batch);
-        left = [];
-        for (const [i, lease] of batch.entries()) {
-          const index = asked[i] ?? 0;
-          const row = rows[i] ?? { by: null, remaining: null };
-          const result = row === true ? ({ held: true } as const) : readMissedRenewal(lease, row);
-          if (result === AGAIN) left.push(index);
-          else results[index] = result;
-        }
-        return left.length > 0 ? AGAIN : undefined;
-      },
-      () => {
-        // The others were judged all the same.
-        for (const index of left) results[index] = { held: null, error: unsettled(TRIES) };
-      },
-      { limit, ofLease: true },
-    );
-    return results;
+    const start = this.#clock.monotonic();
+    const passed = (): number => this.#clock.monotonic() - start;
+    const late = (): boolean => passed() >= limit / 2;
+    const failed = (error: unknown, lock: string): SchedulerLockError => this.#failed(error, lock);
+    const renewal = new Renewal(this.#dialect, leases, late, failed);
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#run((statements) => renewal.try(statements), giveUp, {
+          limit: limit - passed(),
+          ofLease: true,
+        });
+      } catch (error) {
+        if (tries === 1) throw error;
+        // The earlier tries have judged other leases.
+        return renewal.results(error as SchedulerLockError);
+      }
+      const pause = pauseAfter(tries);
+      if (renewal.done || tries === TRIES || passed() + pause >= limit / 2) return renewal.results();
+      await this.#pause(pause);
+    }
   }
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
@@ -147,7 +146,7 @@ export class SqlLockStore<S> implements LockStore {
     return this.#run(
       async (statements): Promise<ReleaseResult | typeof AGAIN> => {
         const row = await this.#dialect.giveBack(statements, lease, { outcome, keepFor });
-        if (!('live' in row)) return readMissedRelease(lease, row);
+        if (!('live' in row)) return this.#missedRelease(statements, lease, { row, outcome });
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,
@@ -159,11 +158,24 @@ export class SqlLockStore<S> implements LockStore {
     return this.#run((statements) => this.#dialect.all(statements), giveUp);
   }
 
+  async #missedRelease(
+    statements: S,
+    lease: LeaseRef,
+    { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
+  ): Promise<ReleaseResult | typeof AGAIN> {
+    const result = readMissedRelease(lease, row);
+    // Records the end, so that no late renewal restores the lease. Not for a lease whose grant was never answered (0): it can never
+    // be restored, and its end could hide a live lease.
+    if (result === AGAIN || lease.fencingToken === 0 || !mayBeForgotten(lease, row)) return result;
+    const recorded = await this.#dialect.writeBack(statements, lease, row.by, outcome);
+    return recorded ? { released: false, reason: 'expired' } : result;
+  }
+
   /**
-   * Runs an operation until it has an answer that means something.
+   * Runs an operation until its answer is conclusive.
    *
-   * @param call the one lock it is about; how long the caller waits, ms; whether it is about leases that may live: these go on
-   *   with a table that lacks something, as long as their statements do not need it
+   * @param call `lock`: the one lock of the operation; `limit`: how long the caller waits, ms; `ofLease`: whether the operation is
+   *   for leases that may be live. These go on with an incomplete table, as long as their statements do not need what is missing
    */
   async #run<T>(
     operation: (statements: S) => Promise<T | typeof AGAIN>,
@@ -184,15 +196,17 @@ export class SqlLockStore<S> implements LockStore {
         conflict = undefined;
       } catch (error) {
         const failure = error instanceof SchedulerLockError ? undefined : this.#dialect.failure(error);
-        if (failure === 'table' && !lookedAgain) {
-          // Another look at it says what is missing, or that it has just been put right.
+        const ofTable = failure === 'table' || (failure === 'too-long' && !ofLease);
+        if (ofTable && !lookedAgain) {
+          // Another look at the table shows what is missing or too short, or that it has just been repaired.
           this.#table.forget();
           lookedAgain = true;
           continue;
         }
+        if (failure === 'too-long' && lock !== undefined && !ofLease) throw this.#unkept(lock);
         if (failure !== 'conflict') throw this.#failed(error, lock);
         conflict = error;
-        const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+        const pause = pauseAfter(tries);
         if (tries === TRIES || this.#clock.monotonic() - start + pause >= limit) break;
         await this.#pause(pause);
       }
@@ -211,12 +225,20 @@ export class SqlLockStore<S> implements LockStore {
     }
   }
 
-  /** Those who collided would do so again if they came back at once, together. */
+  /** Colliding clients would collide again if they all came back at once. */
   #pause(delay: number): Promise<void> {
     return new Promise((resolve) => this.#clock.setTimer(resolve, delay, { keepAlive: true }));
   }
 
-  /** What a caller is told of a call that failed. */
+  /** The error for a name that the table cannot keep: nothing was written. */
+  #unkept(lock: string): SchedulerLockConfigError {
+    const problem =
+      this.nameProblem(lock) ??
+      `the column name of ${this.#dialect.table} has no room for it. Give a shorter name.`;
+    return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
+  }
+
+  /** The error that a caller gets for a failed call. */
   #failed(error: unknown, lock?: string): SchedulerLockError {
     if (error instanceof TableError) {
       return new StoreUnavailableError(error.message, { outcome: 'not-applied', refused: true });
@@ -224,14 +246,7 @@ export class SqlLockStore<S> implements LockStore {
     if (error instanceof SchedulerLockError) return error;
     const failure = this.#dialect.failure(error);
     const reason = describeFailure(error);
-    if (failure === 'too-long' && lock !== undefined) {
-      const room = `Run this, or give it a shorter name: ${this.#dialect.widening()};`;
-      return new LockStateError(
-        lock,
-        `its name is too long for the column name of ${this.#dialect.table}. ${room}`,
-      );
-    }
-    if (failure === 'lock' && lock !== undefined) {
+    if ((failure === 'lock' || failure === 'too-long') && lock !== undefined) {
       return new LockStateError(
         lock,
         `the database refused the call: ${reason}. Look at its row in ${this.#dialect.table}.`,
@@ -245,6 +260,11 @@ export class SqlLockStore<S> implements LockStore {
     const refused = failure === 'table' || failure === 'denied';
     return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
+}
+
+/** How long to pause after so many tries, ms. */
+function pauseAfter(tries: number): number {
+  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
 }
 
 function giveUp(): never {

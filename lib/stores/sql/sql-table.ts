@@ -4,16 +4,16 @@ import { Patience } from './patience.js';
 import { TableCreation } from './table-creation.js';
 import { statementsOf } from './table-error.js';
 
-/** How long a call waits for a migration, ms: less than a caller waits by default, so that it is told what it waits for. */
+/** How long a call waits for a migration, ms: less than a caller waits by default, so that its error can name the migration. */
 const PATIENCE = 1_000;
-/** Of a timer that is cancelled, ms. */
+/** The delay of a timer that is cancelled before it fires, ms. */
 const FOR_EVER = 30 * 86_400_000;
 
 /**
- * The table of a store: looked at once, and made if it is not there and the store may.
+ * The table of a store: checked once, and created if it is missing and the store may create it.
  *
- * Never made anew: with a table that vanishes under running instances all leases that live are forgotten. An empty one in its
- * place would let others win while the holders still run; without one nobody wins until somebody decides.
+ * Never created anew: if the table vanishes under running instances, all live leases are forgotten. An empty table would let
+ * other instances win while the holders still run. Without a table, no instance wins until a person decides.
  */
 export class SqlTable<S> {
   readonly #dialect: SqlDialect<S>;
@@ -35,12 +35,12 @@ export class SqlTable<S> {
     this.#patience = new Patience(this.#clock, this.#creation, look);
   }
 
-  /** The statements, if the table has been looked at. */
+  /** The statements, if the table was found complete. */
   get ready(): S | undefined {
     return this.#ready;
   }
 
-  /** The statements that were found last, also if something is missing by now: not all of them need it. */
+  /** The statements that were found last, even if something is missing by now: not all statements need it. */
   get known(): S | undefined {
     return this.#known;
   }
@@ -50,9 +50,9 @@ export class SqlTable<S> {
   }
 
   /**
-   * The statements for the table, which has been looked at once: at the start, or when the database is first reached.
+   * The statements for the table. Looks at the table once: at the start, or when the database is first reached.
    *
-   * @param patience how long to wait for a migration, ms; it goes on even so
+   * @param patience how long to wait for a migration, ms; the migration goes on after that
    * @throws TableError if it cannot be used
    * @throws StoreUnavailableError if its migration takes longer
    */
@@ -63,14 +63,14 @@ export class SqlTable<S> {
   }
 
   /**
-   * Creates the table, or adds what is missing, whether the store is to do so by itself or not. It waits for a migration that is
-   * under way, for as long as that takes.
+   * Creates the table, or adds what is missing, whatever the option `migrate` says. Waits for a migration that is under way as
+   * long as it takes.
    *
-   * @throws TableError if it cannot be used even so
+   * @throws TableError if the table cannot be used even so
    * @throws StoreUnavailableError if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
-    // Somebody waits for it, so the process is not to end in a pause between two tries.
+    // The caller awaits the migration, so the process must not end in a pause between two tries.
     const awake = this.#clock.setTimer(() => undefined, FOR_EVER, { keepAlive: true });
     try {
       this.#pending = this.#kept(this.#creation.run());
@@ -80,18 +80,18 @@ export class SqlTable<S> {
     }
   }
 
-  /** Begins no more migrations by itself, and ends the one that is under way; a statement of it that was sent ends by itself. */
+  /** Begins no more migrations by itself, and ends the one that is under way. A statement of it that was sent ends by itself. */
   close(): void {
     this.#closed = true;
     this.#creation.stop();
   }
 
-  /** Takes back {@link close}. */
+  /** Undoes {@link close}. */
   open(): void {
     this.#closed = false;
   }
 
-  /** The next call looks at the table again, and says what is missing. */
+  /** Makes the next call look at the table again, and report what is missing. */
   forget(): void {
     this.#pending = undefined;
     this.#ready = undefined;
@@ -105,7 +105,7 @@ export class SqlTable<S> {
         return ready;
       },
       (error: unknown) => {
-        // Nobody has found out meanwhile that the table is there all the same.
+        // Not if a later look or migration is under way, or has succeeded, by now.
         if (this.#pending === kept) this.forget();
         throw error;
       },
@@ -115,7 +115,7 @@ export class SqlTable<S> {
 
   async #look(): Promise<S> {
     const look = await this.#dialect.look();
-    // Asked afterwards: another look may have found it complete meanwhile.
+    // `#seen` is read after the look: another look may have found the table complete meanwhile.
     return statementsOf(look, this.#dialect, this.#seen);
   }
 }

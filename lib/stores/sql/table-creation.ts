@@ -3,7 +3,7 @@ import type { SqlDialect } from './dialect.js';
 import { Migration } from './migration.js';
 import { notAllowed, TableError } from './table-error.js';
 
-/** Makes the table, or adds what is missing: in one migration at a time, whoever asks for it. */
+/** Creates the table, or adds what is missing. Concurrent callers share one migration. */
 export class TableCreation<S> {
   #migration: Migration | undefined;
   #result: Promise<S> | undefined;
@@ -15,15 +15,15 @@ export class TableCreation<S> {
     private readonly look: () => Promise<S>,
   ) {}
 
-  /** The migration that is under way; `undefined` also as long as it only looks whether anything is missing. */
+  /** The migration that is under way; `undefined` also while it only looks whether anything is missing. */
   get underWay(): Migration | undefined {
     return this.#migration?.missing === undefined ? undefined : this.#migration;
   }
 
   /**
-   * The statements, once nothing is missing: joins the migration that is under way, or begins one.
+   * Resolves to the statements once nothing is missing: joins the migration that is under way, or begins one.
    *
-   * @throws TableError if it cannot be used even so, or may not be created
+   * @throws TableError if the table cannot be used even so, or may not be created
    */
   run(): Promise<S> {
     if (this.#result !== undefined) return this.#result;

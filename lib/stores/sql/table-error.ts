@@ -1,10 +1,10 @@
 import type { SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
 
-/** The table cannot be used, with what to do about it. */
+/** The table cannot be used. The message says what to do. */
 export class TableError extends Error {}
 
-/** What is to be said of a table that was complete before. */
+/** What to say about a table that was complete before. */
 const WAS_THERE = {
   table:
     'It was there before, and the leases that lived in it are forgotten: an empty one would let others win while their ' +
@@ -14,7 +14,7 @@ const WAS_THERE = {
     'leases that lived in it. When the jobs that run have ended, start an instance that may alter it, call migrate(), or run this:',
 } as const;
 
-/** Whose migration is to be run by hand. */
+/** The dialect whose migration has to be run by hand. */
 type Migrated = Pick<SqlDialect<unknown>, 'migration'>;
 
 /**
@@ -31,9 +31,9 @@ export function statementsOf<S>(look: TableLook<S>, dialect: Migrated, wasThere:
 }
 
 /**
- * What to say where the store may not create what is missing.
+ * What to say if the store may not create what is missing.
  *
- * @param missing what that is, as a sentence
+ * @param missing what is missing, as a sentence
  * @param error what the database said
  */
 export function notAllowed(missing: string, error: unknown, dialect: Migrated): TableError {

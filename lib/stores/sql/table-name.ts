@@ -9,15 +9,15 @@ export interface SqlStoreOptions {
    */
   readonly table?: string | undefined;
   /**
-   * Where the table is: a schema in PostgreSQL, a database in MySQL. It has to exist.
+   * The place of the table: a schema in PostgreSQL, a database in MySQL. It has to exist.
    *
    * @default where the connection looks
    */
   readonly schema?: string | undefined;
   /**
-   * Whether the store creates the table when the application starts, or adds to one that ShedLock has created the columns
-   * that are missing: in tries of 2 s, during which others have to wait for the table. `false`: it only looks, and what is missing
-   * stops the start, with the SQL to run.
+   * Whether the store creates the table when the application starts, or adds the missing columns to one that ShedLock has created.
+   * It tries for 2 s at a time, during which other users of the table have to wait. `false`: the store only looks; if something is
+   * missing, it stops the start, and the error has the SQL to run.
    *
    * @default true
    */
@@ -28,11 +28,11 @@ export interface SqlStoreOptions {
 export const SQL_DEFAULTS = { table: 'shedlock', migrate: true } as const;
 
 /**
- * The name of the table as statements have it, quoted, so that no name can be anything else than a name.
+ * The name of the table as it stands in statements: quoted, so that it can never be anything but a name.
  *
- * @param quote the character that quotes; doubled inside of a name
- * @param maxLength the longest name the database has; it would cut longer ones
- * @throws SchedulerLockConfigError for what is no name
+ * @param quote the quote character; doubled inside a name
+ * @param maxLength the longest name that the database allows, bytes; it would cut longer ones
+ * @throws SchedulerLockConfigError if a name is invalid
  */
 export function quotedTable(
   { table = SQL_DEFAULTS.table, schema }: SqlStoreOptions,

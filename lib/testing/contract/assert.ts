@@ -4,9 +4,9 @@ export function check(condition: boolean, message: string | (() => string)): ass
 }
 
 /**
- * Compares the fields that `expected` has. Others may be there: the results of the contract may grow.
+ * Compares the fields of `expected`. `actual` may have more: the results of the contract may grow.
  *
- * @param what the call that answered, as a sentence begins: "the second release"
+ * @param what the call that answered, as the beginning of a sentence: "the second release"
  */
 export function answers(actual: object, expected: Readonly<Record<string, unknown>>, what: string): void {
   const fields = actual as Readonly<Record<string, unknown>>;
@@ -14,9 +14,12 @@ export function answers(actual: object, expected: Readonly<Record<string, unknow
   check(!differs, () => `${what} should answer ${show(expected)}, but answered ${show(actual)}`);
 }
 
-/** A value as a person reads it. Errors, which JSON shows as `{}`, show their message. */
+/** A value as text. Errors, which JSON shows as `{}`, show their message. */
 export function show(value: unknown): string {
-  const text = JSON.stringify(value, (_key, item: unknown) => (item instanceof Error ? String(item) : item));
+  // `toJSON()` of an error comes before the replacer gets it.
+  const text = JSON.stringify(value, function (this: Record<string, unknown>, key, item: unknown) {
+    return this[key] instanceof Error ? String(this[key]) : item;
+  });
   return (text ?? String(value)).replaceAll('"', "'");
 }
 

@@ -1,15 +1,15 @@
 import type { Kit } from './kit.js';
 import type { ContractHook } from './options.js';
 
-/** A sentence of the contract and how it is checked. */
+/** A sentence of the contract, with its check. */
 export interface CaseDefinition {
   /** Number of the rule on the `LockStore` interface. */
   readonly rule: 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9;
   readonly sentence: string;
   readonly needs?: readonly ContractHook[];
-  /** It is about leases that the store lost, so durable stores are not asked. */
+  /** The case is about leases that the store lost, so it is left out for durable stores. */
   readonly restore?: true;
-  /** It is about durable stores alone. */
+  /** The case is for durable stores only. */
   readonly durable?: true;
   run(kit: Kit): Promise<void>;
 }

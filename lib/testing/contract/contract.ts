@@ -1,3 +1,4 @@
+import { abandonCases } from './abandon-cases.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
@@ -14,9 +15,9 @@ import { timeCases } from './time-cases.js';
 
 /** One case of the contract suite. */
 export interface ContractCase {
-  /** Number of the rule on the `LockStore` interface, and the sentence that is checked. */
+  /** Number of the rule on the `LockStore` interface, and the sentence that the case checks. */
   readonly name: string;
-  /** Rejects with a plain `Error` that says what the store did and what it should have done. */
+  /** Rejects with a plain `Error` that says what the store did, and what it should have done. */
   run(): Promise<void>;
 }
 
@@ -32,6 +33,7 @@ const definitions: readonly CaseDefinition[] = [
   ...endCases,
   ...restoreCases,
   ...tickCases,
+  ...abandonCases,
   ...intervalCases,
   ...timeCases,
   ...nameCases,

@@ -4,7 +4,7 @@ import { HOUR, MONTH, SHORT } from './kit.js';
 
 const CROWD = 40;
 
-/** Rules 1 and 2: who gets a lock. */
+/** Rules 1 and 2: which attempt gets a lock. */
 export const exclusionCases: readonly CaseDefinition[] = [
   {
     rule: 1,

@@ -5,7 +5,7 @@ import { checkExpiry, HOUR, type Kit, SHORT } from './kit.js';
 
 const TICK = 1_760_000_000_000;
 
-/** What inspect says of one lock. Others may be there, of another test on the same server. */
+/** The answer of inspect about one lock. There may be locks of other tests on the same server. */
 async function info(kit: Kit, name: string): Promise<LockInfo> {
   const infos = (await kit.store.inspect?.()) ?? [];
   const [found, twice] = infos.filter((each) => each.name === name);

@@ -4,7 +4,7 @@ import { HOUR, SHORT } from './kit.js';
 
 const JOB = 'Contract.job';
 
-/** Rule 4: what may start by an interval. */
+/** Rule 4: which starts an interval allows. */
 export const intervalCases: readonly CaseDefinition[] = [
   {
     rule: 4,
@@ -36,6 +36,31 @@ export const intervalCases: readonly CaseDefinition[] = [
       await kit.wait(SHORT);
       const longer = await kit.store.acquire(kit.request(other, { job: JOB, interval: HOUR }));
       answers(longer, { acquired: false, reason: 'already-ran' }, 'an attempt by a longer interval');
+    },
+  },
+  {
+    rule: 4,
+    sentence: 'an interval whose due time lies further ahead than an interval can put it may start at once',
+    needs: ['setClockBack'],
+    async run(kit) {
+      const name = kit.name();
+      const interval = { job: JOB, interval: HOUR };
+      await kit.store.release(await kit.take(name, interval));
+      await kit.setClockBack(name, HOUR / 20);
+      const little = await kit.store.acquire(kit.request(name, interval));
+      answers(little, { acquired: false, reason: 'already-ran' }, 'an attempt after three minutes back');
+      await kit.setClockBack(name, 3 * HOUR);
+      const far = kit.request(name, interval);
+      const result = await kit.store.acquire(far);
+      answers(result, { acquired: true }, 'an attempt after three hours back');
+      if (result.acquired) await kit.store.release({ ...far, fencingToken: result.fencingToken });
+      const next = await kit.store.acquire(kit.request(name, interval));
+      answers(next, { acquired: false, reason: 'already-ran' }, 'the next attempt');
+      const wait = next.acquired ? undefined : next.expiresIn;
+      check(
+        wait !== undefined && wait > HOUR / 2 && wait <= HOUR * 0.9,
+        () => `expiresIn should be at most nine tenths of the interval, but is ${String(wait)}`,
+      );
     },
   },
 ];

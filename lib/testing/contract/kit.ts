@@ -10,17 +10,17 @@ import type {
 import { answers, check, show } from './assert.js';
 import type { ContractSubject, LockStoreContractOptions } from './options.js';
 
-/** A ttl that no pause of a test machine outlasts: for what must still be held. */
+/** A ttl that no pause of a test machine outlasts: for leases that must still be held. */
 export const HOUR = 3_600_000;
 /** The longest duration that a store must keep. */
 export const MONTH = 30 * 24 * HOUR;
-/** A ttl that is soon over: for what must expire. */
+/** A ttl that is soon over: for leases that must expire. */
 export const SHORT = 30;
-/** How much of the store's time is waited for something to expire before that counts as never. */
+/** How long a case waits for an expiry, on the store's clock, before it fails, ms. */
 const PATIENCE = 30_000;
 const LOOK_AGAIN = 20;
 
-/** What a case is given: the store under test and the usual moves. */
+/** The tools of a case: the store under test, and the usual moves. */
 export class Kit {
   readonly store: LockStore;
   readonly #stores: readonly LockStore[];
@@ -38,7 +38,7 @@ export class Kit {
     return `contract-${this.#run}-${label}`;
   }
 
-  /** An attempt with a token of its own. Frozen: a store must not write on what it is given. */
+  /** An attempt with a token of its own. Frozen: a store must not change its arguments. */
   request(name: string, fields: Partial<AcquireRequest> = {}): AcquireRequest {
     return Object.freeze({
       name,
@@ -69,21 +69,21 @@ export class Kit {
     );
   }
 
-  /** A stranger tries and must be refused. */
+  /** Another holder tries, and must be refused. */
   async refusal(name: string, what: string, fields: Partial<AcquireRequest> = {}): Promise<AcquireRefusal> {
     const result = await this.store.acquire(this.request(name, fields));
     if (!result.acquired) return result;
     throw new Error(`${what}: the lock should be taken, but an attempt was granted (${show(result)})`);
   }
 
-  /** The lock must be this very lease's, with at most `expiresIn` and more than half of it left. */
+  /** This very lease must hold the lock, with at most `expiresIn`, and more than half of that, left. */
   async stillHeld(lease: LeaseRef, what: string, expiresIn = lease.ttl): Promise<void> {
     const refusal = await this.refusal(lease.name, what);
     answers(refusal, { reason: 'held', holder: lease.holder }, `${what}: an attempt`);
     checkExpiry(refusal, expiresIn, what);
   }
 
-  /** The lock must be free: a stranger takes it, and gives it back so that this look leaves it free. */
+  /** The lock must be free: another holder takes it, and releases it, so that it stays free. */
   async free(name: string, what: string): Promise<void> {
     const request = this.request(name);
     const result = await this.store.acquire(request);
@@ -93,7 +93,7 @@ export class Kit {
 
   /**
    * Lets time pass until the lock is free, then takes it, or answers with the winners of several attempts at once.
-   * Looks again and again: on a busy machine nobody can say how long a wait really lasts.
+   * Tries again and again: on a busy machine, there is no telling how long a wait really lasts.
    */
   async takeExpired(name: string, what: string, attempts = 1): Promise<LeaseRef[]> {
     for (let waited = 0; waited < PATIENCE; waited += LOOK_AGAIN) {
@@ -107,6 +107,15 @@ export class Kit {
       if (winners.length > 0) return winners;
     }
     throw new Error(`${what}: the lock should be free by now, but every attempt was refused`);
+  }
+
+  /** Lets time pass until `isSo`. */
+  async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    for (let waited = 0; waited < PATIENCE; waited += LOOK_AGAIN) {
+      await this.wait(LOOK_AGAIN);
+      if (await isSo()) return;
+    }
+    throw new Error(`${what} by now`);
   }
 
   async extend(lease: LeaseRef): Promise<ExtendResult> {
@@ -139,12 +148,16 @@ export class Kit {
     await this.#options.breakLock?.(name, this.store);
   }
 
+  async setClockBack(name: string, ms: number): Promise<void> {
+    await this.#options.setClockBack?.(name, ms, this.store);
+  }
+
   async skewInstanceClock(ms: number): Promise<void> {
     await this.#options.skewInstanceClock?.(ms);
   }
 }
 
-/** What is left must be at most `most`, and more than half of it: only hours of delay could break that. */
+/** The remaining time must be at most `most`, and more than half of it: only hours of delay could break that. */
 export function checkExpiry({ expiresIn }: AcquireRefusal, most: number, what: string): void {
   check(
     expiresIn !== undefined && expiresIn > most / 2 && expiresIn <= most,

@@ -3,12 +3,12 @@ import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH } from './kit.js';
 
-/** Names that some store or other could take for one another, or for something else than a name. */
+/** Names that a store could confuse with each other, or take for something else than a name. */
 function confusableNames(base: string): string[] {
   const parts = '|:lock|:state|:lock:state|:|::|/x|/../x'.split('|');
   const patterns = ['*', '?', '[a]', 'a', '_', '%', '%%', '%s', '%1$s', '$1', '\\', '\\\\', '+', '%20'];
   const quotes = ["'", "')", '"', '`', ';--', ']]'];
-  // Spaces that are trimmed, one text in two normalisation forms, and letters that fold into others.
+  // Spaces that are trimmed, the same text in two normalisation forms, and letters that fold into others.
   const spaces = [' ', '\u00a0', '\u200b'];
   const letters = ['\u00e9', 'e\u0301', 'e', '\ufb01', 'fi', '\u00df', 'ss', '\u0130', 'i', '\uff11', '1'];
   const wide = ['\u4e2d\u6587', '\ud83d\udd12', '\ud83d\udd11'];

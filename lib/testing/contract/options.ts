@@ -2,7 +2,7 @@ import type { LockStore } from '../../stores/lock-store.js';
 
 /** A store for one case of the contract. */
 export interface ContractSubject {
-  /** Ready for calls, and without any lease: a namespace of its own is enough. */
+  /** A store that is ready for calls, without any lease: a namespace of its own is enough. */
   readonly store: LockStore;
   /** More stores over the same data, as other instances of an application have. They compete with the first one. */
   readonly others?: readonly LockStore[];
@@ -10,28 +10,34 @@ export interface ContractSubject {
   close?(): void | Promise<void>;
 }
 
-/** How the contract suite gets at a store. What a store cannot do is left out, with the cases that need it. */
+/** How the contract suite uses a store. Leave out what a store cannot do: the suite then leaves out the cases that need it. */
 export interface LockStoreContractOptions {
   /** Called once per case. */
   create(): ContractSubject | Promise<ContractSubject>;
-  /** Lets this much time pass on the store's clock: really for a server, `clock.advance(ms)` on a manual clock. */
+  /** Lets this much time pass on the store's clock: real time for a server, `clock.advance(ms)` on a manual clock. */
   wait(ms: number): Promise<void>;
-  /** Makes the store lose the lock, but not what it keeps beside it: `DEL` of the lock's key. */
+  /** Makes the store lose the lock, but not its side data: `DEL` of the lock's key. */
   forget?(name: string, store: LockStore): void | Promise<void>;
-  /** Makes the store lose what it keeps beside the lock, but not the lock: an eviction. */
+  /** Makes the store lose the side data of the lock, but not the lock: an eviction. */
   forgetState?(name: string, store: LockStore): void | Promise<void>;
   /** Makes the store lose everything: a restart without persistence. */
   forgetAll?(store: LockStore): void | Promise<void>;
-  /** Puts something in the place of the lock that the store cannot read: a value of the wrong type. */
+  /** Replaces the lock by something that the store cannot read: a value of the wrong type. */
   breakLock?(name: string, store: LockStore): void | Promise<void>;
-  /** Shifts this process's wall clock, but not the store's, by so many milliseconds; 0 puts it right again. */
+  /** Shifts this process's wall clock, but not the store's, by so many milliseconds; 0 sets it right again. */
   skewInstanceClock?(ms: number): void | Promise<void>;
-  /** The store does not lose data: it never restores a lease, also not one that ran out a moment ago. @default false */
+  /**
+   * Sets the store's clock back by so many milliseconds. If that is impossible for one store alone, it is enough to move all times
+   * of this lock ahead by as much. These are when it becomes, or became, free, and when the intervals of its jobs are due. For the
+   * cases that is the same.
+   */
+  setClockBack?(name: string, ms: number, store: LockStore): void | Promise<void>;
+  /** The store does not lose data: it never restores a lease, not even one that ran out a moment ago. @default false */
   readonly durable?: boolean;
-  /** The store has `inspect()`, which is checked too. @default false */
+  /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;
 }
 
-/** What a case cannot do without. */
+/** An option that a case may need. */
 export type ContractHook =
-  'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock' | 'inspects';
+  'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock' | 'setClockBack' | 'inspects';

@@ -3,7 +3,7 @@ import type { CaseDefinition } from './case.js';
 import type { LeaseRef } from '../../stores/lock-store.js';
 import { type Kit, SHORT } from './kit.js';
 
-/** The fencing token that the store has on record for a lease, asked for by a repeated acquire (rule 2). */
+/** The fencing token that the store has on record for a lease, read by a repeated acquire (rule 2). */
 async function recorded(kit: Kit, lease: LeaseRef): Promise<number | undefined> {
   const { fencingToken: _, ...request } = lease;
   const result = await kit.store.acquire(request);
@@ -17,6 +17,14 @@ async function checkRecorded(kit: Kit, lease: LeaseRef, expected: number): Promi
   });
 }
 
+const JOB = 'Contract.job';
+const TICK = 1_760_000_000_000;
+
+/** A lease that the store granted after this one, before it was set back: for the store, a lease that it never granted. */
+function since(kit: Kit, older: LeaseRef, fields: Partial<LeaseRef> = {}): LeaseRef {
+  return kit.stranger(older.name, { fencingToken: older.fencingToken + 1, ...fields });
+}
+
 /** Rule 3, second half: leases that the store forgot. */
 export const restoreCases: readonly CaseDefinition[] = [
   {
@@ -25,7 +33,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     needs: ['forget'],
     restore: true,
     async run(kit) {
-      const lease = await kit.take(kit.name(), { job: 'Contract.job', tick: 1_760_000_000_000, attempt: 1 });
+      const lease = await kit.take(kit.name(), { job: JOB, tick: TICK, attempt: 1 });
       await kit.forget(lease.name);
       answers(await kit.extend(lease), { held: true, restored: true }, 'extend of a forgotten lease');
       await kit.stillHeld(lease, 'after it was restored');
@@ -39,7 +47,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     needs: ['forgetAll'],
     restore: true,
     async run(kit) {
-      const lease = await kit.take(kit.name(), { job: 'Contract.job', tick: 1_760_000_000_000, attempt: 1 });
+      const lease = await kit.take(kit.name(), { job: JOB, tick: TICK, attempt: 1 });
       await kit.forgetAll();
       answers(await kit.extend(lease), { held: true, restored: true }, 'extend of a forgotten lease');
       await kit.stillHeld(lease, 'after it was restored');
@@ -87,6 +95,114 @@ export const restoreCases: readonly CaseDefinition[] = [
       check(next.fencingToken > ahead.fencingToken, () => {
         return `the next fencing token should be above ${ahead.fencingToken}, but is ${next.fencingToken}`;
       });
+    },
+  },
+  {
+    rule: 3,
+    sentence:
+      'extend restores a lease where the side data names only an older one, whether that has ended or not',
+    needs: ['forget'],
+    restore: true,
+    async run(kit) {
+      for (const end of ['released', 'forgotten'] as const) {
+        const older = await kit.take(kit.name(end));
+        if (end === 'released') await kit.store.release(older);
+        else await kit.forget(older.name);
+        const lease = since(kit, older);
+        const what = `after an older one was ${end}`;
+        answers(await kit.extend(lease), { held: true, restored: true }, `extend ${what}`);
+        await kit.stillHeld(lease, `restored ${what}`);
+        await checkRecorded(kit, lease, lease.fencingToken);
+        answers(await kit.extend(older), { held: false, reason: 'taken' }, 'extend of the older lease');
+        answers(await kit.extend(lease), { held: true, restored: undefined }, 'the next extend');
+        answers(await kit.store.release(lease), { released: true }, 'release of the restored lease');
+        answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+      }
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'extend restores a lease, with its tick, where an older one still has the lock',
+    restore: true,
+    async run(kit) {
+      for (const end of ['live', 'kept'] as const) {
+        const older = await kit.take(kit.name(end), { job: JOB, tick: TICK });
+        if (end === 'kept') await kit.store.release(older, { keepFor: older.ttl });
+        const lease = since(kit, older, { job: JOB, tick: TICK + 1, attempt: 1 });
+        const what = `over an older one that is ${end}`;
+        answers(await kit.extend(lease), { held: true, restored: true }, `extend ${what}`);
+        await kit.stillHeld(lease, `restored ${what}`);
+        const lost = { held: false, reason: 'taken', holder: lease.holder };
+        answers(await kit.extend(older), lost, 'extend of the older lease');
+        answers(await kit.store.release(older), { released: false, reason: 'taken' }, 'its release');
+        answers(await kit.extend(lease), { held: true, restored: undefined }, 'the next extend');
+        answers(await kit.store.release(lease), { released: true }, 'release of the restored lease');
+        const again = await kit.store.acquire(
+          kit.request(lease.name, { job: JOB, tick: TICK + 1, rerun: 1 }),
+        );
+        const refused = { acquired: false, reason: 'already-ran', tick: TICK + 1, finished: true };
+        answers(again, refused, 'an attempt for the tick of the restored lease');
+      }
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease that was released where an older one still has the lock frees it, and is not restored',
+    restore: true,
+    async run(kit) {
+      for (const end of ['live', 'kept'] as const) {
+        const older = await kit.take(kit.name(end));
+        if (end === 'kept') await kit.store.release(older, { keepFor: older.ttl });
+        const lease = since(kit, older);
+        const what = `where an older one is ${end}`;
+        answers(await kit.store.release(lease), { released: false, reason: 'expired' }, `release ${what}`);
+        answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+        answers(await kit.extend(older), { held: false, reason: 'expired' }, 'extend of the older lease');
+        await kit.free(lease.name, 'after that');
+      }
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease that is restored over an older one brings its tick back, which is not run again',
+    restore: true,
+    async run(kit) {
+      const older = await kit.take(kit.name(), { job: JOB, tick: TICK });
+      await kit.store.release(older);
+      const lease = since(kit, older, { job: JOB, tick: TICK + 1, attempt: 1 });
+      answers(await kit.extend(lease), { held: true, restored: true }, 'extend over an older lease');
+      await kit.store.release(lease);
+      const again = await kit.store.acquire(kit.request(lease.name, { job: JOB, tick: TICK + 1, rerun: 1 }));
+      const refused = { acquired: false, reason: 'already-ran', tick: TICK + 1, finished: true };
+      answers(again, refused, 'an attempt for the tick of the restored lease');
+    },
+  },
+  {
+    rule: 3,
+    sentence:
+      'a lease that is restored over an older one does not bring its tick back where a newer one is known',
+    restore: true,
+    async run(kit) {
+      const older = await kit.take(kit.name(), { job: JOB, tick: TICK + 1 });
+      await kit.store.release(older);
+      const lease = since(kit, older, { job: JOB, tick: TICK, attempt: 1 });
+      answers(await kit.extend(lease), { held: true, restored: true }, 'extend over an older lease');
+      await kit.store.release(lease, { outcome: 'aborted' });
+      const again = await kit.store.acquire(kit.request(lease.name, { job: JOB, tick: TICK + 1, rerun: 1 }));
+      const refused = { acquired: false, reason: 'already-ran', tick: TICK + 1, finished: true };
+      answers(again, refused, 'an attempt for the newer tick');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'a lease that was released where the side data names only an older one is not restored',
+    async run(kit) {
+      const older = await kit.take(kit.name());
+      await kit.store.release(older);
+      const lease = since(kit, older);
+      answers(await kit.store.release(lease), { released: false, reason: 'expired' }, 'release');
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+      await kit.free(lease.name, 'after that');
     },
   },
   {
@@ -208,7 +324,7 @@ export const restoreCases: readonly CaseDefinition[] = [
     durable: true,
     async run(kit) {
       const lease = await kit.take(kit.name(), { ttl: SHORT });
-      // When a lease of the same ttl that was taken after it is over, so is this one.
+      // When a later lease of the same ttl is over, so is this one.
       const later = await kit.take(kit.name('later'), { ttl: SHORT });
       await kit.takeExpired(later.name, `after a lease of ${SHORT} ms`);
       answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend of a lease that ran out');

@@ -1,38 +1,11 @@
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../stores/lock-store.js';
-import { answers, check, show } from './assert.js';
+import { answers, check } from './assert.js';
 import type { CaseDefinition } from './case.js';
-import { HOUR, type Kit, SHORT } from './kit.js';
+import { HOUR, SHORT } from './kit.js';
+import { attempt, JOB, OTHER, start, TICK } from './tick-moves.js';
 
-/** A tick long ago, so that no clock has a say in it. */
-const TICK = 1_760_000_000_000;
-const JOB = 'Contract.job';
 const INTERRUPTED = { outcome: 'aborted' } as const;
 
-/** One attempt for a tick, that may be refused. */
-async function attempt(
-  kit: Kit,
-  name: string,
-  fields: Partial<AcquireRequest>,
-): Promise<[AcquireResult, LeaseRef]> {
-  const request = kit.request(name, { job: JOB, tick: TICK, ...fields });
-  const result = await kit.store.acquire(request);
-  return [result, { ...request, fencingToken: result.acquired ? result.fencingToken : 0 }];
-}
-
-/** Starts a tick and ends it. */
-async function start(
-  kit: Kit,
-  name: string,
-  fields: Partial<AcquireRequest> = {},
-  options?: Parameters<Kit['store']['release']>[1],
-): Promise<AcquireResult> {
-  const [result, lease] = await attempt(kit, name, fields);
-  check(result.acquired, () => `a tick that may start was refused: ${show(result)}`);
-  await kit.store.release(lease, options);
-  return result;
-}
-
-/** Rule 4: what may start. */
+/** Rule 4: which ticks may start. */
 export const tickCases: readonly CaseDefinition[] = [
   {
     rule: 4,
@@ -64,7 +37,7 @@ export const tickCases: readonly CaseDefinition[] = [
     async run(kit) {
       const name = kit.name();
       await start(kit, name);
-      await start(kit, name, { job: 'Contract.other' });
+      await start(kit, name, { job: OTHER });
       answers((await attempt(kit, name, {}))[0], { reason: 'already-ran' }, 'the second attempt for a tick');
     },
   },
@@ -202,21 +175,6 @@ export const tickCases: readonly CaseDefinition[] = [
       const first = await kit.store.acquire(request);
       answers(first, { acquired: true, attempt: 2 }, 'the second run');
       answers(await kit.store.acquire(request), { ...first }, 'the same acquire, sent again');
-    },
-  },
-  {
-    rule: 4,
-    sentence: 'an abandoned start gives back the tick, or the interval, that was there before',
-    async run(kit) {
-      const name = kit.name();
-      await start(kit, name);
-      await start(kit, name, { tick: TICK + 1 }, { outcome: 'abandoned' });
-      answers((await attempt(kit, name, {}))[0], { reason: 'already-ran' }, 'an attempt for the tick before');
-      await start(kit, name, { tick: TICK + 1 });
-      const other = kit.name('interval');
-      const interval = { job: JOB, interval: HOUR };
-      await kit.store.release(await kit.take(other, interval), { outcome: 'abandoned' });
-      await kit.take(other, interval, 'an attempt after an abandoned interval');
     },
   },
 ];

@@ -2,6 +2,7 @@ import type { LeaseRef } from '../../stores/lock-store.js';
 import { answers, check } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit, MONTH, SHORT } from './kit.js';
+import { JOB, TICK } from './tick-moves.js';
 
 function checkGrowth(before: LeaseRef, after: LeaseRef | undefined, what: string): void {
   const [old, next] = [before.fencingToken, after?.fencingToken ?? 0];
@@ -16,7 +17,7 @@ function growsAfter(
   return async (kit) => {
     const before = await kit.take(kit.name());
     await end(kit, before);
-    // However fast a store may be, it does not end a lease and begin the next one within the same microsecond.
+    // No store, however fast, ends a lease and begins the next one within the same microsecond.
     await kit.wait(1);
     checkGrowth(before, await kit.take(before.name, {}, `the acquire ${what}`), what);
   };
@@ -125,5 +126,26 @@ export const timeCases: readonly CaseDefinition[] = [
     sentence: 'fencing tokens grow after the store lost all data',
     needs: ['forgetAll'],
     run: growsAfter('after the loss of all data', (kit) => kit.forgetAll()),
+  },
+  {
+    rule: 5,
+    sentence: "a lock that was given back is free also when the store's clock is set back after that",
+    needs: ['setClockBack'],
+    async run(kit) {
+      const name = kit.name();
+      await kit.store.release(await kit.take(name));
+      await kit.setClockBack(name, 3 * HOUR);
+      await kit.free(name, 'after a release and three hours back');
+      const late = kit.name('late');
+      const start = { job: JOB, tick: TICK };
+      const lease = await kit.take(late, { ...start, ttl: SHORT });
+      await kit.until('the lease should have run out', async () => {
+        const result = await kit.store.acquire(kit.request(late, start));
+        return !result.acquired && result.reason === 'already-ran';
+      });
+      answers(await kit.store.release(lease), { reason: 'expired' }, 'release of a lease that has run out');
+      await kit.setClockBack(late, 3 * HOUR);
+      await kit.free(late, 'after a late release and three hours back');
+    },
   },
 ];

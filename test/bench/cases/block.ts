@@ -23,7 +23,9 @@ const attempt = async () => {
 attempt();
 `;
 
-/** The event loop blocked for three times the ttl: when the job is told, and what the late release does. */
+/**
+ * The event loop is blocked for three times the ttl: when the job's signal aborts, and what the late release does.
+ */
 export async function measureBlock({ contender: name, url, prefix }: Task): Promise<Figures> {
   if (name === 'idle') throw new Error('An idle process takes no locks');
   const contender = await createContender(name, { url, prefix, ttl: TTL });

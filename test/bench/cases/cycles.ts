@@ -7,7 +7,7 @@ import type { Figures, Task, TurnTaker } from '../task.js';
 const TTL = 60_000;
 const NAMES = 100;
 
-/** Take and give back, one after another. */
+/** Acquires and releases, one after another. */
 export async function takeCycles(task: Task): Promise<TurnTaker> {
   const [cycles, turns] = task.quick ? [50, 2] : [2_000, 20];
   return withContender(task, turns, cycles, async (contender) => {
@@ -15,7 +15,7 @@ export async function takeCycles(task: Task): Promise<TurnTaker> {
   });
 }
 
-/** A thousand locks taken and given back at once. */
+/** Acquires and releases a thousand locks at once. */
 export async function takeAtOnce(task: Task): Promise<TurnTaker> {
   const [keys, volleys, turns] = task.quick ? [100, 1, 2] : [1_000, 3, 20];
   const names = Array.from({ length: keys }, (_, i) => `job-${i}`);
@@ -24,7 +24,7 @@ export async function takeAtOnce(task: Task): Promise<TurnTaker> {
   });
 }
 
-/** @param work a turn, which does so many operations */
+/** @param work one turn of `operations` operations */
 async function withContender(
   { contender: name, url, prefix }: Task,
   turns: number,

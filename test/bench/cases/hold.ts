@@ -11,7 +11,7 @@ const TTL = 3_000;
 const SPREAD = 900;
 const STEPS = 30;
 
-/** Many leases held at once: what their renewals cost. */
+/** Many leases are held at once: the cost of their renewals. */
 export async function measureHold({ contender: name, url, prefix, quick }: Task): Promise<Figures> {
   const [leases, duration] = quick ? [100, 1_000] : [1_000, 12_000];
   keepTimersVisible();
@@ -55,7 +55,7 @@ export async function measureHold({ contender: name, url, prefix, quick }: Task)
   observer.disconnect();
   const calls = (command: string): number => (after.get(command) ?? 0) - (before.get(command) ?? 0);
   return {
-    // Everybody renews by a script: what the scripts call is no command of the client.
+    // Every contender renews by a script. Calls by the scripts are no commands of the client.
     commands: (calls('evalsha') + calls('eval')) / seconds,
     batches: batches / seconds,
     perBatch: batches === 0 ? NaN : calls('evalsha') / batches,
@@ -67,7 +67,7 @@ export async function measureHold({ contender: name, url, prefix, quick }: Task)
   };
 }
 
-/** How many leases each renewal of ours was for. */
+/** The number of leases in each renewal of this library. */
 function recordBatches(): number[] {
   const sizes: number[] = [];
   const { extend } = RedisLockStore.prototype;
@@ -82,7 +82,10 @@ function timers(): number {
   return process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
 }
 
-/** `getActiveResourcesInfo` leaves out timers that do not keep the process alive; here all are to be seen. */
+/**
+ * `getActiveResourcesInfo` leaves out timers that do not keep the process alive. This makes all timers
+ * visible.
+ */
 function keepTimersVisible(): void {
   const timer = setTimeout(() => undefined, 0);
   const prototype = Object.getPrototypeOf(timer) as NodeJS.Timeout;

@@ -6,13 +6,13 @@ import type { Figures, Task, TurnTaker } from '../task.js';
 const TTL = 60_000;
 const COUNTED = 50;
 
-/** Attempts at a lock that somebody else has, and at one that this very process has. */
+/** Attempts at a lock of another holder, and at one that this very process holds. */
 export async function takeRefused({ contender: name, url, prefix, quick }: Task): Promise<TurnTaker> {
   if (name === 'idle') throw new Error('An idle process takes no locks');
   const observer = new Redis(url);
   const contender = await createContender(name, { url, prefix, ttl: TTL });
   const [attempts, turns] = quick ? [50, 2] : [2_000, 20];
-  // By somebody who knows nothing of us and just follows the recipe.
+  // As a client that does not know this library, and only follows the recipe.
   await observer.set(contender.key('taken'), 'somebody else', 'PX', 600_000);
   const work = async (lock: string, count: number): Promise<void> => {
     for (let i = 0; i < count; i++) await refused(contender, lock);
@@ -34,7 +34,7 @@ export async function takeRefused({ contender: name, url, prefix, quick }: Task)
   };
 }
 
-/** Does `work` while a job holds this lock, and outside of that job: inside of it, attempts would be nested calls. */
+/** Does `work` while a job holds this lock, but outside of that job: inside it, attempts would be nested calls. */
 async function whileRunning<T>(contender: Contender, lock: string, work: () => Promise<T>): Promise<T> {
   let begin!: () => void;
   let letGo!: () => void;
@@ -56,7 +56,7 @@ async function refused(contender: Contender, lock: string): Promise<void> {
   if (ran) throw new Error(`The lock ${lock} was free`);
 }
 
-/** Commands that arrive at Redis from outside while `work` runs. Those that scripts call are not round trips. */
+/** How many commands Redis receives while `work` runs, without the calls by scripts, which are no round trips. */
 async function countCommands(url: string, work: () => Promise<void>): Promise<number> {
   const client = new Redis(url);
   const monitor = await client.monitor();

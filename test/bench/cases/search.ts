@@ -18,12 +18,12 @@ const EXPRESSIONS = [
   '* * * * * 1',
 ];
 
-/** The best of them: a collection of garbage that falls into one says nothing of the search. */
+/** The fastest try counts: a garbage collection during a try says nothing about the search. */
 const TRIES = 3;
 
 type CronTimeClass = new (source: string, timeZone: string) => CronTimeLike;
 
-/** The tick of a job of which nothing is known yet, after pauses of all lengths: the dearest search, milliseconds. */
+/** Searches for the tick of an unknown job, after pauses of all lengths: the most expensive search, milliseconds. */
 export async function measureSearch({ quick }: Task): Promise<Figures> {
   const here = createRequire(import.meta.url);
   const { CronTime } = createRequire(here.resolve('@nestjs/schedule'))('cron') as { CronTime: CronTimeClass };

@@ -9,18 +9,18 @@ import type { Figures, Task } from '../task.js';
 
 const TTL = 60_000;
 const NAMES = 100;
-/** Both ways by turns, so that what disturbs the machine disturbs both. */
+/** Both ways take turns, so that other load on the machine disturbs both. */
 const TURNS = 20;
 const REFUSALS = 50;
 
-/** What the scheduler gives with each fire. */
+/** The start of a call, as the scheduler's fire has it. */
 const start = (tick: number): JobStart => ({
   tick,
   schedule: '0 */10 * * * * (Europe/Berlin)',
   maxClockSkew: 60_000,
 });
 
-/** Take and give back with a tick and without, one after another in the same process. */
+/** Acquires and releases with a tick and without, one after another in the same process. */
 export async function measureTicks({ url, prefix, quick }: Task): Promise<Figures> {
   const observer = new Redis(url);
   const client = new Redis(url);
@@ -28,7 +28,7 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
   const store = new RedisLockStore(new RedisConnection(client), { key: (name) => `${prefix}:${name}:lock` });
   await store.init();
   const runner = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
-  // Long ago, and growing: each is a new one, and none lies in the future.
+  // Ticks of long ago that grow: each is new, and none lies in the future.
   let tick = systemClock.now() - 1e10;
   const run = async (name: string, given: JobStart | undefined): Promise<boolean> =>
     (await runner.run({ name, job: name, settings, scheduled: true, start: given }, nothing)).ran;
@@ -74,6 +74,7 @@ const settings = {
   storeTimeout: 2_000,
   enabled: true,
   onStoreError: 'skip',
+  abortOnShutdown: false,
 } as const;
 
 /** How many commands this client has sent. */

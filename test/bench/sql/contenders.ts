@@ -4,7 +4,7 @@ import { NestFactory } from '@nestjs/core';
 import { SchedulerLockModule, SchedulerLockService } from '../../../lib/index.js';
 import type { SqlStore, TestDatabase, TestPool } from '../../support/database.js';
 
-/** Somebody who takes a lock and gives it back. */
+/** A contender that acquires and releases a lock. */
 export interface SqlContender {
   readonly name: 'raw' | 'store' | 'service';
   cycle(lock: string): Promise<void>;
@@ -13,7 +13,7 @@ export interface SqlContender {
 
 const TTL = 60_000;
 
-/** The two statements that a lock in a table cannot do without: those of ShedLock, with the token as `locked_by`. */
+/** The minimum for a lock in a table: the two statements of ShedLock, with the token as `locked_by`. */
 export function rawContender(database: TestDatabase, pool: TestPool, table: string): SqlContender {
   const postgres = database.name === 'PostgreSQL';
   const now = postgres ? "timezone('utc', CURRENT_TIMESTAMP)" : 'UTC_TIMESTAMP(3)';
@@ -27,7 +27,7 @@ export function rawContender(database: TestDatabase, pool: TestPool, table: stri
     name: 'raw',
     async cycle(lock) {
       const token = randomUUID();
-      // A row that was released within this millisecond has still to wait for the end of it.
+      // A row that was released within this millisecond is free only after the end of it.
       while ((await pool.write(take, postgres ? [lock, token] : [token, lock])) === 0);
       await pool.write(release, [lock, token]);
     },

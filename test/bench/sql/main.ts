@@ -8,12 +8,12 @@ import { rawContender, serviceContender, type SqlContender, storeContender } fro
 /*
  * npm run bench:sql [-- <rounds>]
  *
- * A benchmark, not a test. Contenders take turns on one pool, a few cycles each, so that what disturbs the machine disturbs
- * all of them; ratios are medians over the rounds. Node and the server are on one core, as in the benchmark of Redis: what
- * passes is the processor time of both and the time that the disk takes.
+ * A benchmark, not a test. Contenders take turns on one pool, a few cycles each, so that other load on the machine disturbs
+ * all of them. Ratios are medians over the rounds. Node and the server are on one core, as in the benchmark of Redis: the
+ * elapsed time is the processor time of both, plus that of the disk.
  */
 const ROUNDS = Number(process.argv[2] ?? 7);
-/** Of each contender and round. */
+/** Cycles of each contender and round. */
 const CYCLES = 1_500;
 /** Cycles in a row. */
 const TURN = 25;
@@ -25,7 +25,7 @@ const HOLD_SECONDS = 12;
 const core = pin(process.pid);
 console.log(core === undefined ? 'not pinned to a core' : `node and the server pinned to core ${core}`);
 for (const database of DATABASES) {
-  // Of our own, and durable: what a commit costs is a part of every statement.
+  // A private server, and durable: the cost of a commit is a part of every statement.
   const server = await database.start(database.durable);
   const pool = database.pool(server.url);
   const table = uniqueTable('bench');
@@ -59,7 +59,7 @@ async function cycles(database: TestDatabase, pool: TestPool, table: string): Pr
   const run = async (): Promise<number[]> => {
     const sums = contenders.map(() => 0);
     for (let from = 0; from < CYCLES; from += TURN) {
-      // Nobody always comes after the same one.
+      // Changes the order, so that no contender always follows the same one.
       const first = (from / TURN) % contenders.length;
       for (const step of contenders.keys()) {
         const next = (first + step) % contenders.length;
@@ -69,7 +69,7 @@ async function cycles(database: TestDatabase, pool: TestPool, table: string): Pr
     }
     return sums.map((sum) => (sum * 1_000) / CYCLES);
   };
-  // Rows are there, with tokens of ours, and code is compiled, before the first figure.
+  // Before the first figure, the rows exist, with our tokens, and the code is compiled.
   for (const contender of [...contenders].reverse()) {
     for (let from = 0; from < 1_000; from += TURN) await turn(contender, from);
   }

@@ -1,7 +1,10 @@
 import type { Line } from '../history.js';
+import { checkCatchUp } from './catch-up.js';
 import { checkDuplicates } from './duplicates.js';
 import { checkFencing } from './fencing.js';
 import type { Finding } from './finding.js';
+import { checkIdle } from './idle.js';
+import { checkIntervals } from './intervals.js';
 import { checkLosses } from './losses.js';
 import { buildModel } from './model.js';
 import { checkOverlaps } from './overlaps.js';
@@ -16,12 +19,15 @@ export const CHECKS = {
   losses: checkLosses,
   unrun: checkUnrun,
   'take-over': checkTakeOver,
+  'catch-up': checkCatchUp,
+  intervals: checkIntervals,
+  idle: checkIdle,
 } as const;
 
 /** The short name of a check. */
 export type CheckName = keyof typeof CHECKS;
 
-/** What a history shows, check by check. It is all that is looked at: nothing here knows the library. */
+/** The findings of each check on a history. The checks read only the history, and do not know the library. */
 export function checkHistory(
   lines: readonly Line[],
   names = Object.keys(CHECKS) as CheckName[],

@@ -3,13 +3,15 @@ import { groupBy, type Model, type Run } from './model.js';
 
 /**
  * No tick is started twice, save counted reruns: attempts 2 to `rerun` + 1, each once. Starts within `maxClockSkew`
- * of an injected data loss are counted apart.
+ * of an injected data loss are counted apart, if it is one that forgot the first.
  */
 export function checkDuplicates(model: Model): Finding {
   const { begin, runs, troubles } = model;
   const losses = troubles.filter(({ loses }) => loses);
-  const afterLoss = (run: Run): boolean =>
-    losses.some(({ from, to }) => run.m >= from && run.m <= to + begin.maxClockSkew);
+  const afterLoss = (run: Run, { m: started } = run): boolean =>
+    losses.some(
+      ({ from, to, since }) => run.m >= from && run.m <= to + begin.maxClockSkew && started >= since,
+    );
   const violations: string[] = [];
   let reruns = 0;
   let forgotten = 0;
@@ -27,7 +29,7 @@ export function checkDuplicates(model: Model): Finding {
         if (run.attempt > 1) reruns += 1;
         continue;
       }
-      if (afterLoss(run)) forgotten += 1;
+      if (afterLoss(run, before)) forgotten += 1;
       else if (before === undefined)
         violations.push(`${describeRun(run)}: only ${run.facts.rerun} reruns are allowed`);
       else violations.push(`${describeRun(run)}, although ${describeRun(before)}`);

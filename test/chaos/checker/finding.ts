@@ -1,10 +1,10 @@
-/** What one check says. */
+/** The result of one check. */
 export interface Finding {
   /** The name of the check. */
   readonly check: string;
   /** One line for each violation. */
   readonly violations: readonly string[];
-  /** What was counted, in the order in which it is shown. */
+  /** The counts, in the order of the report. */
   readonly counts: Readonly<Record<string, number | string>>;
 }
 

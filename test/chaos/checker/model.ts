@@ -4,22 +4,24 @@ import type {
   FiredLine,
   JobFacts,
   Line,
+  RejectedLine,
   SkippedLine,
   StallLine,
   StartLine,
+  UncaughtLine,
 } from '../history.js';
 
-/** One run of a job: what its process wrote down of it. */
+/** One run of a job, as its process recorded it. */
 export interface Run extends StartLine {
   readonly facts: JobFacts;
-  /** Every deadline of its lease that it was told of, in order. */
+  /** Every confirmed deadline of its lease, in order. */
   readonly confirmed: readonly ConfirmedLine[];
   readonly endedAt: number | undefined;
-  /** The last time at which it was told that it holds. */
+  /** The last time at which `assertLocked()` confirmed the lock. */
   readonly held: number | undefined;
   readonly lostAt: number | undefined;
   readonly lostReason: string | undefined;
-  /** When the store confirmed that the lease was given back. */
+  /** When the store confirmed the release of the lease. */
   readonly releasedAt: number | undefined;
   /** When its process ended. */
   readonly downAt: number | undefined;
@@ -27,14 +29,31 @@ export interface Run extends StartLine {
   readonly firstDeadline: number;
   /** The last deadline that was confirmed. */
   readonly deadline: number;
-  /** Until when it had reason to believe: its end, its loss, its last deadline, its process's end, or what is judged. */
+  /**
+   * Until when it could rely on its lease: its end, its loss, its last deadline, the end of its process, or of the judged
+   * time.
+   */
   readonly believedUntil: number;
 }
 
 /** One call that the scheduler made. */
 export interface Call extends FiredLine {
   readonly skipped: SkippedLine | undefined;
+  /** All refusals of the call, including those of later tries. */
+  readonly refusals: readonly SkippedLine[];
   readonly run: Run | undefined;
+}
+
+/** A lease as its process knew it, with or without a run. */
+export interface ToldLease {
+  readonly confirmed: readonly ConfirmedLine[];
+  readonly run: Run | undefined;
+}
+
+/** The clock of the store was set forward, or back if `by` is negative, ms. */
+export interface Step {
+  readonly m: number;
+  readonly by: number;
 }
 
 /** A span of time in which something was wrong. */
@@ -42,10 +61,12 @@ export interface Trouble {
   readonly from: number;
   readonly to: number;
   readonly fault: string;
-  /** Whom it hit; absent for the store, or the whole machine. */
+  /** The instance that it hit; absent for the store, or the whole machine. */
   readonly i: string | undefined;
   readonly injected: boolean;
   readonly loses: boolean;
+  /** For a partial data loss: writes before this time are kept. */
+  readonly since: number;
 }
 
 /** One life of an instance. */
@@ -63,6 +84,10 @@ export interface Model {
   readonly over: number;
   readonly runs: readonly Run[];
   readonly calls: readonly Call[];
+  readonly leases: readonly ToldLease[];
+  readonly refusals: readonly SkippedLine[];
+  readonly failures: readonly (RejectedLine | UncaughtLine)[];
+  readonly steps: readonly Step[];
   readonly troubles: readonly Trouble[];
   readonly lives: readonly Life[];
   readonly jobs: ReadonlyMap<string, JobFacts>;
@@ -121,11 +146,16 @@ export function buildModel(lines: readonly Line[]): Model {
       believedUntil: Math.min(...[end?.m, loss?.m, downAt, last?.m].map((m = Infinity) => m), deadline),
     };
   });
+  const runOf = new Map(runs.map((run) => [leaseOf(run), run]));
   return {
     begin,
     over,
     runs,
     calls: buildCalls(of('fired'), of('skipped'), runs),
+    leases: [...confirmed].map(([lease, lines]) => ({ confirmed: lines, run: runOf.get(lease) })),
+    refusals: of('skipped'),
+    failures: [...of('rejected'), ...of('uncaught')],
+    steps: stepsOf(of),
     troubles: troublesOf(of, over),
     lives,
     jobs,
@@ -138,28 +168,38 @@ function buildCalls(
   runs: readonly Run[],
 ): Call[] {
   const callOf = (line: { i: string; n: number; call: number }): string => `${lifeOf(line)} ${line.call}`;
-  const skips = new Map(skipped.map((line) => [callOf(line), line]));
+  const skips = groupBy(skipped, callOf);
   const started = new Map(runs.map((run) => [callOf(run), run]));
   return fired.map((line) => ({
     ...line,
-    skipped: skips.get(callOf(line)),
+    skipped: skips.get(callOf(line))?.at(-1),
+    refusals: skips.get(callOf(line)) ?? [],
     run: started.get(callOf(line)),
   }));
 }
 
 function troublesOf(of: <K extends Line['k']>(kind: K) => Of<K>[], over: number): Trouble[] {
   const cured = new Map(of('cured').map(({ id, m }) => [id, m]));
-  const injected = of('fault').map(({ id, m, i, fault, loses }) => {
+  const injected = of('fault').map(({ id, m, i, fault, loses, since = -Infinity }) => {
     const to = cured.get(id) ?? over;
-    return { from: m, to, fault, i, loses, injected: true };
+    return { from: m, to, fault, i, loses, since, injected: true };
   });
   const stall = ({ from, m, i }: StallLine): Trouble => {
-    return { from, to: m, fault: 'busy machine', i, loses: false, injected: false };
+    return { from, to: m, fault: 'busy machine', i, loses: false, since: -Infinity, injected: false };
   };
   return [...injected, ...of('stall').map(stall)].sort((a, b) => a.from - b.from);
 }
 
-/** The items by a key of theirs. */
+function stepsOf(of: <K extends Line['k']>(kind: K) => Of<K>[]): Step[] {
+  const cured = new Map(of('cured').map(({ id, m }) => [id, m]));
+  return of('fault').flatMap(({ id, m, ahead }) => {
+    if (ahead === undefined) return [];
+    const back = cured.get(id);
+    return [{ m, by: ahead }, ...(back === undefined ? [] : [{ m: back, by: -ahead }])];
+  });
+}
+
+/** Groups items by a key. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const item of items) {
@@ -171,9 +211,35 @@ export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K
   return groups;
 }
 
-/** What was wrong with the store, or with this instance, at some time of a span. */
+/** Faults that change nothing, so they explain nothing. The checks handle steps of the clock by name. */
+const HARMLESS: ReadonlySet<string> = new Set(['throwing-logger', 'store-clock']);
+
+/** The troubles of the store, or of this instance, that overlap a span. */
 export function troublesIn(model: Model, from: number, to: number, i?: string): Trouble[] {
   return model.troubles.filter(
-    (trouble) => (trouble.i === undefined || trouble.i === i) && trouble.from <= to && trouble.to >= from,
+    (trouble) =>
+      (trouble.i === undefined || trouble.i === i) &&
+      trouble.from <= to &&
+      trouble.to >= from &&
+      !HARMLESS.has(trouble.fault),
   );
 }
+
+/**
+ * When the call of a run was made; for a call that the library made again, the earliest possible time. The grant is later.
+ */
+export function askedAt({ calls }: Model, { i, n, call, m, facts }: Run): number {
+  return calls.find((one) => one.i === i && one.n === n && one.call === call)?.m ?? m - facts.storeTimeout;
+}
+
+/** Two lines of different processes may be written in the wrong order, ms. */
+export const READING = 20;
+
+/** By how much the clock of the store was set back in a span, ms: leases live on for that long. */
+export function setBack({ steps }: Model, from: number, to: number): number {
+  const back = steps.filter(({ m, by }) => by < 0 && m >= from - READING && m <= to + READING);
+  return back.reduce((sum, { by }) => sum - by, 0);
+}
+
+/** How much longer a lease lives in the store than its holder may rely on it, as documented: 1 % of the ttl and 2 ms. */
+export const drift = (ttl: number): number => 0.01 * ttl + 2;

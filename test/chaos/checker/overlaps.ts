@@ -1,21 +1,24 @@
 import { describeRun, type Finding } from './finding.js';
-import { groupBy, type Model, type Run } from './model.js';
+import { groupBy, type Model, READING, type Run } from './model.js';
 
 /** Two clocks of one machine are read one after the other, ms. */
 const ALLOWANCE = 1;
 
 /**
- * No two runs of one lock while both holders had reason to believe. Belief ends with the run's end, the loss, the last
- * confirmed deadline, or the process. An overlap that is over within one heartbeat + storeTimeout after an injected
- * data loss is counted apart.
+ * No two runs of one lock overlap while both holders could rely on their leases. They can until the end of the run,
+ * the loss, the last confirmed deadline, or the end of the process. An overlap that is over within one heartbeat +
+ * storeTimeout after an injected data loss is counted apart. So is one after the clock of the store was set forward:
+ * leases expire early then.
  *
- * Nor may the library confirm a lease that is over, or tell a job that it holds past its last deadline.
+ * Nor may the library confirm a lease that is over, or confirm the lock to a job past its last deadline.
  */
 export function checkOverlaps(model: Model): Finding {
-  const { runs, troubles } = model;
+  const { runs, troubles, steps } = model;
   const losses = troubles.filter(({ loses }) => loses);
+  const forward = steps.filter(({ by }) => by > 0);
   const violations = runs.flatMap(wrongBelief);
   let forgotten = 0;
+  let early = 0;
   for (const ofLock of groupBy(runs, ({ lock }) => lock).values()) {
     let open: Run[] = [];
     for (const run of ofLock) {
@@ -23,23 +26,26 @@ export function checkOverlaps(model: Model): Finding {
         const until = Math.min(run.believedUntil, other.believedUntil);
         if (until - run.m <= ALLOWANCE) continue;
         const { heartbeat, storeTimeout } = other.facts;
-        const excused = losses.some(
-          ({ from, to }) => run.m >= from && until <= to + heartbeat + storeTimeout + ALLOWANCE,
-        );
-        if (excused) forgotten += 1;
+        const noticed = heartbeat + storeTimeout + ALLOWANCE;
+        if (losses.some(({ from, to }) => run.m >= from && until <= to + noticed)) forgotten += 1;
+        else if (forward.some(({ m }) => run.m >= m - READING && until <= m + noticed)) early += 1;
         else
           violations.push(
             `for ${(until - run.m).toFixed(0)} ms both ${describeRun(other)} and ${describeRun(run)} held ${run.lock}`,
           );
       }
-      // Runs begin in order: who has stopped believing overlaps with nobody that is still to come.
+      // Runs are in the order of their begin: a run whose lease is over by now overlaps no later run.
       open = [...open.filter(({ believedUntil }) => believedUntil > run.m), run];
     }
   }
   return {
     check: 'no two holders at a time',
     violations,
-    counts: { runs: runs.length, 'overlaps after a data loss': forgotten },
+    counts: {
+      runs: runs.length,
+      'overlaps after a data loss': forgotten,
+      'overlaps after the clock was set forward': early,
+    },
   };
 }
 

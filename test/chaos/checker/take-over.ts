@@ -5,12 +5,12 @@ import { type Model, type Run, troublesIn } from './model.js';
 const GRACE = 1_000;
 
 /**
- * After a holder was killed, with the store and another instance healthy: the time to take over is at most the lease's
- * remainder + period + 1 s; with `rerun`, where somebody was told of the run before it was interrupted and no newer
- * tick comes first, at most remainder + 1 s.
+ * Limits the time to take over after a holder was killed, with the store and another instance healthy. It is at most
+ * the lease's remainder + period + 1 s. With `rerun`, if an instance knew of the run before it was interrupted, and no
+ * newer tick comes first, it is at most remainder + 1 s.
  *
  * An instance whose clock is behind that of the dead holder has its ticks later by as much: a tick that was started is
- * never started again. That much longer may it take where only such instances are healthy.
+ * never started again. If only such instances are healthy, the take-over may take that much longer.
  */
 export function checkTakeOver(model: Model): Finding {
   const violations: string[] = [];
@@ -49,7 +49,7 @@ export function checkTakeOver(model: Model): Finding {
   };
 }
 
-/** How long it may take, ms; `undefined` if nobody was there to do it. */
+/** How long the take-over may take, ms; `undefined` if no instance was there to do it. */
 function limitOf(model: Model, run: Run, killedAt: number): number | undefined {
   const { begin, over } = model;
   const { ttl, every, rerun } = run.facts;
@@ -64,12 +64,15 @@ function limitOf(model: Model, run: Run, killedAt: number): number | undefined {
     const up = model.lives.some(
       ({ i, up: since, until: end }) => i === other && since < killedAt - every - GRACE && end > until,
     );
-    return up && until < over && troublesIn(model, killedAt - ttl, until, other).length === 0 ? [limit] : [];
+    const well = troublesIn(model, killedAt - ttl, until, other).length === 0;
+    // After a step of the clock, the remainder of a lease differs from what its holder knew.
+    const stepped = model.steps.some(({ m }) => m >= killedAt - ttl && m <= until);
+    return up && until < over && well && !stepped ? [limit] : [];
   });
   return limits.length === 0 ? undefined : Math.min(...limits);
 }
 
-/** Whether this instance was told of the very run, and has no newer tick before it can be repeated. */
+/** Whether this instance was refused because of this very run, and has no newer tick before it can be repeated. */
 function watches(model: Model, run: Run, other: string, killedAt: number, soon: number): boolean {
   const { begin, calls } = model;
   if (run.tick === undefined) return false;

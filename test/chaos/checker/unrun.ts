@@ -1,10 +1,9 @@
 import type { JobFacts } from '../history.js';
 import type { Finding } from './finding.js';
 import { blockerAt } from './blocker.js';
-import { type Call, groupBy, type Model, type Run, troublesIn } from './model.js';
+import { type Call, groupBy, type Model, READING, type Run, troublesIn } from './model.js';
+import { dueTicks, tickOf } from './ticks.js';
 
-/** At the edges of a run not everybody is there to run a tick, ms: as far as clocks differ, and a start. */
-const MARGIN = 4_500;
 /** How long after a fault calls may still fail: connections are made again, ms. */
 const AFTERMATH = 3_000;
 /** How late `cron` may fire a tick, ms: 250 is its own threshold. */
@@ -12,7 +11,7 @@ const LATE = 300;
 /** A busy event loop for this long before makes `cron` skip a date, ms. */
 const BUSY = 1_500;
 
-/** What kept one instance from running a tick; `unexplained` is a mistake of somebody's. */
+/** Why one instance did not run a tick. `unexplained` is a bug, of the library or of the checker. */
 export type Cause =
   | 'held'
   | "a dead holder's remaining lease"
@@ -21,6 +20,7 @@ export type Cause =
   | 'outage of the store'
   | 'died or froze as it began'
   | 'shutting down'
+  | 'clock of the store'
   | 'no instance up'
   | 'unexplained';
 
@@ -32,17 +32,18 @@ const ORDER: readonly Cause[] = [
   'outage of the store',
   'died or froze as it began',
   'overtaken by a newer tick',
+  'clock of the store',
   'shutting down',
   // Only if it is so for all of them: see below.
   'no instance up',
 ];
 
 /**
- * Every tick that was not run is explained, by what at least one instance did at its time. What the library claims is
- * believed only as far as the rest of the history bears it out: `held` needs a holder, an outage needs a fault.
+ * Explains every tick that was not run, by what at least one instance did at its time. A claim of the library counts
+ * only if the rest of the history confirms it: `held` needs a holder, an outage needs a fault.
  */
 export function checkUnrun(model: Model): Finding {
-  const { begin, over, runs, calls } = model;
+  const { begin, runs, calls } = model;
   const started = new Set(runs.map(({ job, tick }) => `${job} ${tick}`));
   const wallOffset = begin.w - begin.m;
   const byTick = groupBy(calls, ({ job, w }) => `${job} ${tickOf(model, job, w)}`);
@@ -52,14 +53,8 @@ export function checkUnrun(model: Model): Finding {
   const counts = new Map<Cause, number>();
   const violations: string[] = [];
   let ticks = 0;
-  const first = Math.max(...firstUps(model).values()) + MARGIN + wallOffset;
   for (const facts of model.jobs.values()) {
-    if (facts.kind !== 'cron') continue;
-    for (
-      let tick = Math.ceil(first / facts.every) * facts.every;
-      tick < over + wallOffset - MARGIN;
-      tick += facts.every
-    ) {
+    for (const tick of dueTicks(model, facts)) {
       ticks += 1;
       if (started.has(`${facts.job} ${tick}`)) continue;
       const causes = Object.keys(begin.offsets).map((i) => {
@@ -91,20 +86,9 @@ export function checkUnrun(model: Model): Finding {
   };
 }
 
-function tickOf({ jobs }: Model, job: string, w: number): number {
-  const { every } = jobs.get(job) as JobFacts;
-  return Math.floor(w / every) * every;
-}
-
-function firstUps({ lives }: Model): Map<string, number> {
-  const ups = new Map<string, number>();
-  for (const { i, up } of lives) ups.set(i, Math.min(up, ups.get(i) ?? Infinity));
-  return ups;
-}
-
 interface Judged {
   readonly cause: Cause;
-  /** What was seen, for people. */
+  /** The observation, for people. */
   readonly detail: string;
 }
 
@@ -131,13 +115,16 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
       const newest = skipped.tick ?? -Infinity;
       if (newest > tick)
         return because(wasAsked(model, facts.job, newest, skipped.m), 'overtaken by a newer tick');
-      // It was granted to somebody who could not write a line, or took it back when the answer came too late.
+      // The tick was granted to an instance that died before it could write a line, or that took the grant back
+      // because the answer came too late.
       const others = model.calls.filter(({ job, w }) => job === facts.job && tickOf(model, job, w) === tick);
       const lost = others.some((other) => other.run === undefined && other.skipped?.reason !== 'already-ran');
       return because(lost, 'died or froze as it began');
     }
     case 'store-unavailable':
       return because(wrong(), 'outage of the store');
+    case 'clock-skew':
+      return because(isBehind(model, tick, skipped.m), 'clock of the store');
     case 'shutting-down':
       return because(!isUp(model, i, skipped.m, skipped.m), 'shutting down');
     default:
@@ -145,7 +132,7 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
   }
 }
 
-/** The scheduler did not fire it there: only one that was not there, or was busy, may do that. */
+/** The scheduler of this instance did not fire the tick: allowed only if the instance was not up, or was busy. */
 function withoutCall(model: Model, tick: number, i: string): Judged {
   const { begin } = model;
   const due = tick - (begin.w - begin.m) - (begin.offsets[i] ?? 0);
@@ -161,7 +148,13 @@ function isUp({ lives }: Model, i: string, from: number, to: number): boolean {
   return lives.some((life) => life.i === i && life.up <= from && life.until >= to);
 }
 
-/** Whether anybody asked for this tick before. */
+/** Whether the tick lay too far in the future of the store's clock, which had been set back. */
+function isBehind({ begin, steps }: Model, tick: number, m: number): boolean {
+  const ahead = steps.filter((step) => step.m <= m + READING).reduce((sum, { by }) => sum + by, 0);
+  return ahead < 0 && tick > m + (begin.w - begin.m) + ahead + begin.maxClockSkew - LATE;
+}
+
+/** Whether any instance asked for this tick before. */
 function wasAsked(model: Model, job: string, tick: number, before: number): boolean {
   return model.calls.some(
     (call) => call.job === job && tickOf(model, job, call.w) === tick && call.m <= before,

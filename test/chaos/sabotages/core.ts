@@ -1,6 +1,6 @@
 import type { Sabotages } from './sabotage.js';
 
-/** What the library rests on whatever the store. */
+/** Sabotages of the library that work with every store. */
 export const CORE_SABOTAGES: Sabotages = {
   'deadline-from-nowhere': {
     file: 'lease/lease.js',
@@ -17,5 +17,22 @@ export const CORE_SABOTAGES: Sabotages = {
     caughtBy: 'losses',
     only: ['forget-scripts'],
     seed: 3,
+  },
+  'lease-that-outlives-its-job': {
+    file: 'lease/run.js',
+    search: 'lease.end(now);',
+    replace: 'return this.#settle();',
+    caughtBy: 'idle',
+    only: ['cut'],
+    seed: 3,
+  },
+  'no-catch-up': {
+    file: 'scheduler-lock.options-check.js',
+    search: 'catchUp: catchUp === false ? false :',
+    replace: 'catchUp: catchUp !== undefined ? false :',
+    caughtBy: 'catch-up',
+    only: ['cut'],
+    // Clocks that differ by less than half a second: the lock is taken at the tick of each instance.
+    seed: 1527,
   },
 };

@@ -13,8 +13,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'release-without-compare': {
     file: STATEMENTS,
-    search: /locked_by = \$\{lockedBy\(lease\)\}/g,
-    replace: "'' <> ${lockedBy(lease)}",
+    search: /IF\(locked_by = \$\{by\}, (IF\(lock_until[\s\S]*?)\$\{ended\} AND locked_by = \$\{by\}/,
+    replace: "IF('' <> ${by}, $1${ended}",
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 1073,
@@ -24,7 +24,7 @@ export const MYSQL_SABOTAGES: Sabotages = {
     search: ' AND locked_by IN ${list(leases.map(lockedBy))}',
     replace: '',
     caughtBy: 'overlaps',
-    // Who renews in time is only overtaken where a row was lost.
+    // A holder that renews in time is only overtaken if a row was lost.
     only: ['store-flush'],
     seed: 3,
   },
@@ -33,7 +33,7 @@ export const MYSQL_SABOTAGES: Sabotages = {
     search: "asStored(table, 'UTC_TIMESTAMP(6)')",
     replace: "asStored(table, `TIMESTAMP'${new Date().toISOString().slice(0, -1)}'`)",
     caughtBy: 'overlaps',
-    // One that is two seconds ahead, more than a ttl of all that it finds.
+    // With this seed an instance is two seconds ahead, more than the ttl of the leases that it finds.
     only: ['cut'],
     seed: 43,
   },
@@ -47,8 +47,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'release-that-frees-nothing': {
     file: STATEMENTS,
-    search: '= 2, ${after(table, keepFor)}, lock_until)',
-    replace: '= 2, GREATEST(lock_until, ${after(table, keepFor)}), lock_until)',
+    search: 'WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)}',
+    replace: 'WHEN 2 THEN GREATEST(lock_until, ${after(table, keepFor)})',
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,

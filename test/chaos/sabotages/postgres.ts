@@ -13,30 +13,31 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'release-without-compare': {
     file: STATEMENTS,
-    // In the statement that notes the end of a run, which is the one of jobs.
-    search: /AND locked_by = \$2::text (?=RETURNING)/,
-    replace: 'AND $$2::text IS NOT NULL ',
+    // In the statement that records the end of a run, which releases of jobs use.
+    search:
+      /CASE WHEN locked_by <> \$2::text THEN lock_until WHEN([\s\S]*?)AND \(locked_by = \$2::text OR \(\$\{TO_BE_TAKEN_BACK\}\)\)/,
+    replace: 'CASE WHEN$1AND $$2::text IS NOT NULL',
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 1073,
   },
   'renewal-without-compare': {
     file: STATEMENTS,
-    search: 'AND l.locked_by = w.by ',
+    search: /l\.locked_by = w\.by AND /g,
     replace: '',
     caughtBy: 'overlaps',
-    // Who renews in time is only overtaken where a row was lost.
+    // A holder that renews in time is only overtaken if a row was lost.
     only: ['store-flush'],
     seed: 3,
   },
   'expiry-by-the-clock-of-the-instance': {
     file: 'stores/postgres/postgres-dialect.js',
-    // Wherever it sends one.
+    // In every place that sends a statement.
     search: /query\(statement, values\)/g,
     replace:
       'query(statement.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`), values)',
     caughtBy: 'overlaps',
-    // One that is two seconds ahead, more than a ttl of all that it finds.
+    // With this seed an instance is two seconds ahead, more than the ttl of the leases that it finds.
     only: ['cut'],
     seed: 43,
   },
@@ -50,8 +51,8 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'release-that-frees-nothing': {
     file: STATEMENTS,
-    search: "SET lock_until = CASE WHEN lock_until > ${now} THEN ${after('$3')} ELSE lock_until END",
-    replace: "SET lock_until = greatest(lock_until, ${after('$3')})",
+    search: "WHEN $3::text = '0' THEN ${free} ELSE ${after('$3')} END",
+    replace: "ELSE greatest(lock_until, ${after('$3')}) END",
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,

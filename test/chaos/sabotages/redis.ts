@@ -11,7 +11,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'release-without-token': {
     file: 'stores/redis/scripts.js',
-    // In the script of the release: what is there counts as its own.
+    // In the script of the release: it takes any present token for its own.
     search: /(local token, outcome = .*\nlocal current = redis\.call\('GET', lock\))/,
     replace: '$1 and token',
     caughtBy: 'overlaps',
@@ -41,5 +41,21 @@ export const REDIS_SABOTAGES: Sabotages = {
     caughtBy: 'take-over',
     only: ['kill'],
     seed: 328,
+  },
+  'no-restoration': {
+    file: 'stores/redis/scripts.js',
+    search: /(local ticks = start ~= ''\nlocal current = redis\.call\('GET', lock\))/,
+    replace: '$1 if current ~= token then return 0 end',
+    caughtBy: 'losses',
+    only: ['store-old-snapshot'],
+    seed: 7,
+  },
+  'interval-of-each-instance': {
+    file: 'stores/redis/scripts.js',
+    search: 'if wait > 0 then return',
+    replace: 'if false then return',
+    caughtBy: 'intervals',
+    only: ['cut'],
+    seed: 3,
   },
 };

@@ -1,19 +1,30 @@
 import { MYSQL, POSTGRES, type TestDatabase, type TestPool } from '../../support/database.js';
 import type { ChaosStore } from './store.js';
 
-/** How the sessions of all others are ended: what a proxy that pools transactions does to them, but in earnest. */
+/**
+ * Finds the sessions of all other clients, to end them: as a proxy that pools transactions would, but more
+ * radically.
+ */
 const OTHERS = {
   PostgreSQL:
     "SELECT pid AS id FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
   MySQL: "SELECT id FROM information_schema.processlist WHERE user = 'root' AND id <> CONNECTION_ID()",
 } as const;
 
-export const postgresChaosStore = (): Promise<ChaosStore> => databaseStore('postgres', POSTGRES);
-export const mysqlChaosStore = (): Promise<ChaosStore> => databaseStore('mysql', MYSQL);
+/** The time of their clocks, epoch ms. */
+const TIME = {
+  PostgreSQL: 'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS time',
+  MySQL: 'SELECT UNIX_TIMESTAMP(SYSDATE(3)) * 1000 AS time',
+} as const;
 
-/** A database of our own, whose table is the one that the instances make. */
-async function databaseStore(name: string, database: TestDatabase): Promise<ChaosStore> {
-  const server = await database.start();
+type Env = NodeJS.ProcessEnv;
+
+export const postgresChaosStore = (env: Env): Promise<ChaosStore> => databaseStore('postgres', POSTGRES, env);
+export const mysqlChaosStore = (env: Env): Promise<ChaosStore> => databaseStore('mysql', MYSQL, env);
+
+/** A private database, in which the instances make the table. */
+async function databaseStore(name: string, database: TestDatabase, env: Env): Promise<ChaosStore> {
+  const server = await database.start([], env);
   let pool: TestPool = database.pool(server.url, { max: 2 });
   const { host, port } = server;
   const flush = async (): Promise<void> => {
@@ -26,17 +37,21 @@ async function databaseStore(name: string, database: TestDatabase): Promise<Chao
     protocol: 'raw',
     ping: () => pool.rows('SELECT 1'),
     crash: () => server.kill(),
-    async restart({ empty }) {
+    async restart({ data }) {
       await server.restart();
-      // Its connections went with the server; which of them a pool notices in time is not the question here.
+      // The connections ended with the server. Whether a pool notices that in time is not tested here.
       await pool.end().catch(() => undefined);
       pool = database.pool(server.url, { max: 2 });
-      if (empty) await flush();
+      if (data === 'lost') await flush();
+    },
+    async time() {
+      const [row] = await pool.rows(TIME[database.name as keyof typeof TIME]);
+      return Number(row?.['time']);
     },
     freeze: () => server.pause(),
     thaw: () => server.resume(),
     flush,
-    // Nothing is prepared: what could be is lost with the sessions.
+    // The store prepares nothing by name. Anything prepared is lost with the sessions.
     async forgetScripts() {
       const others = await pool.rows(OTHERS[database.name as keyof typeof OTHERS]);
       const end = name === 'postgres' ? 'SELECT pg_terminate_backend(?)' : 'KILL ?';

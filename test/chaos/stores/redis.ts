@@ -1,9 +1,9 @@
 import { startRedis } from '../../support/redis-server.js';
 import type { ChaosStore } from './store.js';
 
-/** A Redis that has every write on disk before it confirms it. */
-export async function redisChaosStore(): Promise<ChaosStore> {
-  const server = await startRedis({ persistent: true });
+/** A Redis that confirms a write only when it is on disk. */
+export async function redisChaosStore(env: NodeJS.ProcessEnv): Promise<ChaosStore> {
+  const server = await startRedis({ persistent: true, env });
   const { host, port } = server;
   return {
     name: 'redis',
@@ -12,7 +12,12 @@ export async function redisChaosStore(): Promise<ChaosStore> {
     protocol: 'resp',
     ping: () => server.command('PING'),
     crash: () => server.kill(),
-    restart: (options) => server.restart(options),
+    restart: ({ data }) => server.restart({ empty: data === 'lost', old: data === 'old' }),
+    snapshot: () => server.snapshot(),
+    async time() {
+      const [seconds, micros] = (await server.command('TIME')) as string[];
+      return Number(seconds) * 1e3 + Number(micros) / 1e3;
+    },
     freeze: () => server.pause(),
     thaw: () => server.resume(),
     flush: () => server.command('FLUSHALL'),

@@ -1,14 +1,15 @@
 import { mysqlChaosStore, postgresChaosStore } from './database.js';
+import type { ServerClock } from '../../support/server-clock.js';
 import { redisChaosStore } from './redis.js';
 
-/** What an instance is told, to connect by way of its proxy: see worker-options.ts for the other end. */
+/** The data with which an instance connects through its proxy: see worker-options.ts for the other end. */
 export interface StoreConnection {
   readonly store: string;
   readonly host: string;
   readonly port: number;
 }
 
-/** A store whose server is started for the run and comes to grief in it. */
+/** A store whose server is started for the run, and suffers faults in it. */
 export interface ChaosStore {
   readonly name: string;
   readonly host: string;
@@ -17,11 +18,15 @@ export interface ChaosStore {
   readonly protocol: 'resp' | 'raw';
   /** Any call that shows that the server answers. */
   ping(): Promise<unknown>;
-  /** Ends the server as a crash would. What it had confirmed is kept. */
+  /** Ends the server as a crash would. Confirmed writes are kept. */
   crash(): Promise<void>;
-  /** Starts it again; resolves when it answers. With `empty` it has forgotten everything. */
-  restart(options: { empty: boolean }): Promise<void>;
-  /** Connections stay open and are not answered. */
+  /** Starts it again; resolves when it answers. */
+  restart(options: { data: 'kept' | 'lost' | 'old' }): Promise<void>;
+  /** Copies its data, for a restart with `old` data. Absent if no guarantee survives such a restart. */
+  snapshot?(): Promise<void>;
+  /** The time of its clock, epoch ms. */
+  time(): Promise<number>;
+  /** Connections stay open, but get no answer. */
   freeze(): void;
   thaw(): void;
   /** Makes the running server forget everything. */
@@ -31,13 +36,16 @@ export interface ChaosStore {
   close(): Promise<void>;
 }
 
-const STORES: Readonly<Record<string, () => Promise<ChaosStore>>> = {
+/** @param env more for the environment of the server */
+type StartStore = (env: NodeJS.ProcessEnv) => Promise<ChaosStore>;
+
+const STORES: Readonly<Record<string, StartStore>> = {
   redis: redisChaosStore,
   postgres: postgresChaosStore,
   mysql: mysqlChaosStore,
 };
 
-/** @throws for a name that is none, with those that are */
+/** @throws for an unknown name; the message lists the known ones */
 export function assertStore(name: string): void {
   if (Object.hasOwn(STORES, name)) return;
   throw new Error(
@@ -45,8 +53,23 @@ export function assertStore(name: string): void {
   );
 }
 
-/** Starts the server of a store, on the loopback interface. */
-export async function startStore(name: string): Promise<ChaosStore> {
+/**
+ * Starts the server of a store, on the loopback interface.
+ *
+ * @param clock the clock of the server; by default the true one
+ * @throws if the server does not use that clock
+ */
+export async function startStore(name: string, clock?: ServerClock): Promise<ChaosStore> {
   assertStore(name);
-  return (STORES[name] as () => Promise<ChaosStore>)();
+  const store = await (STORES[name] as StartStore)(clock?.env ?? {});
+  if (clock === undefined) return store;
+  clock.set(AHEAD);
+  const ahead = (await store.time()) - Date.now();
+  clock.set(0);
+  if (ahead > AHEAD / 2) return store;
+  await store.close();
+  throw new Error(`The server of ${name} does not go by the clock that it was given: leave out store-clock`);
 }
+
+/** ms */
+const AHEAD = 10_000;

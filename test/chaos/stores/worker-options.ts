@@ -20,7 +20,7 @@ const OPTIONS: Readonly<Record<string, (connection: StoreConnection) => Schedule
   },
 };
 
-/** What the module of an instance is given for a store. */
+/** The module options of an instance for a store. */
 export function storeOptions(connection: StoreConnection): SchedulerLockModuleOptions {
   const options = OPTIONS[connection.store];
   if (options === undefined) throw new Error(`No module options for the store ${connection.store}`);

@@ -13,25 +13,26 @@ const STEP = 50;
 
 const UTC = { timeZone: 'UTC' };
 
-/** Above `@SchedulerLock()`: notes that the scheduler has fired the job, before the lock is asked. */
-function Recorded({ job }: JobFacts) {
+/** Goes above `@SchedulerLock()`: records that the scheduler has fired the job, before the lock is tried. */
+function Recorded(facts: JobFacts) {
   return (_target: object, _key: string, descriptor: TypedPropertyDescriptor<JobMethod>): void => {
     const { value: guarded } = descriptor;
     descriptor.value = function (this: Jobs): Promise<void> {
-      return this.recorder.call(job, () => Reflect.apply(guarded as JobMethod, this, []));
+      return this.recorder.call(facts, () => Reflect.apply(guarded as JobMethod, this, []));
     };
   };
 }
 
-const options = ({ job, lock: name, ttl, rerun, atLeast }: JobFacts) => ({
+const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp }: JobFacts) => ({
   job,
   name,
   ttl,
   rerun,
   ...(atLeast > 0 ? { atLeast } : undefined),
+  ...(catchUp > 0 ? { catchUp } : undefined),
 });
 
-/** See ../jobs.ts for what each is there for. */
+/** See ../jobs.ts for the purpose of each job. */
 @Injectable()
 export class Jobs {
   constructor(readonly recorder: Recorder) {}
@@ -73,9 +74,30 @@ export class Jobs {
 
   @Cron('*/5 * * * * *', UTC)
   @Recorded(JOBS.late)
-  @SchedulerLock({ ...options(JOBS.late), catchUp: '4s' })
+  @SchedulerLock(options(JOBS.late))
   late(): Promise<void> {
     return this.#run(JOBS.late, 5, 50);
+  }
+
+  @Cron('*/15 * * * * *', UTC)
+  @Recorded(JOBS.firstTwin)
+  @SchedulerLock(options(JOBS.firstTwin))
+  firstTwin(): Promise<void> {
+    return this.#run(JOBS.firstTwin, 500, 4_000);
+  }
+
+  @Cron('*/15 * * * * *', UTC)
+  @Recorded(JOBS.secondTwin)
+  @SchedulerLock(options(JOBS.secondTwin))
+  secondTwin(): Promise<void> {
+    return this.#run(JOBS.secondTwin, 500, 4_000);
+  }
+
+  @Interval(JOBS.fraction.every)
+  @Recorded(JOBS.fraction)
+  @SchedulerLock(options(JOBS.fraction))
+  fraction(): Promise<void> {
+    return this.#run(JOBS.fraction, 5, 100);
   }
 
   @Interval(JOBS.interval.every)
@@ -85,18 +107,19 @@ export class Jobs {
     return this.#run(JOBS.interval, 5, 300);
   }
 
-  /** Goes on to its end whatever its signal says: the worst that a job can do. */
+  /** Runs to its end even if its signal aborts: the worst that a job can do. */
   async #run({ job, lock }: JobFacts, least: number, most: number): Promise<void> {
     const { recorder } = this;
     const current = currentLock();
     const { tick, attempt, fencingToken: token = 0 } = current;
     const began = monotonic();
-    const start = { k: 'start', m: began, job, lock, token, attempt, call: recorder.currentCall } as const;
+    const start = { k: 'start', m: began, job, lock, token, attempt, call: recorder.begins() } as const;
     recorder.write(tick === undefined ? start : { ...start, tick });
     const lasts = least + Math.random() * (most - least);
-    let held = began;
+    // Not from its begin: the process can freeze between the library's last look at the lease and the job's first line.
+    let held: number | undefined;
     for (;;) {
-      // Before the question: a process that freezes after the answer has not been told since.
+      // Read before the question: a process that freezes after the answer has no newer confirmation.
       const asked = monotonic();
       try {
         current.assertLocked();
@@ -108,6 +131,7 @@ export class Jobs {
       if (left <= 0) break;
       await sleep(Math.min(STEP, left));
     }
-    recorder.write({ k: 'end', m: monotonic(), lock, token, held });
+    const end = { k: 'end', m: monotonic(), lock, token } as const;
+    recorder.write(held === undefined ? end : { ...end, held });
   }
 }

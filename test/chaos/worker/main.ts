@@ -11,7 +11,7 @@ import { storeOptions } from '../stores/worker-options.js';
 import { Jobs } from './jobs.js';
 import { Recorder } from './recorder.js';
 
-/** What the driver tells an instance, in the environment variable CHAOS_WORKER. */
+/** The options that the driver passes to an instance, in the environment variable CHAOS_WORKER. */
 export interface WorkerOptions {
   readonly folder: string;
   readonly instance: string;
@@ -44,6 +44,9 @@ const recorder = new Recorder(folder, instance, life);
       // Listens before the first job can be fired.
       useFactory: (events: SchedulerLockEvents) => {
         events.on((event) => recorder.hear(event));
+        // Listeners that write to the same place throw as well.
+        events.on(quiet);
+        events.on(async () => quiet());
         return new Jobs(recorder);
       },
       inject: [SchedulerLockEvents],
@@ -52,13 +55,36 @@ const recorder = new Recorder(folder, instance, life);
 })
 class AppModule {}
 
-const silent = (): void => undefined;
-const logger: LoggerService = { log: silent, warn: silent, error: console.error, debug: silent };
+/** Whether the logger throws on each call, like one whose worker has exited, or whose disk is full. */
+let broken = false;
+const quiet = (): void => {
+  if (broken) throw new Error('This logger is broken');
+};
+const logger: LoggerService = {
+  log: quiet,
+  warn: quiet,
+  debug: quiet,
+  error: (...given: unknown[]) => {
+    quiet();
+    console.error(...given);
+  },
+};
+
+// Without this, the instance would end, and the fate of its leases would not be seen.
+for (const event of ['uncaughtException', 'unhandledRejection'])
+  process.on(event, (error: unknown) =>
+    recorder.write({
+      k: 'uncaught',
+      m: monotonic(),
+      error: error instanceof Error ? String(error.stack) : String(error),
+    }),
+  );
 
 childMain(async (parent) => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
   app.useLogger(logger);
   app.enableShutdownHooks();
+  parent.on('logger', ({ throws }) => void (broken = throws === true));
   recorder.write({ k: 'up', m: monotonic() });
   await parent.send({ type: 'up' });
 });

@@ -1,18 +1,20 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SchedulerLockEvent } from 'nestjs-scheduler-lock';
-import { HistoryWriter, type Line, monotonic } from '../history.js';
+import { HistoryWriter, type JobFacts, type Line, monotonic } from '../history.js';
 
 type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n' | 'w'> : never;
 
-/** An event loop that is later than this is noted, ms: it explains what would be a mistake otherwise. */
+/** A later event loop is recorded, ms: it explains what would otherwise be a mistake of the library. */
 const STALL = 150;
 const BEAT = 50;
 
-/** Writes down what happens in this life of this instance. */
+/** Records the events in this life of this instance. */
 export class Recorder {
   readonly #writer: HistoryWriter;
   readonly #life: { i: string; n: number };
   readonly #calls = new AsyncLocalStorage<number>();
+  /** Calls without an outcome so far, with their ticks: events do not name their call. */
+  readonly #open = new Map<number, { readonly job: string; readonly tick: number | undefined }>();
   #count = 0;
 
   constructor(folder: string, instance: string, life: number) {
@@ -25,19 +27,39 @@ export class Recorder {
     this.#writer.write({ ...line, w: Date.now(), ...this.#life } as Line);
   }
 
-  /** Runs what the scheduler has fired, and gives it a number by which all that comes of it is known. */
-  call<T>(job: string, run: () => T): T {
+  /** Runs a call that the scheduler has fired, and gives it a number that all its lines have. */
+  async call({ job, kind, every }: JobFacts, run: () => Promise<void>): Promise<void> {
     const call = ++this.#count;
+    const tick = kind === 'cron' ? Math.floor(Date.now() / every) * every : undefined;
     this.write({ k: 'fired', m: monotonic(), job, call });
-    return this.#calls.run(call, run);
+    this.#open.set(call, { job, tick });
+    try {
+      await this.#calls.run(call, run);
+    } catch (error) {
+      // Does not pass the error to the scheduler, whose reaction is not tested here.
+      this.write({ k: 'rejected', m: monotonic(), job, call, error: String(error) });
+    } finally {
+      this.#open.delete(call);
+    }
   }
 
-  /** The number of the call that the caller belongs to; 0 for none. */
-  get currentCall(): number {
-    return this.#calls.getStore() ?? 0;
+  /** The number of the call in which the caller, a job, begins; 0 for one that the library makes again. */
+  begins(): number {
+    const call = this.#calls.getStore() ?? 0;
+    return this.#open.delete(call) ? call : 0;
   }
 
-  /** Writes down what the library says of it. */
+  /** The number of the call that was refused; 0 for one that the library has made again. */
+  #refused(job: string, callTick: number | undefined): number {
+    const [call = 0] =
+      [...this.#open].findLast(
+        ([, open]) => open.job === job && (open.tick === callTick || callTick === undefined),
+      ) ?? [];
+    this.#open.delete(call);
+    return call;
+  }
+
+  /** Records an event of the library. */
   hear(event: SchedulerLockEvent): void {
     const m = monotonic();
     switch (event.type) {
@@ -46,7 +68,8 @@ export class Recorder {
         const more: { tick?: number; finished?: boolean } = {};
         if (event.tick !== undefined) more.tick = event.tick;
         if (event.finished !== undefined) more.finished = event.finished;
-        return this.write({ k: 'skipped', m, job, call: this.currentCall, reason, ...more });
+        const call = this.#refused(job, event.callTick);
+        return this.write({ k: 'skipped', m, job, call, reason, ...more });
       }
       case 'acquired':
       case 'renewed': {

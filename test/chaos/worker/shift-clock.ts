@@ -1,5 +1,5 @@
 /*
- * Loaded before anything else (`node --import`): from here on everybody in this process, `cron` included, reads a
+ * Loaded before anything else (`node --import`): from here on all code in this process, `cron` included, reads a
  * wall clock that is off by CHAOS_CLOCK_OFFSET ms. The monotonic clock stays true, as it does on a machine whose
  * time is set wrongly.
  */

@@ -21,6 +21,7 @@ export function memoryContract(): LockStoreContractOptions {
       return { store, others: [store] };
     },
     inspects: true,
+    setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),
     // It keeps lock and side data together; a lock is gone, and its side data is not, when time has passed.
     forget: () => clock.advance(LONGER_THAN_ANY_LEASE),

@@ -10,6 +10,8 @@ import { uniquePrefix } from '../../support/redis-server.js';
 export interface TestClient extends RedisClient {
   del(key: string): Promise<unknown>;
   rpush(key: string, value: string): Promise<unknown>;
+  hgetall(key: string): Promise<Record<string, string>>;
+  hset(key: string, field: string, value: string): Promise<unknown>;
   disconnect(): void;
 }
 
@@ -72,6 +74,13 @@ export function redisContract(connect: () => TestClient): RedisContract {
     async breakLock(name) {
       await remove(locks(name));
       await first().rpush(locks(name), 'somebody else put this here');
+    },
+    async setClockBack(name, ms) {
+      for (const [field, value] of Object.entries(await first().hgetall(states(name)))) {
+        const [, due, interval] = /^next (\d+) (\d+)$/.exec(value) ?? [];
+        if (due !== undefined)
+          await first().hset(states(name), field, `next ${Number(due) + ms} ${interval}`);
+      }
     },
     skewInstanceClock: (ms) => {
       Date.now = ms === 0 ? now : () => now() + ms;

@@ -90,12 +90,16 @@ export class ReferenceStore implements LockStore {
     const lock = this.lock(lease.name);
     const state = this.states.get(this.key(lease.name));
     if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
+    if (this.isOutlived(lease, lock, state)) {
+      this.locks.delete(this.key(lease.name));
+      return this.release(lease, options);
+    }
     const owner = lock !== undefined && lock.kept !== true && this.owns(lease, lock);
     if (owner) this.free(lease, options);
-    if (state?.token === lease.token) this.noteEnd(lease, options.outcome ?? 'completed');
+    if (this.endsStart(lease, state, options.outcome)) this.noteEnd(lease, options.outcome ?? 'completed');
     const unknown = lock === undefined && lease.fencingToken !== 0;
-    if (state === undefined ? unknown || owner : state.token === lease.token)
-      this.recordEnd(lease, state, options);
+    const newest = state?.token === lease.token;
+    if (newest || (this.isBehind(lease, state) && (unknown || owner))) this.recordEnd(lease, state, options);
     if (owner) return { released: true };
     return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
   }
@@ -127,6 +131,7 @@ export class ReferenceStore implements LockStore {
       return { held: null, error: error as LockStateError };
     }
     const state = this.states.get(this.key(lease.name));
+    if (this.isOutlived(lease, lock, state)) lock = undefined;
     if (lock !== undefined && !this.owns(lease, lock)) return this.takenBy(state);
     if (lock === undefined && !this.mayRestore(lease, state)) return { held: false, reason: 'expired' };
     if (this.hasEnded(lease, state, lock)) return { held: false, reason: 'expired' };
@@ -158,7 +163,13 @@ export class ReferenceStore implements LockStore {
   }
 
   protected due(interval: number, last: StartEntry | undefined): number {
-    return last?.from === undefined ? 0 : last.from + interval;
+    const due = last?.from === undefined ? 0 : last.from + interval;
+    return this.isCredible(due, interval) ? due : 0;
+  }
+
+  /** Whether an interval can have put its next due time there, unless the clock was set back. */
+  protected isCredible(due: number, interval: number): boolean {
+    return due - this.clock.now() <= interval * 1.1;
   }
 
   protected repeatGrant(request: AcquireRequest, { fence }: StateEntry): AcquireResult {
@@ -199,12 +210,18 @@ export class ReferenceStore implements LockStore {
     return start;
   }
 
+  /** Only the newest lease says how a run has ended; that nothing ran is true whoever had the lock since. */
+  protected endsStart({ token }: LeaseRef, state: StateEntry | undefined, outcome?: ReleaseOutcome): boolean {
+    return state?.token === token || outcome === 'abandoned';
+  }
+
   protected noteEnd(lease: LeaseRef, outcome: string): void {
     const start = this.starts.get(this.startKey(lease));
-    if (start?.token !== lease.token) return;
+    if (start?.token !== lease.token || start.outcome !== undefined) return;
     if (outcome !== 'abandoned') this.starts.set(this.startKey(lease), { ...start, outcome });
     else if (start.before === undefined) this.starts.delete(this.startKey(lease));
-    else this.starts.set(this.startKey(lease), start.before);
+    // Whoever had started that cannot take it back any more.
+    else this.starts.set(this.startKey(lease), { ...start.before, token: '' });
   }
 
   now(): number {
@@ -274,7 +291,17 @@ export class ReferenceStore implements LockStore {
   }
 
   protected mayRestore(lease: LeaseRef, state: StateEntry | undefined): boolean {
-    return state === undefined || state.token === lease.token;
+    return state?.token === lease.token || this.isBehind(lease, state);
+  }
+
+  /** Whether what is known is older than the lease: the store has lost the last writes, or all of them. */
+  protected isBehind({ token, fencingToken }: LeaseRef, state: StateEntry | undefined): boolean {
+    return state === undefined || (state.token !== token && state.fence < fencingToken);
+  }
+
+  /** Whether the lock is that of an older lease: it was over when this one was granted. */
+  protected isOutlived(lease: LeaseRef, lock: LockEntry | undefined, state: StateEntry | undefined): boolean {
+    return lock !== undefined && lock.token === state?.token && this.isBehind(lease, state);
   }
 
   protected hasEnded(lease: LeaseRef, state: StateEntry | undefined, lock?: LockEntry): boolean {
@@ -286,9 +313,15 @@ export class ReferenceStore implements LockStore {
     const { name, token, holder, fencingToken, tick } = lease;
     const fence = Math.max(state?.fence ?? 0, fencingToken);
     this.states.set(this.key(name), { token, fence, holder, ended: false, tick });
-    if (state !== undefined || tick === undefined) return;
-    const { attempt = 1 } = lease;
-    const start = { token, tick, attempt, schedule: '', outcome: undefined, before: undefined };
+    if (tick !== undefined && state?.token !== token) this.restoreStart(lease, tick);
+  }
+
+  protected restoreStart(lease: LeaseRef, tick: number): void {
+    const { token, job, attempt = 1 } = lease;
+    const before = this.starts.get(this.startKey(lease));
+    const { tick: last = 0, attempt: tries } = before ?? { attempt: 0 };
+    if (last > tick || (last === tick && tries > attempt)) return;
+    const start = { token, job, tick, attempt, schedule: '', outcome: undefined, before };
     this.starts.set(this.startKey(lease), start);
   }
 
@@ -315,6 +348,10 @@ export class DurableReferenceStore extends ReferenceStore {
   protected override mayRestore(): boolean {
     return false;
   }
+
+  protected override isOutlived(): boolean {
+    return false;
+  }
 }
 
 /** The contract with every hook, on some variant of the reference. */
@@ -339,6 +376,7 @@ export function referenceContract(
       current.starts.clear();
     },
     breakLock: (name) => void current.locks.set(current.key(name), 'broken'),
+    setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     skewInstanceClock: (ms) => {
       skew = ms;
     },

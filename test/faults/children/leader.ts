@@ -109,9 +109,9 @@ let hang = false;
 
 @Injectable()
 class Hung {
-  @Cron('*/4 * * * * *', { name: 'hung', timeZone: 'UTC' })
-  // Until it has ended, one tick comes, whenever in its run the instance is killed.
-  @SchedulerLock({ name: 'hung', job: 'hung', ttl: '6s', heartbeat: false })
+  @Cron('*/10 * * * * *', { name: 'hung', timeZone: 'UTC' })
+  // Until it has ended, one tick comes, whenever in its run the instance is killed; and the one after that only seconds later.
+  @SchedulerLock({ name: 'hung', job: 'hung', ttl: '12s', heartbeat: false })
   async hung(): Promise<void> {
     tell('run', { job: 'hung', tick: currentLock().tick, hangs: hang });
     if (hang) await new Promise(() => undefined);
@@ -127,7 +127,8 @@ for (const tick of firsts) {
   const job = `first-${tick}`;
   const run = async (): Promise<void> => tell('run', { job, tick: currentLock().tick });
   const descriptor = { configurable: true, writable: true, value: run };
-  SchedulerLock<[]>({ job, ttl: '1s' })(Firsts.prototype, job, descriptor);
+  // A busy machine gets the time that a store call may take.
+  SchedulerLock<[]>({ job, ttl: '10s' })(Firsts.prototype, job, descriptor);
   Object.defineProperty(Firsts.prototype, job, descriptor);
   Cron(expression, { timeZone: 'UTC' })(Firsts.prototype, job, descriptor);
 }
@@ -149,8 +150,8 @@ childMain(async (channel) => {
     const led = await leader.resign(lock as string);
     tell('resigned', { led });
   });
-  parent.on('hang', () => {
-    hang = true;
+  parent.on('hang', ({ on }) => {
+    hang = on === true;
   });
   parent.on('judge', () => tell('judged', { feed: leader.isLeader('feed'), main: leader.isLeader() }));
   closeOnDemand(parent, app, opened);

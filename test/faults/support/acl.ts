@@ -1,6 +1,6 @@
 /**
  * All that the Redis user of an application needs, as `ACL SETUSER` takes it. `+info` is for ioredis, which asks a
- * server whether it is ready and who is master; AUTH and HELLO need no permission. The README lists the same.
+ * server whether it is ready and who is master; AUTH and HELLO need no permission. docs/redis.md lists the same.
  */
 export const ACL_COMMANDS = [
   '+evalsha',
@@ -17,7 +17,7 @@ export const ACL_COMMANDS = [
   '+info',
 ] as const;
 
-/** What `inspect()` needs besides. The README lists the same. */
+/** What `inspect()` needs besides. docs/redis.md lists the same. */
 export const ACL_INSPECT = ['+scan', '+hgetall'] as const;
 
 /** For the default `keyPrefix`: locks, and the state beside each. */

@@ -5,7 +5,7 @@ import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { ManualClock, MemoryLockStore } from '../../../lib/testing/index.js';
 import { type Fault, FaultyStore } from './faulty-store.js';
 
-export const TTL = 60_000;
+export const TTL = 120_000;
 const STORE_TIMEOUT = 2_000;
 /** The longest that a request or a reply is late: beyond what anybody waits for. */
 export const LATEST = 4_000;
@@ -147,8 +147,9 @@ export class Fleet {
     for (const { store } of this.#instances) store.faults.length = 0;
     this.#ending = true;
     for (const run of this.#runs) run.end();
-    // What is under way arrives, and what was not confirmed is tried again with the next beat: long before the ttl.
-    await this.advance(LATEST + STORE_TIMEOUT + 0.3 * TTL + 3_000);
+    // Calls under way arrive. Unconfirmed releases are tried again with the next beat, and those that the store never settles
+    // at the probe after the longest pause: before the ttl.
+    await this.advance(LATEST + 2 * STORE_TIMEOUT + 0.3 * TTL + 30_000 + 10_000);
     await this.#settled(Promise.all(this.#calls), 'calls');
     if (this.#runs.size > 0) throw new Error(`${this.#runs.size} jobs have not ended`);
     if (!this.#lossy) {
@@ -208,6 +209,7 @@ function settings(name: string, heartbeat: number | false): LockCall {
       storeTimeout: STORE_TIMEOUT,
       enabled: true,
       onStoreError: 'skip',
+      abortOnShutdown: false,
     },
   };
 }

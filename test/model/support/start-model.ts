@@ -8,7 +8,14 @@ interface Start {
   readonly tick: number | undefined;
   readonly attempt: number;
   readonly outcome: ReleaseOutcome | undefined;
+  /** Token of the lease that has begun it, as long as nothing is known of its end. */
+  readonly by: string | undefined;
+  /** What it has replaced. */
+  readonly before?: Start | undefined;
 }
+
+/** A lease with what it was asked for by. */
+type Run = StartFields & { readonly token: string };
 
 type Refusal = Pick<AcquireRefusal, 'reason' | 'tick' | 'finished'>;
 
@@ -17,8 +24,6 @@ const isFinished = ({ outcome }: Start): boolean => outcome !== undefined && out
 /** The simplest model of what a store knows about the jobs under one lock. */
 export class StartModel {
   readonly #starts = new Map<string, Start>();
-  /** The start of the newest lease, and what it has replaced. */
-  #newest: { readonly job: string; readonly replaced: Start | undefined } | undefined;
 
   /** The newest tick of the job, for a refusal. */
   last({ job = '' }: StartFields): Pick<Refusal, 'tick' | 'finished'> {
@@ -41,42 +46,39 @@ export class StartModel {
   }
 
   /** Notes a start; answers which run of its tick it is. */
-  begin(asked: StartFields): number | undefined {
+  begin(asked: Run): number | undefined {
     const { job = '', tick, interval } = asked;
-    const replaced = this.#starts.get(job);
-    if (tick === undefined && interval === undefined) {
-      this.#newest = undefined;
-      return undefined;
-    }
-    const attempt = this.#isRerun(asked) ? (replaced?.attempt ?? 0) + 1 : 1;
-    this.#newest = { job, replaced };
-    this.#starts.set(job, { tick, attempt, outcome: undefined });
+    if (tick === undefined && interval === undefined) return undefined;
+    const attempt = this.#isRerun(asked) ? (this.#starts.get(job)?.attempt ?? 0) + 1 : 1;
+    this.#begin(asked, attempt);
     return tick === undefined ? undefined : attempt;
   }
 
-  /** The newest lease has ended. */
-  end(outcome: ReleaseOutcome): void {
-    if (this.#newest === undefined) return;
-    const { job, replaced } = this.#newest;
-    this.#newest = undefined;
+  /** A lease has ended: the newest one, or one of which nothing ran. */
+  end({ job = '', token }: Run, outcome: ReleaseOutcome): void {
     const start = this.#starts.get(job);
-    if (outcome !== 'abandoned') {
-      if (start !== undefined) this.#starts.set(job, { ...start, outcome });
-    } else if (replaced === undefined) this.#starts.delete(job);
-    else this.#starts.set(job, replaced);
+    if (start?.by !== token) return;
+    if (outcome !== 'abandoned') this.#starts.set(job, { ...start, outcome, by: undefined });
+    else if (start.before === undefined) this.#starts.delete(job);
+    else this.#starts.set(job, { ...start.before, by: undefined });
   }
 
-  /** A store that had forgotten everything learns the start of a lease that it restores. */
-  restore({ job = '', tick, attempt = 1 }: StartFields & { attempt?: number }): void {
-    this.forget();
-    if (tick === undefined) return;
-    this.#newest = { job, replaced: undefined };
-    this.#starts.set(job, { tick, attempt, outcome: undefined });
+  /** A store that knows nothing newer learns the start of a lease that it restores; answers whether it does. */
+  restore(run: Run & { attempt?: number }): boolean {
+    const { job = '', tick, attempt = 1 } = run;
+    const { tick: last = -Infinity, attempt: tries = 0 } = this.#starts.get(job) ?? {};
+    if (tick === undefined || last > tick || (last === tick && tries > attempt)) return false;
+    this.#begin(run, attempt);
+    return true;
   }
 
   forget(): void {
     this.#starts.clear();
-    this.#newest = undefined;
+  }
+
+  #begin({ job = '', token, tick }: Run, attempt: number): void {
+    const before = this.#starts.get(job);
+    this.#starts.set(job, { tick, attempt, outcome: undefined, by: token, before });
   }
 
   #isRerun({ job = '', tick, rerun = 0 }: StartFields): boolean {

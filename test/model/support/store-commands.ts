@@ -4,6 +4,7 @@ import {
   type AsyncCommand,
   asyncModelRun,
   asyncProperty,
+  boolean,
   commands,
   constantFrom,
   nat,
@@ -14,7 +15,7 @@ import type { LeaseRef, LockStore, ReleaseOptions, ReleaseOutcome } from '../../
 import { parameters } from './parameters.js';
 import { absolute, newLease, ofJob, ofTick, outcome, runOutcome } from './start-arbitraries.js';
 import type { StartFields } from './start-model.js';
-import { type ModelLease, refOf, requestOf, StoreModel } from './store-model.js';
+import { type ModelLease, refOf, requestOf, startOf, StoreModel } from './store-model.js';
 
 /** A store and what can happen to it. What is missing cannot. */
 export interface StoreSubject {
@@ -28,6 +29,8 @@ export interface StoreSubject {
   readonly close?: () => Promise<void>;
   /** See {@link StoreModel}. */
   readonly durable?: boolean;
+  /** Renews first what it finds live, and judges the others by that look: they do not know a lease that is written back then. */
+  readonly looksOnce?: true;
 }
 
 type Command = AsyncCommand<StoreModel, StoreSubject>;
@@ -69,6 +72,8 @@ async function release(
   lease: ModelLease,
   options: ReleaseOptions,
 ): Promise<void> {
+  // A run that has ended is not abandoned afterwards. Of an interval's end Redis keeps nothing to tell that by.
+  if (options.outcome === 'abandoned' && lease.interval !== undefined && model.hasEnded(lease)) return;
   const answer = await store.release(refOf(lease), options);
   expectAs(model.released(lease, options, answer), 'release', lease, answer);
 }
@@ -118,13 +123,19 @@ async function compete(
 
 async function extend(
   model: StoreModel,
-  { stores: [store] }: StoreSubject,
+  { stores: [store], looksOnce }: StoreSubject,
   leases: readonly ModelLease[],
 ): Promise<void> {
+  const ownerOf = ({ name: lock }: LeaseRef): string | undefined => model.lock(lock).owner?.token;
+  const owners = new Map(leases.map((lease) => [lease.name, ownerOf(lease)]));
+  const isOwner = (lease: LeaseRef): number => Number(owners.get(lease.name) === lease.token);
   const answers = await store.extend(leases.map(refOf));
   if (answers.length !== leases.length) throw new Error(`extend answered ${JSON.stringify(answers)}`);
-  for (const [i, lease] of leases.entries()) {
+  const order = [...leases.entries()];
+  if (looksOnce) order.sort(([, a], [, b]) => isOwner(b) - isOwner(a));
+  for (const [i, lease] of order) {
     const answer = answers[i] ?? { held: false, reason: 'expired' };
+    if (looksOnce && ownerOf(lease) !== owners.get(lease.name) && answer.held === false) continue;
     expectAs(model.extended(lease, answer), 'extend', lease, answer);
   }
   // A repeated acquire shows the fencing token that was written back.
@@ -170,6 +181,22 @@ async function interruptAll(
     await startAndEnd(model, subject, model.newLease(lockName, fixed), 'aborted');
 }
 
+/** A lease of which nothing ran is over, and another one has its lock, or had it, when its abandon comes. */
+async function abandonLate(
+  model: StoreModel,
+  subject: StoreSubject,
+  lease: ModelLease,
+  later: { readonly asked: StartFields; readonly ends: boolean },
+): Promise<void> {
+  await acquire(model, subject.stores[0], lease);
+  await expire(model, subject, lease.name);
+  const next = newLease(model, lease.name, later.asked);
+  await acquire(model, subject.stores[0], next);
+  if (later.ends) await release(model, subject, model.granted(next), {});
+  await release(model, subject, { ...model.granted(lease), fencingToken: 0 }, { outcome: 'abandoned' });
+  await acquire(model, subject.stores[0], model.newLease(lease.name, startOf(lease)));
+}
+
 /** The store loses all data, and its holders notice before anybody else comes. */
 async function forgetAndRestore(model: StoreModel, subject: StoreSubject): Promise<void> {
   const holders = model.names.flatMap((each) => model.lock(each).owner ?? []);
@@ -198,6 +225,11 @@ const anyCommands = (evicts: boolean) => [
   tuple(name, ofTick).map(([n, asked]) =>
     command(`interrupt ${n} ${JSON.stringify(asked)}`, (m, s) => interruptAll(m, s, n, asked)),
   ),
+  tuple(name, ofJob, ofJob, boolean()).map(([n, asked, later, ends]) =>
+    command(`abandon late ${n} ${JSON.stringify(asked)} ${JSON.stringify(later)} ${ends}`, (m, s) =>
+      abandonLate(m, s, newLease(m, n, asked), { asked: later, ends }),
+    ),
+  ),
   pick.map((p) => aboutLease('acquire again', p, (m, s, lease) => acquire(m, s.stores[0], lease))),
   name.chain((n) => nat(6).map((c) => command(`compete ${n} ${c + 2}`, (m, s) => compete(m, s, n, c + 2)))),
   array(pick, { maxLength: 6 }).map((picks) =>
@@ -221,6 +253,15 @@ const anyCommands = (evicts: boolean) => [
   // The answer to the acquire never arrived, so the fencing token is not known.
   pick.map((p) =>
     aboutLease('extend unanswered', p, (m, s, lease) => extend(m, s, [{ ...lease, fencingToken: 0 }])),
+  ),
+  // Leases that a store which was set back does not know, nor what was recorded of them.
+  tuple(name, ofJob).map(([n, asked]) =>
+    command(`extend missed ${n} ${JSON.stringify(asked)}`, (m, s) =>
+      extend(m, s, [m.missed(n, absolute(m, n, asked))]),
+    ),
+  ),
+  tuple(name, outcome).map(([n, end]) =>
+    command(`release missed ${n}, ${end}`, (m, s) => release(m, s, m.missed(n), { outcome: end })),
   ),
   // A lease that the store never heard of.
   name.map((n) => command(`release unknown ${n}`, (m, s) => release(m, s, m.newLease(n), {}))),

@@ -26,10 +26,18 @@ export function refOf(lease: ModelLease): LeaseRef {
   return ref.tick === undefined ? ref : { attempt: 1, ...ref };
 }
 
+/** What a lease was asked for by. */
+export function startOf({ job, tick, rerun, only, interval }: ModelLease): StartFields {
+  const fields = Object.entries({ job, tick, rerun, only, interval });
+  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+}
+
 /** What a store keeps beside a lock: the newest lease, as far as the store remembers. */
 interface Record {
   readonly lease: ModelLease;
   ended: boolean;
+  /** Restored without its start, as a newer one was known: which run of its tick it is was lost. */
+  startless?: boolean;
 }
 
 interface ModelLock {
@@ -51,6 +59,8 @@ export class StoreModel {
   /** Every lease that was ever asked for, granted or not; with the newest fencing token that it was granted. */
   readonly leases: ModelLease[] = [];
   readonly #locks = new Map<string, ModelLock>();
+  /** Tokens of those that were released otherwise than as abandoned. */
+  readonly #ended = new Set<string>();
 
   /** @param durable the store loses nothing, so it restores nothing, and need not note the end of what it never knew */
   constructor(private readonly durable = false) {}
@@ -78,6 +88,12 @@ export class StoreModel {
     };
     this.leases.push(lease);
     return lease;
+  }
+
+  /** A lease that was granted by a store that was set back since. */
+  missed(name: string, asked: StartFields = {}): ModelLease {
+    const attempt = asked.tick === undefined ? undefined : 1;
+    return this.#regrant(this.newLease(name, asked), this.lock(name).fence + 1, attempt);
   }
 
   lock(name: string): ModelLock {
@@ -111,8 +127,8 @@ export class StoreModel {
     }
     if (ours && recorded) {
       const { fencingToken, attempt = 1 } = record?.lease ?? lease;
-      const right =
-        answer.acquired && answer.fencingToken === fencingToken && (answer.attempt ?? 1) === attempt;
+      const run = record?.startless === true || !answer.acquired || (answer.attempt ?? 1) === attempt;
+      const right = answer.acquired && answer.fencingToken === fencingToken && run;
       return right ? undefined : `granted with ${fencingToken} as run ${attempt}, as before`;
     }
     const refusal = lock.starts.refusal(lease);
@@ -133,27 +149,32 @@ export class StoreModel {
 
   extended(lease: ModelLease, answer: ExtendResult): string | undefined {
     const lock = this.lock(lease.name);
-    const { owner, record } = lock;
+    const { record } = lock;
+    const owner = this.#isOutlived(lock, lease) ? undefined : lock.owner;
     if (owner !== undefined && !same(owner, lease)) {
       const holder = same(record?.lease, owner) ? owner.holder : undefined;
       const right = answer.held === false && answer.reason === 'taken' && answer.holder === holder;
       return right ? undefined : `taken by ${String(holder)}`;
     }
-    const ended = lock.kept || (same(record?.lease, lease) && record?.ended === true);
+    const known = same(record?.lease, lease);
+    const ended = (lock.kept && owner !== undefined) || (known && record?.ended === true);
     const forgotten = owner === undefined && !this.durable;
-    if (
-      ended ||
-      (owner === undefined && (!forgotten || (record !== undefined && !same(record.lease, lease))))
-    ) {
+    if (ended || (owner === undefined && !(forgotten && (known || isBehind(record, lease))))) {
       return answer.held === false && answer.reason === 'expired' ? undefined : 'expired';
     }
     if (answer.held !== true || (answer.restored === true) !== (owner === undefined))
       return owner === undefined ? 'held and restored' : 'held';
     if (owner === undefined || record === undefined) {
-      const fence = Math.max(record?.lease.fencingToken ?? 0, lease.fencingToken);
-      if (record === undefined) lock.starts.restore(lease);
+      const fence = Math.max(known ? (record?.lease.fencingToken ?? 0) : 0, lease.fencingToken);
+      const startless = known ? record?.startless === true : !lock.starts.restore(lease);
       const restored = this.#regrant(lease, fence, lease.attempt);
-      Object.assign(lock, { owner: restored, kept: false, record: { lease: restored, ended: false } });
+      const fresh = { lease: restored, ended: false, startless };
+      Object.assign(lock, {
+        owner: restored,
+        kept: false,
+        record: fresh,
+        fence: Math.max(lock.fence, fence),
+      });
     }
     return undefined;
   }
@@ -164,19 +185,26 @@ export class StoreModel {
     answer: ReleaseResult,
   ): string | undefined {
     const lock = this.lock(lease.name);
+    if (this.#isOutlived(lock, lease)) this.expire(lease.name);
     const { owner, record } = lock;
     const newest = same(record?.lease, lease);
+    if (outcome !== 'abandoned') this.#ended.add(lease.token);
     if (newest && record?.ended) return says(answer, 'ended');
     const ours = same(owner, lease) && !lock.kept;
     const wrong = says(answer, ours ? 'released' : owner === undefined ? 'expired' : 'taken');
     if (wrong !== undefined) return wrong;
-    if (newest) lock.starts.end(outcome);
+    if (newest || outcome === 'abandoned') lock.starts.end(lease, outcome);
     if (ours && keepFor !== undefined) lock.kept = true;
     else if (ours) lock.owner = undefined;
     // The end of an acquire that nobody saw granted could hide a live lease that was forgotten.
     const known = ours || (owner === undefined && lease.fencingToken !== 0);
-    if (newest || (record === undefined && known && !this.durable)) lock.record = { lease, ended: true };
+    if (newest || (isBehind(record, lease) && known && !this.durable)) lock.record = { lease, ended: true };
     return undefined;
+  }
+
+  /** Whether its run was said to have ended. */
+  hasEnded({ token }: ModelLease): boolean {
+    return this.#ended.has(token);
   }
 
   /** Time has passed, or the store has lost the lock: it cannot be told apart. */
@@ -194,6 +222,12 @@ export class StoreModel {
     return [...this.#locks.keys()];
   }
 
+  /** Whether the owner is known as an older lease: it was over when this one was granted. */
+  #isOutlived({ owner, record }: ModelLock, lease: ModelLease): boolean {
+    const older = same(owner, record?.lease) && !same(owner, lease) && isBehind(record, lease);
+    return older && !this.durable;
+  }
+
   #regrant(lease: ModelLease, fencingToken: number, attempt: number | undefined): ModelLease {
     const { attempt: _attempt, ...rest } = lease;
     const granted = { ...rest, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
@@ -204,6 +238,11 @@ export class StoreModel {
 
 function same(a: LeaseRef | undefined, b: LeaseRef | undefined): boolean {
   return a !== undefined && a.token === b?.token;
+}
+
+/** Whether what is kept is older than a lease which is not the one that it names. */
+function isBehind(record: Record | undefined, { fencingToken }: LeaseRef): boolean {
+  return record === undefined || record.lease.fencingToken < fencingToken;
 }
 
 /** Whether a refusal tells the job's last tick, and whether its run has ended. */

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,47 +14,31 @@ export interface Packed {
   files: { path: string; size: number }[];
 }
 
-/** What is put beside `dist` by hand: npm takes the last two along without being asked. */
-const FILES = ['package.json', 'CHANGELOG.md', 'README.md', 'LICENSE'];
-
 /**
- * The package as it would be published, from the sources as they are now. It is built into a folder of its own: other
- * tests run programs that load `dist`, which a build empties for a moment.
+ * The package as it would be published, from the build as it is: `npm test` makes it first.
  *
  * @returns the path of the tarball, and a function that removes it
  */
-export async function makeTarball(): Promise<{ path: string; packed: Packed; remove(): Promise<void> }> {
+export async function makeTarball(): Promise<{ path: string; remove(): Promise<void> }> {
   const folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-package-'));
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
   try {
-    const packed = await buildAndPack(folder);
-    return { path: join(folder, packed.filename), packed, remove };
+    const { filename } = await pack(['--pack-destination', folder]);
+    return { path: join(folder, filename), remove };
   } catch (error) {
     await remove();
     throw error;
   }
 }
 
-async function buildAndPack(folder: string): Promise<Packed> {
-  const stage = join(folder, 'stage');
-  await mkdir(stage);
-  const compiler = join(projectRoot, 'node_modules/typescript/bin/tsc');
-  const config = join(projectRoot, 'tsconfig.build.json');
-  await runProgram(process.execPath, [compiler, '-p', config, '--outDir', join(stage, 'dist')], folder);
-  for (const file of FILES) {
-    if (existsSync(join(projectRoot, file))) await copyFile(join(projectRoot, file), join(stage, file));
-  }
-  return pack(stage, ['--pack-destination', folder]);
-}
-
 /** What a tarball made of the project's folder would hold. Nothing is written. */
 export function packProjectDryRun(): Promise<Packed> {
-  return pack(projectRoot, ['--dry-run']);
+  return pack(['--dry-run']);
 }
 
-async function pack(folder: string, options: string[]): Promise<Packed> {
+async function pack(options: string[]): Promise<Packed> {
   // Without scripts: `prepack` would build again, in a folder that others read.
-  const stdout = await npm(['pack', '--json', '--ignore-scripts', ...options], folder);
+  const stdout = await npm(['pack', '--json', '--ignore-scripts', ...options], projectRoot);
   const answer = JSON.parse(stdout) as Packed[] | Record<string, Packed>;
   const [packed] = Object.values(answer);
   if (packed === undefined) throw new Error(`npm pack said ${stdout}`);
@@ -64,14 +47,22 @@ async function pack(folder: string, options: string[]): Promise<Packed> {
 
 /** Runs npm with a cache of the project's own, so that a repeated run asks the registry for nothing. */
 export function npm(args: string[], folder: string): Promise<string> {
-  const cache = ['--cache', join(projectRoot, '.cache/npm'), '--prefer-offline'];
-  return runProgram('npm', [...args, ...cache, '--no-audit', '--no-fund', '--no-update-notifier'], folder);
+  const options = ['--cache', join(projectRoot, '.cache/npm'), '--prefer-offline'];
+  // Before the rest: what follows after `--` is for the program that `npm exec` runs.
+  options.push('--no-audit', '--no-fund', '--no-update-notifier');
+  return runProgram('npm', [...options, ...args], folder);
 }
 
 /** @throws with everything the program said, if it fails */
-export async function runProgram(command: string, args: string[], folder: string): Promise<string> {
+export async function runProgram(
+  command: string,
+  args: string[],
+  folder: string,
+  env: Record<string, string> = {},
+): Promise<string> {
   try {
-    const { stdout } = await run(command, args, { cwd: folder, maxBuffer: 64 * 1024 * 1024 });
+    const options = { cwd: folder, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 };
+    const { stdout } = await run(command, args, options);
     return stdout;
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };

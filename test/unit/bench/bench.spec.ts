@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../bench/arguments.js';
+import { compare, comparisonTable } from '../../bench/comparison.js';
 import { format, means, median, medianRatio } from '../../bench/statistics.js';
 import { markdownTable } from '../../bench/table.js';
 
@@ -48,15 +49,37 @@ describe('the table of the benchmark', () => {
   });
 });
 
+describe('the comparison with another checkout', () => {
+  it('has every figure of both, divided within each round', () => {
+    const now = [
+      { cpu: 10, commands: 1 },
+      { cpu: 300, commands: 1 },
+      { cpu: 12, commands: 1 },
+    ];
+    const before = [
+      { cpu: 20, commands: 1 },
+      { cpu: 200, commands: 1 },
+      { cpu: 24, commands: 1 },
+    ];
+    const found = compare('cycles', now, before);
+    expect(found).toEqual([
+      { measurement: 'cycles', figure: 'cpu', now: 12, before: 24, ratio: 0.5 },
+      { measurement: 'cycles', figure: 'commands', now: 1, before: 1, ratio: 1 },
+    ]);
+    expect(comparisonTable(found).split('\n')[2]).toBe('| cycles | cpu | 24.0 | 12.0 | 0.50 |');
+  });
+});
+
 describe('the arguments of the benchmark', () => {
   it('may be absent, and come in any order and either form', () => {
-    expect(parseArguments([])).toEqual({ rounds: 0, only: '', quick: false });
-    expect(parseArguments(['--quick', '--rounds', '3', '--only', 'hold'])).toEqual({
+    expect(parseArguments([])).toEqual({ rounds: 0, only: '', quick: false, against: '' });
+    expect(parseArguments(['--quick', '--rounds', '3', '--only', 'hold', '--against', '../before'])).toEqual({
       rounds: 3,
       only: 'hold',
       quick: true,
+      against: '../before',
     });
-    expect(parseArguments(['--rounds=2'])).toEqual({ rounds: 2, only: '', quick: false });
+    expect(parseArguments(['--rounds=2']).rounds).toBe(2);
   });
 
   it('are refused if they are unknown or no number', () => {

@@ -75,6 +75,11 @@ describe('after a data loss', () => {
     expect(twice(1_900).fault('store-wipe', 2_000, 3_000).check('duplicates').violations).toHaveLength(1);
   });
 
+  it('it is caught if the start was in the snapshot that came back', () => {
+    expect(twice(4_000).oldSnapshot(900, 2_000, 3_000).check('duplicates').violations).toEqual([]);
+    expect(twice(4_000).oldSnapshot(1_500, 2_000, 3_000).check('duplicates').violations).toHaveLength(1);
+  });
+
   it('it is caught if the store had kept its data', () => {
     expect(twice(4_000).fault('store-restart', 2_000, 3_000).check('duplicates').violations).toHaveLength(1);
   });

@@ -25,3 +25,43 @@ describe('a lease that was lost', () => {
     expect(lost().fault('store-restart', 1_000, 2_000).check('losses').violations).toHaveLength(1);
   });
 });
+
+describe('a lease that the store says was lost', () => {
+  const told = (): HandMade =>
+    new HandMade()
+      .run({ at: 10_000, token: 5, ends: 14_000, lost: 11_200, lostReason: 'expired' })
+      .oldSnapshot(9_000, 10_900, 11_100);
+
+  it('is caught if nobody had taken it: it was to be written back', () => {
+    expect(told().check('losses').violations).toEqual([
+      expect.stringContaining('lost its lease (expired), and nobody had taken it'),
+    ]);
+    // That came too late to be the reason.
+    const after = told().run({ at: 11_300, token: 6, i: 'instance-2' }).check('losses');
+    expect(after.violations).toHaveLength(1);
+  });
+
+  it.each<[string, HandMade]>([
+    ['somebody had', told().run({ at: 11_150, token: 6, i: 'instance-2' })],
+    [
+      'somebody may have, and was not answered',
+      told().skip(11_150, 'store-unavailable', { i: 'instance-2' }),
+    ],
+    ['somebody may have, and died', told().skip(11_150, undefined, { i: 'instance-2' })],
+    [
+      'an older one came back',
+      told().run({ at: 8_500, token: 4, ends: 9_500, confirmed: [[8_500, 11_500]], i: 'instance-2' }),
+    ],
+  ])('is explained if %s', (_why, history) => {
+    expect(history.check('losses').violations).toEqual([]);
+  });
+
+  it('is explained if the clock of the store was set forward, which does not explain a deadline', () => {
+    const early = (lostReason: string): HandMade =>
+      new HandMade()
+        .run({ at: 10_000, token: 5, ends: 14_000, lost: 11_200, lostReason })
+        .step(11_000, 19_000, 3_000);
+    expect(early('expired').check('losses')).toMatchObject({ violations: [], counts: { 'store-clock': 1 } });
+    expect(early('deadline').check('losses').violations).toHaveLength(1);
+  });
+});

@@ -57,6 +57,22 @@ describe('two holders at a time', () => {
     expect(finding).toMatchObject({ violations: [], counts: { 'overlaps after a data loss': 1 } });
   });
 
+  it('are counted apart as long as nobody can have noticed that the clock was set forward', () => {
+    const finding = pair({ lost: 3_050 }).step(1_950, 9_000, 3_000).check('overlaps');
+    expect(finding).toMatchObject({
+      violations: [],
+      counts: { 'overlaps after the clock was set forward': 1 },
+    });
+    const back = pair({ lost: 3_050 }).step(100, 1_950, -3_000).check('overlaps');
+    expect(back).toMatchObject({ violations: [], counts: { 'overlaps after the clock was set forward': 1 } });
+    expect(pair({ lost: 3_050 }).step(1_950, 9_000, -3_000).check('overlaps').violations).toHaveLength(1);
+    const confirmed = [[1_000, 3_500]] as const;
+    const long = new HandMade()
+      .run({ at: 1_000, token: 1, ends: 4_000, confirmed })
+      .run({ at: 2_000, token: 2, i: 'instance-2', ends: 3_200 });
+    expect(long.step(1_950, 9_000, 3_000).check('overlaps').violations).toHaveLength(1);
+  });
+
   it('are caught if it lasts longer than that, or the store had kept its data', () => {
     const long = new HandMade()
       .run({ at: 1_000, token: 1, ends: 4_000, confirmed: [[1_000, 3_500]] })

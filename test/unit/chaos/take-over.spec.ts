@@ -35,6 +35,7 @@ describe('a holder that was killed', () => {
   it.each<[string, (history: HandMade) => HandMade]>([
     ['the store was away', (history) => history.fault('store-restart', 21_000, 22_000)],
     ['the other instance was frozen', (history) => history.fault('pause', 21_000, 24_000, 'instance-2')],
+    ['the clock of the store was set', (history) => history.step(21_000, 28_000, -3_000)],
     ['the other instance was killed too', (history) => history.kill('instance-2', 21_000, 24_000)],
     [
       'the machine was busy',

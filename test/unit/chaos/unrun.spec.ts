@@ -49,6 +49,18 @@ describe('a tick that was not run is caught', () => {
     expect(bad.check('unrun').violations).toHaveLength(1);
   });
 
+  it('if the clock of the store was not set back as far, or a logger threw', () => {
+    const skewed = refused(missed(), 'clock-skew', { tick: TICK }).step(28_000, 35_000, -4_000);
+    expect(skewed.check('unrun').violations).toHaveLength(1);
+    const logger = refused(missed(), 'store-unavailable').fault(
+      'throwing-logger',
+      29_000,
+      31_000,
+      'instance-1',
+    );
+    expect(logger.check('unrun').violations).toHaveLength(1);
+  });
+
   it('if it is said to be overtaken by a newer tick that nobody has asked for', () => {
     expect(refused(missed(), 'already-ran', { tick: TICK + STEP }).check('unrun').violations).toHaveLength(1);
   });
@@ -149,6 +161,21 @@ describe('a tick that was not run is explained', () => {
         .skip(TICK, undefined)
         .kill('instance-1', TICK + 2, 32_000)
         .skip(TICK + 1, 'already-ran', { i: 'instance-2', tick: TICK }),
+    ],
+    ['clock of the store', refused(missed(), 'clock-skew', { tick: TICK }).step(28_000, 35_000, -5_500)],
+    [
+      // Its holder had given it back, and the store has forgotten that.
+      "a dead holder's remaining lease",
+      refused(missed({ storeTimeout: 1 }), 'held')
+        .run({ at: 27_000, tick: null, token: 27, ends: 28_500, confirmed: [[27_000, 30_500]] })
+        .oldSnapshot(28_000, 29_000, 29_100),
+    ],
+    [
+      // Of a grant that its holder never got to know, executed when the server went on.
+      "a dead holder's remaining lease",
+      refused(missed(), 'held')
+        .skip(20_500, 'store-unavailable', { i: 'instance-2' })
+        .fault('store-long-freeze', 20_000, 27_500),
     ],
     ['no instance up', missed().kill('instance-1', 25_000, 35_000).kill('instance-2', 25_000, 35_000)],
     [

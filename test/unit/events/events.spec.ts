@@ -3,6 +3,8 @@ import { Logger } from '@nestjs/common';
 import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
 import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import { SchedulerLockLogger } from '../../../lib/scheduler-lock.logger.js';
+import { checkModuleOptions } from '../../../lib/scheduler-lock.options-check.js';
+import type { SchedulerLockModuleOptions } from '../../../lib/scheduler-lock.options.js';
 import { collectUnhandledRejections } from '../../support/leaks.js';
 
 const FACTS = { lock: 'auto-refresh', job: 'Jobs.refresh', instance: 'here', at: 0, fencingToken: 42 };
@@ -20,6 +22,10 @@ beforeEach(() => {
 afterEach(() => {
   jest.restoreAllMocks();
 });
+
+/** What the logger is told of the module's options. */
+const logging = (log?: SchedulerLockModuleOptions['log']) =>
+  checkModuleOptions({ store: 'memory', log }, 'test');
 
 describe('SchedulerLockEvents', () => {
   it('calls listeners in the order in which they were added, with the event itself', () => {
@@ -79,7 +85,7 @@ describe('SchedulerLockEvents', () => {
 
   it('takes a logger that cannot tell its level for one that hears everything', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events);
+    new SchedulerLockLogger(events, logging());
     const heard = jest.fn(() => undefined);
     events.on(heard);
     const level = jest.spyOn(Logger, 'isLevelEnabled').mockImplementation(() => {
@@ -129,6 +135,33 @@ describe('SchedulerLockEvents', () => {
     }
   });
 
+  it('goes on if even the logger fails, at once and later, and leaves no unhandled rejection', async () => {
+    const rejections = collectUnhandledRejections();
+    try {
+      const events = new SchedulerLockEvents();
+      const listener = jest.fn(() => undefined);
+      new SchedulerLockLogger(events, logging());
+      events.on(async () => Promise.reject(new Error('too late')));
+      events.on(() => {
+        // Not even to be put into words.
+        throw Object.create(null);
+      });
+      events.on(listener);
+      for (const level of ['log', 'error', 'warn', 'debug'] as const) {
+        jest.spyOn(Logger.prototype, level).mockImplementation(() => {
+          throw new Error('the worker has exited');
+        });
+      }
+      expect(() => events.emit(ACQUIRED)).not.toThrow();
+      expect(listener).toHaveBeenCalledTimes(1);
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(rejections.list).toEqual([]);
+    } finally {
+      rejections.stop();
+    }
+  });
+
   it('survives a listener that stops itself or adds another one while it is called', () => {
     const events = new SchedulerLockEvents();
     const seen: string[] = [];
@@ -149,10 +182,6 @@ describe('the log', () => {
 
   it.each<[SchedulerLockEvent, string]>([
     [ACQUIRED, 'debug: Jobs.refresh [auto-refresh]: acquired, fencing token 42'],
-    [
-      { type: 'renewed', ...FACTS, restored: false, expiresIn: 9_898 },
-      'debug: Jobs.refresh [auto-refresh]: renewed',
-    ],
     [
       { type: 'renewed', ...FACTS, restored: true, expiresIn: 9_898 },
       'warn: Jobs.refresh [auto-refresh]: the store had forgotten the lease; it was written back',
@@ -194,6 +223,10 @@ describe('the log', () => {
       'warn: Jobs.refresh [auto-refresh]: lost (taken by there) while its job was running',
     ],
     [
+      { type: 'overrun', ...FACTS, at: 90_000, since: 0, missed: 1 },
+      'warn: Jobs.refresh [auto-refresh]: its next tick came, and it is still running since 1970-01-01T00:00:00.000Z (1.5 min) on here; it has cost 1 tick so far. If it can hang, give it a timeout.',
+    ],
+    [
       { type: 'timeout', ...FACTS, timeout: 300_000 },
       'warn: Jobs.refresh [auto-refresh]: still running after its timeout of 5 min; its signal was aborted',
     ],
@@ -233,6 +266,23 @@ describe('the log', () => {
       'error: Lock "auto-refresh" cannot be taken or renewed: Redis refused the call: WRONGTYPE.',
     ],
     [
+      {
+        type: 'shutdown-waiting',
+        ...outage,
+        runs: [{ lock: 'auto-refresh', job: 'Jobs.refresh' }, { lock: 'import' }],
+        timeout: 25_000,
+      },
+      'log: Shutdown: waits 25 s at most for Jobs.refresh [auto-refresh], import',
+    ],
+    [
+      { type: 'shutdown-waiting', ...outage, runs: [{ lock: 'import' }], timeout: 0 },
+      'log: Shutdown: does not wait for import, and aborts at once',
+    ],
+    [
+      { type: 'shutdown-left', ...outage, runs: [{ lock: 'import', expiresIn: 7_898 }, { lock: 'lost' }] },
+      'log: Shutdown: import still runs (its lease expires in 7.9 s), lost still runs (it had lost its lease)',
+    ],
+    [
       { type: 'outage-ended', ...outage, duration: 50_000, skipped: 50 },
       'log: The lock store is available again after 50 s; 50 runs were skipped',
     ],
@@ -242,14 +292,36 @@ describe('the log', () => {
     ],
   ])('of the event %j', (event, line) => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events);
+    new SchedulerLockLogger(events, logging());
     events.emit(event);
     expect(lines).toEqual([line]);
   });
 
+  it('of renewals only where they are asked for, and of nothing else then', () => {
+    const renewed = { type: 'renewed', ...FACTS, restored: false, expiresIn: 9_898 } as const;
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events, logging());
+    events.emit(renewed);
+    expect(lines).toEqual([]);
+    const chosen = new SchedulerLockEvents();
+    new SchedulerLockLogger(chosen, logging(['renewed']));
+    chosen.emit(renewed);
+    chosen.emit(ACQUIRED);
+    expect(lines).toEqual(['debug: Jobs.refresh [auto-refresh]: renewed']);
+    expect(chosen.hears('acquired')).toBe(false);
+  });
+
+  it('of nothing with log: false', () => {
+    const events = new SchedulerLockEvents();
+    new SchedulerLockLogger(events, logging(false));
+    events.emit(ACQUIRED);
+    events.emit({ type: 'outage-started', ...outage, error, atStart: false });
+    expect(lines).toEqual([]);
+  });
+
   it('of leases only where somebody reads the level debug, asked each time', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events);
+    new SchedulerLockLogger(events, logging());
     const level = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
     expect([events.hears('acquired'), events.hears('released'), events.hears('lost')]).toEqual([
       false,
@@ -265,7 +337,7 @@ describe('the log', () => {
 
   it('of no question of its own about a job of which nothing is known', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events);
+    new SchedulerLockLogger(events, logging());
     const { fencingToken: _token, ...facts } = FACTS;
     const skipped = { type: 'skipped', ...facts, reason: 'already-ran', callTick: 60_000 } as const;
     events.emit(skipped);
@@ -276,7 +348,7 @@ describe('the log', () => {
 
   it('names a lock once if the job is called the same, or there is none', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events);
+    new SchedulerLockLogger(events, logging());
     events.emit({ ...ACQUIRED, lock: 'Jobs.refresh' });
     const { job: _job, ...plain } = FACTS;
     events.emit({ type: 'acquired', ...plain, expiresIn: 9_898 });

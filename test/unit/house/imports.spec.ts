@@ -60,11 +60,7 @@ describe('the rules catch', () => {
       'scheduler-lock.explorer.ts',
       "import { Cron } from '@nestjs/schedule';",
     ],
-    [
-      'a driver that is always loaded',
-      'stores/redis/redis-connection.ts',
-      "import { Redis } from 'ioredis';",
-    ],
+    ['a driver that is always loaded', 'stores/redis/driver.ts', "import { Redis } from 'ioredis';"],
     ['a driver elsewhere', 'stores/redis/redis-client.ts', "const { Redis } = await import('ioredis');"],
     ['glue that imports the testing entry', 'scheduler-lock.module.ts', "import './testing/index.js';"],
     [

@@ -2,10 +2,14 @@ import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parseDuration } from '../../../lib/duration.js';
 import * as library from '../../../lib/index.js';
 import { DEFAULTS } from '../../../lib/scheduler-lock.options.js';
-import { readmeTable } from './support/readme.js';
+import { tableOf } from './support/documents.js';
 import { type PublicName, Surface } from './support/surface.js';
 
 jest.setTimeout(60_000);
+
+/** The table of options is three. */
+const optionRows = ['Daily', 'Timing', 'Expert'].flatMap((group) => tableOf('README.md', group));
+const EVENTS = 'docs/events-and-errors.md';
 
 const surface = new Surface();
 let names: PublicName[];
@@ -43,19 +47,32 @@ describe('errors', () => {
     expect(errors.length).toBeGreaterThan(5);
   });
 
-  test('are those of the table in the README', () => {
-    const rows = readmeTable('Errors').map((row) => ({ class: row['class'], code: row['code'] }));
+  test('are those of the table in the documents', () => {
+    const rows = tableOf(EVENTS, 'Errors').map((row) => ({ class: row['class'], code: row['code'] }));
     const expected = errors.map((error) => ({ class: error.name, code: surface.constantOf(error, 'code') }));
     expect(rows).toHaveLength(expected.length);
     expect(rows).toEqual(expect.arrayContaining(expected));
   });
 });
 
-test('events are those of the table in the README', () => {
+test('events are those of the table in the documents', () => {
   const types = surface.variants(named('SchedulerLockEvent'), 'type');
   expect(types).toContain('acquired');
-  expect(readmeTable('Events').map((row) => row['event'])).toEqual(expect.arrayContaining(types));
-  expect(readmeTable('Events')).toHaveLength(types.length);
+  expect(
+    tableOf(EVENTS, 'Events')
+      .map((row) => row['event'])
+      .sort(),
+  ).toEqual([...types].sort());
+});
+
+test('reasons of a skip are those of the table in the documents', () => {
+  const reasons = surface.literals(named('SkipReason'));
+  expect(reasons).toContain('held');
+  expect(
+    tableOf(EVENTS, 'Reasons of a skip')
+      .map((row) => row['reason'])
+      .sort(),
+  ).toEqual([...reasons].sort());
 });
 
 describe('options', () => {
@@ -65,17 +82,18 @@ describe('options', () => {
     'run()': ['RunOptions'],
   };
 
-  test('are those of the table in the README, each at its places', () => {
+  test('are those of the tables in the README, each once, at its places', () => {
     const expected = new Map<string, string[]>();
     for (const [place, interfaces] of Object.entries(places)) {
       for (const option of interfaces.flatMap((name) => [...surface.properties(named(name)).keys()])) {
         expected.set(option, [...(expected.get(option) ?? []), place]);
       }
     }
-    const found = readmeTable('Options').map((row): [string, string[]] => [
+    const found = optionRows.map((row): [string, string[]] => [
       row['option'] ?? '',
       row['where']?.split(', ') ?? [],
     ]);
+    expect(found).toHaveLength(expected.size);
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
   });
 
@@ -84,7 +102,7 @@ describe('options', () => {
       ...surface.properties(named('SchedulerLockOptions')),
       ...surface.properties(named('SchedulerLockModuleOptions')),
     ]);
-    const readme = new Map(readmeTable('Options').map((row) => [row['option'] ?? '', row['default']]));
+    const readme = new Map(optionRows.map((row) => [row['option'] ?? '', row['default']]));
     for (const [option, value] of Object.entries(DEFAULTS)) {
       expect({ option, value: readDefault(readme.get(option)) }).toEqual({ option, value });
       expect({ option, value: readDefault(docs.get(option)) }).toEqual({ option, value });
@@ -92,7 +110,7 @@ describe('options', () => {
   });
 
   test('that have no default in the code are given none in the README', () => {
-    const without = readmeTable('Options').filter((row) => !Object.hasOwn(DEFAULTS, row['option'] ?? ''));
+    const without = optionRows.filter((row) => !Object.hasOwn(DEFAULTS, row['option'] ?? ''));
     const constants = without.filter((row) => readDefault(row['default']) !== row['default']);
     expect(constants.map((row) => row['option'])).toEqual(['isGlobal']);
   });

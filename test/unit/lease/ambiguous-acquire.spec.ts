@@ -91,14 +91,12 @@ describe('an acquire whose outcome is not known', () => {
     expect(app.store.of('release').map(({ at }) => at)).toEqual([2_000, 2_500]);
   });
 
-  it('is released with the beats, as long as nothing is found, until ttl has passed since it was sent', async () => {
+  it('is released with the beats, as long as nothing is found, until ttl has passed since the first answer', async () => {
     const app = new Harness();
     app.store.next('acquire', brokenConnection);
     await app.start();
     await app.clock.advance(60_000);
-    const times = app.store.of('release').map(({ at }) => at);
-    // Once more when its promise has settled; then every 3 s; a last time when it must have expired.
-    expect([...new Set(times)]).toEqual([0, 3_000, 6_000, 9_000, 10_000]);
+    expect(app.store.of('release').map(({ at }) => at)).toEqual([0, 3_000, 6_000, 9_000, 12_000]);
     expect(app.clock.pending).toBe(0);
   });
 
@@ -152,19 +150,21 @@ describe('an acquire whose outcome is not known', () => {
     expect(app.store.of('release')).toHaveLength(1);
   });
 
-  it('is not released again when a late grant was given back while the first release is under way', async () => {
+  it('is released once more when it was granted while the first release is under way', async () => {
     const app = new Harness();
     const [acquire, release] = [hold('request'), hold('reply')];
     app.store.next('acquire', acquire.behaviour);
     app.store.next('release', release.behaviour);
     await app.start();
     await app.clock.advance(2_000);
+    // The first one has found nothing, so the grant is given back when that is known: calls for one lease do not overtake each other.
     acquire.answer();
     await app.clock.advance(0);
-    expect(app.store.of('release')).toHaveLength(2);
+    expect(app.store.of('release')).toHaveLength(1);
     release.answer();
     await app.clock.advance(60_000);
     expect(app.store.of('release')).toHaveLength(2);
+    expect((await app.start()).began).toBe(true);
   });
 
   it('sends no release for an attempt that was certainly not carried out', async () => {

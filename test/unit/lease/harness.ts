@@ -14,6 +14,7 @@ export const SETTINGS: LockSettings = {
   storeTimeout: 2_000,
   enabled: true,
   onStoreError: 'skip',
+  abortOnShutdown: false,
 };
 
 /** One run whose job ends when the test says so. */
@@ -108,4 +109,11 @@ export class Harness {
       (event): event is Extract<SchedulerLockEvent, { type: T }> => event.type === type,
     );
   }
+}
+
+/** A promise that the test resolves. */
+export function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open!: () => void;
+  const opened = new Promise<void>((resolve) => (open = resolve));
+  return { opened, open };
 }

@@ -1,7 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
-import { assertLocked, currentLock } from '../../../lib/lease/current-lock.js';
-import { LockNotHeldError } from '../../../lib/errors.js';
-import { Harness } from './harness.js';
+import { describe, expect, it, jest } from '@jest/globals';
+import { assertLocked, currentLock, type Lock } from '../../../lib/lease/current-lock.js';
+import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
+import { gate, Harness } from './harness.js';
 import { answers } from './scripted-store.js';
 
 describe('calls made by a job', () => {
@@ -19,7 +19,7 @@ describe('calls made by a job', () => {
     expect(app.store.of('release')).toHaveLength(1);
   });
 
-  it('take their own lock if they are for another one, and currentLock() is the innermost', async () => {
+  it('take their own lock if they are for another one, and currentLock() is the one that was asked for last', async () => {
     const app = new Harness();
     const names: string[] = [];
     await app.runner.run(app.call('outer'), async () => {
@@ -29,9 +29,53 @@ describe('calls made by a job', () => {
       });
       names.push(currentLock().name);
     });
-    // A nested call that runs inside has no context of its own: the innermost lock stays the innermost.
-    expect(names).toEqual(['inner', 'inner', 'outer']);
+    expect(names).toEqual(['inner', 'outer', 'outer']);
     expect(app.store.of('acquire').map((call) => call.names)).toEqual([['outer'], ['inner']]);
+  });
+
+  it('are under the very lease of the lock that they ask for, also inside of another lock: its signal, its loss', async () => {
+    const app = new Harness();
+    app.store.always('extend', answers([{ held: false, reason: 'taken' }]));
+    await app.runner.run(app.call('outer'), async (outer) => {
+      await app.runner.run(app.call('inner', { ttl: 100_000, heartbeat: 30_000 }), async (inner) => {
+        await app.runner.run(app.call('outer'), async () => {
+          expect(currentLock()).toBe(outer);
+          expect(assertLocked).not.toThrow();
+          await app.clock.advance(3_000);
+          expect(outer.signal.aborted).toBe(true);
+          expect(inner.signal.aborted).toBe(false);
+          expect(currentLock().signal).toBe(outer.signal);
+          expect(assertLocked).toThrow(LockLostError);
+        });
+        expect(currentLock()).toBe(inner);
+        expect(assertLocked).not.toThrow();
+      });
+    });
+  });
+
+  it('take the lock that is asked for by acquire(), also inside of another lock', async () => {
+    const app = new Harness();
+    await app.runner.run(app.call('outer'), async (outer) => {
+      await app.runner.run(app.call('inner'), async () => {
+        const handle = await app.runner.acquire(app.call('outer'));
+        expect([handle.name, handle.fencingToken]).toEqual(['outer', outer.fencingToken]);
+      });
+    });
+    expect(app.store.of('acquire')).toHaveLength(2);
+  });
+
+  it('are not nested if they are for a tick, which starts a run of its own: the lock is taken', async () => {
+    const app = new Harness();
+    const call = { ...app.call(), start: { tick: 60_000 } };
+    const job = jest.fn();
+    await app.runner.run(call, async () => {
+      const again = await Promise.all([1, 2].map(() => app.runner.run(call, job)));
+      const held = { ran: false, reason: 'held', holder: 'here' };
+      expect(again).toEqual([held, held]);
+      await expect(app.runner.acquire(call)).rejects.toThrow('instance here has it.');
+    });
+    expect(job).not.toHaveBeenCalled();
+    expect(app.of('skipped')).toHaveLength(3);
   });
 
   it('are not nested if the scheduler fires them, whatever async context they inherited', async () => {
@@ -104,6 +148,73 @@ describe('calls made by a job', () => {
   });
 });
 
+describe('calls that nobody waits for, inside of a job', () => {
+  it('end with the lease: the signal aborts, and assertLocked() throws, though the job has completed', async () => {
+    const app = new Harness();
+    const going = gate();
+    let nested: Promise<unknown> | undefined;
+    let signal: AbortSignal | undefined;
+    await app.runner.run(app.call(), async () => {
+      nested = app.runner.run(app.call(), async (lock) => {
+        signal = lock.signal;
+        await going.opened;
+        expect(() => lock.assertLocked()).toThrow(LockNotHeldError);
+        expect(currentLock().signal.aborted).toBe(true);
+        return 'done';
+      });
+      await app.clock.advance(0);
+      expect(signal?.aborted).toBe(false);
+    });
+    expect(signal?.reason).toBeInstanceOf(LockNotHeldError);
+    expect(signal?.reason).toMatchObject({
+      lock: 'report',
+      message: 'Lock "report" is not held any more: its job has ended.',
+    });
+    expect(app.of('released')).toMatchObject([{ outcome: 'completed' }]);
+    going.open();
+    expect(await nested).toEqual({ ran: true, value: 'done' });
+  });
+
+  it('end with the lease if they asked for no signal before, and if the job throws', async () => {
+    const app = new Harness();
+    const going = gate();
+    let nested: Promise<unknown> | undefined;
+    const run = app.runner.run(app.call(), () => {
+      nested = app.runner.run(app.call(), async (lock) => {
+        await going.opened;
+        return lock.signal.aborted;
+      });
+      throw new Error('early');
+    });
+    await expect(run).rejects.toThrow('early');
+    going.open();
+    expect(await nested).toEqual({ ran: true, value: true });
+    expect(app.of('released')).toMatchObject([{ outcome: 'failed' }]);
+  });
+
+  it('end with the lease if they are handles of acquire()', async () => {
+    const app = new Harness();
+    let handle: Lock | undefined;
+    await app.runner.run(app.call(), async () => {
+      handle = await app.runner.acquire(app.call());
+    });
+    expect(handle?.signal.reason).toBeInstanceOf(LockNotHeldError);
+  });
+
+  it('leave the signal alone if they have ended before the job', async () => {
+    const app = new Harness();
+    let signal: AbortSignal | undefined;
+    await app.runner.run(app.call(), async (lock) => {
+      ({ signal } = lock);
+      await app.runner.run(app.call(), () => app.runner.run(app.call(), () => 'innermost'));
+      await app.runner.run(app.call(), () => Promise.reject(new Error('caught'))).catch(() => undefined);
+      const handle = await app.runner.acquire(app.call());
+      await handle.release();
+    });
+    expect(signal?.aborted).toBe(false);
+  });
+});
+
 describe('currentLock() and assertLocked()', () => {
   it('throw outside of a job, and say where to call them', () => {
     expect(currentLock).toThrow(LockNotHeldError);
@@ -166,6 +277,7 @@ describe('calls without asking the store', () => {
 
   it.each([
     ['', 'it is empty'],
+    [' \u00a0', 'it holds nothing but blanks'],
     ['a{b}', 'it holds "{", "}" or a control character'],
     ['a\nb', 'it holds "{", "}" or a control character'],
     ['a\ud800', 'it holds half of a surrogate pair'],
@@ -182,7 +294,7 @@ describe('calls without asking the store', () => {
 
   it('run under names of 200 characters and of any script', async () => {
     const app = new Harness();
-    for (const name of ['x'.repeat(200), 'Münze 💶 : * ?', ' '])
+    for (const name of ['x'.repeat(200), 'Münze 💶 : * ?', ' a '])
       expect((await app.start(name)).began).toBe(true);
   });
 });

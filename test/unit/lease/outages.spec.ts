@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockNotHeldError, LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
+import {
+  LockNotHeldError,
+  LockStateError,
+  SchedulerLockConfigError,
+  StoreUnavailableError,
+} from '../../../lib/errors.js';
 import { Harness } from './harness.js';
 import { answers, brokenConnection, failsWith, notConnected } from './scripted-store.js';
 
@@ -45,6 +50,20 @@ describe('an outage of the store', () => {
     await app.clock.advance(60_000);
     expect(app.of('outage-started')).toHaveLength(1);
     expect(app.of('outage-ended')).toMatchObject([{ duration: 3_000 }]);
+  });
+
+  it('is not what a renewal and a release fail for whose name the store cannot keep any more', async () => {
+    const app = new Harness();
+    const error = new SchedulerLockConfigError(['key: it failed.']);
+    app.store.next('extend', answers([{ held: null, error }]), failsWith(error));
+    app.store.next('release', failsWith(error));
+    const job = await app.start();
+    await app.clock.advance(5_000);
+    job.end();
+    await app.clock.advance(60_000);
+    expect(app.of('renewal-failed')).toMatchObject([{ error }, { error }]);
+    expect(app.of('released')).toMatchObject([{ confirmed: false }]);
+    expect(app.of('outage-started')).toEqual([]);
   });
 
   it('that began before the start of the application says so', async () => {

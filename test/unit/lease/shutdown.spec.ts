@@ -176,6 +176,99 @@ describe('a shutdown', () => {
     expect(app.clock.pending).toBe(0);
   });
 
+  it('aborts the signal of a job with abortOnShutdown at once, and keeps its lease until it ends', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const [told, untold] = [await app.start('told', { abortOnShutdown: true }), await app.start('untold')];
+    const signals = [told.lock.signal, untold.lock.signal];
+    const shutdown = shutDown(app);
+    expect(signals.map(({ reason }) => reason as unknown)).toEqual([
+      expect.any(LockShutdownError),
+      undefined,
+    ]);
+    untold.end();
+    await app.clock.advance(24_000);
+    expect(shutdown.done).toBe(false);
+    expect(() => told.lock.assertLocked()).not.toThrow();
+    expect((await other.start('told')).result).toMatchObject({ reason: 'held', holder: 'here' });
+    told.end();
+    await app.clock.advance(0);
+    expect(shutdown.done).toBe(true);
+    expect(app.of('released')).toMatchObject([
+      { outcome: 'completed' },
+      { outcome: 'aborted', confirmed: true },
+    ]);
+  });
+
+  it('with a limit of 0 aborts all signals at once, and gives the jobs one second', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    const { signal } = job.lock;
+    const shutdown = shutDown(app, 0);
+    await app.clock.advance(0);
+    expect(signal.reason).toBeInstanceOf(LockShutdownError);
+    await app.clock.advance(999);
+    expect(shutdown.done).toBe(false);
+    await app.clock.advance(1);
+    expect(shutdown.done).toBe(true);
+  });
+
+  it.each([
+    ['has lost its lease', async (app: Harness) => app.clock.advance(10_000), { heartbeat: false } as const],
+    ['has passed its timeout', async (app: Harness) => app.clock.advance(5_000), { timeout: 5_000 }],
+  ])('is not held up by a job that %s', async (_, wait, settings) => {
+    const app = new Harness();
+    const hung = await app.start('hung', settings);
+    await wait(app);
+    expect(hung.lock.signal.aborted).toBe(true);
+    const shutdown = shutDown(app);
+    await app.clock.advance(999);
+    expect(shutdown.done).toBe(false);
+    await app.clock.advance(1);
+    expect(shutdown.done).toBe(true);
+  });
+
+  it('waits no longer for a job that loses its lease meanwhile, but on for the others', async () => {
+    const app = new Harness();
+    const [lost, slow] = [await app.start('lost', { heartbeat: false }), await app.start('slow')];
+    expect(lost.began).toBe(true);
+    const shutdown = shutDown(app);
+    await app.clock.advance(14_000);
+    expect(shutdown.done).toBe(false);
+    slow.end();
+    await app.clock.advance(0);
+    // The other one has been lost for longer than it gets.
+    expect(shutdown.done).toBe(false);
+    await app.clock.advance(1_000);
+    expect(shutdown.done).toBe(true);
+  });
+
+  it('says what it waits for, and what it leaves', async () => {
+    const app = new Harness();
+    const [lost, quick] = [await app.start('lost', { heartbeat: false }), await app.start('quick')];
+    const slow = await app.start('slow');
+    expect([lost.began, slow.began]).toEqual([true, true]);
+    shutDown(app, 20_000);
+    const runs = [{ lock: 'lost' }, { lock: 'quick' }, { lock: 'slow' }];
+    expect(app.of('shutdown-waiting')).toMatchObject([{ runs, timeout: 20_000, instance: 'here' }]);
+    quick.end();
+    await app.clock.advance(21_000);
+    expect(app.of('shutdown-left')).toMatchObject([
+      { runs: [{ lock: 'lost' }, { lock: 'slow', expiresIn: expect.any(Number) }] },
+    ]);
+    expect(app.of('shutdown-left')[0]?.runs[0]).not.toHaveProperty('expiresIn');
+  });
+
+  it('says nothing if nothing runs, and nothing of elections', async () => {
+    const app = new Harness();
+    const lease = await app.runner.acquire({ ...app.call('election'), campaign: true });
+    const shutdown = shutDown(app);
+    await lease.release();
+    await app.clock.advance(0);
+    expect(shutdown.done).toBe(true);
+    expect([...app.of('shutdown-waiting'), ...app.of('shutdown-left')]).toEqual([]);
+  });
+
   it('stops listening to the connection', async () => {
     const app = new Harness();
     expect(app.store.listening).toBe(1);

@@ -25,6 +25,7 @@ const ALL_DEFAULTS = {
   maxClockSkew: 60_000,
   rerun: 0,
   catchUp: false,
+  abortOnShutdown: false,
 };
 
 describe('the options of a lock', () => {
@@ -45,6 +46,7 @@ describe('the options of a lock', () => {
       maxClockSkew: '5s',
       rerun: 2,
       catchUp: '1h',
+      abortOnShutdown: true,
     };
     expect(resolve({}, module)).toEqual({
       ttl: 600_000,
@@ -59,6 +61,7 @@ describe('the options of a lock', () => {
       maxClockSkew: 5_000,
       rerun: 2,
       catchUp: 3_600_000,
+      abortOnShutdown: true,
     });
     const own: LockOptions = {
       ttl: 30_000,
@@ -148,6 +151,10 @@ describe('the options of the module', () => {
     });
     expect(settings.key('auto-refresh')).toBe('scheduler:auto-refresh:lock');
     expect(DEFAULTS.keyPrefix).toBe('scheduler');
+  });
+
+  it('may have a shutdown that does not wait', () => {
+    expect(check({ shutdownTimeout: 0 })).toMatchObject({ settings: { shutdownTimeout: 0 }, problems: [] });
   });
 
   it('name another instance with every start, of 200 characters at most', () => {

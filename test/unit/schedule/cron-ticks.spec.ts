@@ -188,3 +188,24 @@ test('an expression that never had a date has no tick', () => {
   const cronTime = new CronTime('0 0 0 30 2 *', 'UTC');
   expect(new CronTicks(cronTime).newest(Date.UTC(2026, 10, 21))).toBeUndefined();
 });
+
+describe('the next date', () => {
+  const noon = Date.UTC(2026, 6, 1, 12);
+
+  test('is the first one after now, also when now is one, and whatever was asked before', () => {
+    const ticks = new CronTicks(new CronTime('0 0 * * * *', 'UTC'));
+    for (const now of [noon, noon + 1, noon + HOUR - 1]) expect(ticks.next(now)).toBe(noon + HOUR);
+    expect(ticks.next(noon + HOUR)).toBe(noon + 2 * HOUR);
+    expect(ticks.next(noon - 1)).toBe(noon);
+  });
+
+  test('of a date is that date, and there is none after it', () => {
+    const ticks = new CronTicks(new CronTime(new Date(noon)));
+    expect([noon - 1, noon].map((now) => ticks.next(now))).toEqual([noon, Infinity]);
+  });
+
+  test('may be years away, and there may be none', () => {
+    expect(new CronTicks(new CronTime('0 0 0 29 2 *', 'UTC')).next(noon)).toBe(Date.UTC(2028, 1, 29));
+    expect(new CronTicks(new CronTime('0 0 0 30 2 *', 'UTC')).next(noon)).toBe(Infinity);
+  });
+});

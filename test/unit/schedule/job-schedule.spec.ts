@@ -3,29 +3,14 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
 import type { CronTimeLike } from '../../../lib/schedule/cron-dates.js';
 import { JobSchedule } from '../../../lib/schedule/job-schedule.js';
-import { CronTime } from './support/cron-time.js';
+import { counted, CronTime } from './support/cron-time.js';
 
 const NOW = Date.UTC(2026, 6, 10, 12, 0, 30);
 const NIGHTLY = '0 0 3 * * *';
 
 class Jobs {
-  @Cron(NIGHTLY, { name: 'named', timeZone: 'UTC' })
-  named(): void {}
-
-  @Cron(NIGHTLY, { timeZone: 'Asia/Kolkata' })
-  zoned(): void {}
-
-  @Cron(NIGHTLY, { utcOffset: -180 })
-  offset(): void {}
-
   @Cron(NIGHTLY)
-  local(): void {}
-
-  @Cron(new Date(NOW - 5_000))
-  once(): void {}
-
-  @Cron(new Date(NOW + 5_000))
-  later(): void {}
+  nightly(): void {}
 
   @Cron(NIGHTLY, { disabled: true })
   disabled(): void {}
@@ -33,167 +18,157 @@ class Jobs {
   @Interval(1_500)
   interval(): void {}
 
+  @Interval(60_000 / 7)
+  fraction(): void {}
+
+  @Interval(0.5)
+  least(): void {}
+
+  @Interval(NaN)
+  none(): void {}
+
   @Timeout(1_500)
   timeout(): void {}
 
   plain(): void {}
 }
 
-/** A registry of `@nestjs/schedule`: jobs without a name of their own have random ones. */
-function registry(...cronTimes: (CronTimeLike | readonly [string, CronTimeLike])[]) {
-  const entries = cronTimes.map((job, index) =>
-    Array.isArray(job)
-      ? (job as [string, CronTimeLike])
-      : ([`random-${index}`, job as CronTimeLike] as const),
-  );
-  const jobs = new Map(entries.map(([name, cronTime]) => [name, { cronTime }]));
-  return () => jobs;
-}
+const schedule = (key: keyof Jobs, ...cronTimes: CronTimeLike[]): JobSchedule | undefined =>
+  JobSchedule.of(Jobs.prototype[key], () => cronTimes);
 
-const schedule = (key: keyof Jobs, jobs: ReturnType<typeof registry> = registry()): JobSchedule | undefined =>
-  JobSchedule.of(Jobs.prototype[key], jobs);
-
-test('a job with a name has the dates of the job of that name, whatever its expression is by now', () => {
-  const jobs = registry(new CronTime(NIGHTLY, 'UTC'), ['named', new CronTime('0 0 5 * * *', 'UTC')]);
-  expect(schedule('named', jobs)?.startAt(NOW)).toEqual({
+test('a job has the dates of the cron job that was made of it, whatever its expression is by now', () => {
+  expect(schedule('nightly', new CronTime('0 0 5 * * *', 'UTC'))?.startAt(NOW)).toEqual({
     tick: Date.UTC(2026, 6, 10, 5),
     schedule: '0 0 5 * * * (UTC)',
   });
 });
 
-test('a job of a name that the scheduler does not know has no tick, though another one looks the same', () => {
-  expect(schedule('named', registry(new CronTime(NIGHTLY, 'UTC')))?.startAt(NOW)).toEqual({});
+test('a job that the scheduler has not made has no tick', () => {
+  expect(schedule('nightly')?.startAt(NOW)).toEqual({});
 });
 
-test('a job without a name has the dates of any job of its expression and zone', () => {
-  const jobs = registry(
-    new CronTime(NIGHTLY, 'UTC'),
-    new CronTime('0 0 4 * * *', 'Asia/Kolkata'),
-    new CronTime(NIGHTLY, 'Asia/Kolkata'),
-  );
-  expect(schedule('zoned', jobs)?.startAt(NOW)).toEqual({
+test('a method of which several jobs were made has the dates of all of them', () => {
+  const [three, eleven] = [new CronTime(NIGHTLY, 'UTC'), new CronTime('0 0 11 * * *', 'UTC')];
+  for (const times of [
+    [three, eleven],
+    [eleven, three],
+  ]) {
+    const both = schedule('nightly', ...times);
+    expect(both?.startAt(NOW).tick).toBe(Date.UTC(2026, 6, 10, 11));
+    expect(both?.startAt(Date.UTC(2026, 6, 10, 4)).tick).toBe(Date.UTC(2026, 6, 10, 3));
+  }
+});
+
+test('an offset from UTC is one of its dates', () => {
+  expect(schedule('nightly', new CronTime(NIGHTLY, null, -180))?.startAt(NOW)).toEqual({
+    tick: Date.UTC(2026, 6, 10, 6),
+    schedule: `${NIGHTLY} (UTC-03:00)`,
+  });
+});
+
+test('a job that names no zone has the one that `cron` counts in', () => {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  const local = schedule('nightly', new CronTime(NIGHTLY))?.startAt(NOW);
+  expect(local?.schedule).toBe(`${NIGHTLY} (${timeZone})`);
+  // What configuration may give: `cron` takes the empty text for UTC, `null` for nothing.
+  expect(schedule('nightly', new CronTime(NIGHTLY, null))?.startAt(NOW)).toEqual(local);
+  expect(schedule('nightly', new CronTime(NIGHTLY, ''))?.startAt(NOW)).toEqual({
+    tick: Date.UTC(2026, 6, 10, 3),
+    schedule: `${NIGHTLY} (UTC)`,
+  });
+});
+
+test("where `cron` does not say that it has taken the machine's zone, it is asked", () => {
+  /** As version 3 of `cron` has it, that of version 5 of `@nestjs/schedule`. */
+  const silent = (zone: string): CronTimeLike => {
+    const cronTime = new CronTime(NIGHTLY, zone);
+    const ask = (start: Date, name?: string) => cronTime.getNextDateFrom(start, name);
+    return {
+      source: NIGHTLY,
+      realDate: false,
+      getNextDateFrom: ask,
+      sendAt: () => ({ zoneName: zone }),
+    };
+  };
+  expect(schedule('nightly', silent('Asia/Kolkata'))?.startAt(NOW)).toEqual({
     tick: Date.UTC(2026, 6, 9, 21, 30),
     schedule: `${NIGHTLY} (Asia/Kolkata)`,
   });
 });
 
-test('an offset from UTC tells jobs apart as a zone does', () => {
-  const jobs = registry(
-    new CronTime(NIGHTLY, 'UTC'),
-    new CronTime(NIGHTLY, null, 60),
-    new CronTime(NIGHTLY, null, -180),
-  );
-  expect(schedule('offset', jobs)?.startAt(NOW)).toEqual({
-    tick: Date.UTC(2026, 6, 10, 6),
-    schedule: `${NIGHTLY} (UTC-03:00)`,
-  });
-  expect(schedule('offset', registry(new CronTime(NIGHTLY, null, 60)))?.startAt(NOW)).toEqual({});
-});
-
-test("a job without a zone has the machine's", () => {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  const elsewhere = timeZone === 'Asia/Tokyo' ? 'Asia/Kolkata' : 'Asia/Tokyo';
-  expect(schedule('local', registry(new CronTime(NIGHTLY, elsewhere)))?.startAt(NOW)).toEqual({});
-  const start = schedule('local', registry(new CronTime(NIGHTLY)))?.startAt(NOW);
-  expect(start?.schedule).toBe(`${NIGHTLY} (${timeZone})`);
-  expect(start?.tick).toBeLessThanOrEqual(NOW);
-});
-
-test("a job without a zone is found also where `cron` does not say that it has taken the machine's", () => {
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  /** As version 3 of `cron` has it, that of version 5 of `@nestjs/schedule`. */
-  const silent = (utcOffset?: number): CronTimeLike => {
-    const cronTime = new CronTime(NIGHTLY, utcOffset === undefined ? timeZone : null, utcOffset);
-    const ask = (start: Date, zone?: string) => cronTime.getNextDateFrom(start, zone);
-    return { source: NIGHTLY, utcOffset, realDate: false, getNextDateFrom: ask };
-  };
-  const said = schedule('local', registry(new CronTime(NIGHTLY)))?.startAt(NOW);
-  expect(schedule('local', registry(silent(60), silent()))?.startAt(NOW)).toEqual(said);
-  expect(schedule('local', registry(silent(60)))?.startAt(NOW)).toEqual({});
-  expect(schedule('offset', registry(silent(), silent(-180)))?.startAt(NOW).tick).toBe(
-    Date.UTC(2026, 6, 10, 6),
-  );
-});
-
-test('a Date is its own tick, found by its time', () => {
-  const jobs = registry(new CronTime(new Date(NOW - 6_000)), new CronTime(new Date(NOW - 5_000)));
-  expect(schedule('once', jobs)?.startAt(NOW).tick).toBe(NOW - 5_000);
-  expect(schedule('later', registry(new CronTime(new Date(NOW + 5_000))))?.startAt(NOW)).toEqual({});
+test('a Date is its own tick when it has come', () => {
+  expect(schedule('nightly', new CronTime(new Date(NOW - 5_000)))?.startAt(NOW).tick).toBe(NOW - 5_000);
+  expect(schedule('nightly', new CronTime(new Date(NOW + 5_000)))?.startAt(NOW)).toEqual({});
 });
 
 test('a job that the scheduler makes late, or gives other times, is looked up anew', () => {
-  const jobs = new Map<string, { cronTime: CronTimeLike }>();
-  const found = JobSchedule.of(Jobs.prototype.named, () => jobs);
+  let cronTimes: CronTimeLike[] = [];
+  const found = JobSchedule.of(Jobs.prototype.nightly, () => cronTimes);
   expect(found?.startAt(NOW)).toEqual({});
-  jobs.set('named', { cronTime: new CronTime(NIGHTLY, 'UTC') });
+  cronTimes = [new CronTime(NIGHTLY, 'UTC')];
   expect(found?.startAt(NOW).tick).toBe(Date.UTC(2026, 6, 10, 3));
-  jobs.set('named', { cronTime: new CronTime('0 * * * * *', 'UTC') });
+  cronTimes = [new CronTime('0 * * * * *', 'UTC')];
   expect(found?.startAt(NOW).tick).toBe(NOW - 30_000);
 });
 
 test('what was prepared is not asked for again', () => {
-  const cronTime = new CronTime(NIGHTLY, 'Asia/Kolkata');
-  let questions = 0;
-  const counted: CronTimeLike = {
-    source: cronTime.source,
-    timeZone: cronTime.timeZone,
-    realDate: false,
-    getNextDateFrom: (start, zone) => {
-      questions += 1;
-      return cronTime.getNextDateFrom(start, zone);
-    },
-  };
-  const zoned = schedule('zoned', registry(counted));
-  zoned?.prepare(NOW);
-  expect(questions).toBeGreaterThan(0);
-  questions = 0;
-  zoned?.startAt(NOW + 1_000);
-  expect(questions).toBe(0);
+  const cronTime = counted(new CronTime(NIGHTLY, 'Asia/Kolkata'));
+  const found = schedule('nightly', cronTime);
+  found?.prepare(NOW);
+  expect(cronTime.questions).toBeGreaterThan(0);
+  cronTime.questions = 0;
+  found?.startAt(NOW + 1_000);
+  expect(cronTime.questions).toBe(0);
 });
 
-describe('hundreds of jobs of one expression without a name', () => {
+describe('hundreds of jobs of one expression', () => {
   const JOBS = 300;
   /** The questions to `cron` of one search where dates are regular, and what it asks besides around changes of clocks. */
   const SEARCH = 8;
-  const { timeZone: here } = Intl.DateTimeFormat().resolvedOptions();
-  const elsewhere = here === 'Asia/Tokyo' ? 'Asia/Kolkata' : 'Asia/Tokyo';
-  let questions: number;
-  let lookUps: number;
 
-  /** One that the scheduler has made, in a zone of its own or in that of the machine. */
-  const made = (timeZone: string): CronTimeLike => ({
-    source: NIGHTLY,
-    timeZone,
-    realDate: false,
-    getNextDateFrom: (start) => {
-      questions += 1;
-      const day = 86_400_000;
-      return { toMillis: () => (Math.floor(start.getTime() / day) + 1) * day };
-    },
-  });
-
-  /** Asks each of them for its newest tick, as a new leader does. */
-  function elect(cronTimes: CronTimeLike[]): number {
-    questions = 0;
-    const jobs = registry(...cronTimes);
-    const schedules = Array.from({ length: JOBS }, () => schedule('local', jobs));
-    const lookUp = jest.spyOn(Intl, 'DateTimeFormat');
-    const ticks = new Set(schedules.map((each) => each?.startAt(NOW).tick));
-    lookUps = lookUp.mock.calls.length;
-    lookUp.mockRestore();
-    return ticks.size;
+  /** One version of `cron`, and how often it was asked. */
+  function version() {
+    const day = 86_400_000;
+    let questions = 0;
+    class Counted implements CronTimeLike {
+      readonly source = NIGHTLY;
+      readonly realDate = false;
+      constructor(
+        readonly timeZone: string,
+        private readonly hour: number,
+      ) {}
+      getNextDateFrom(start: Date) {
+        questions += 1;
+        const at = this.hour * 3_600_000;
+        return { toMillis: () => (Math.floor((start.getTime() - at) / day) + 1) * day + at };
+      }
+      sendAt() {
+        return { zoneName: this.timeZone };
+      }
+    }
+    return { Counted, asked: () => questions };
   }
 
-  test('cost a new leader one search for dates, and one look for the zone each', () => {
-    expect(elect(Array.from({ length: JOBS }, () => made(here)))).toBe(1);
-    expect(questions).toBeLessThanOrEqual(SEARCH);
-    expect(lookUps).toBeLessThanOrEqual(JOBS);
+  /** Asks each of them for its newest tick, as a new leader does: the different ones. */
+  const elect = (cronTimes: CronTimeLike[]): Set<number | undefined> =>
+    new Set(cronTimes.map((cronTime) => schedule('nightly', cronTime)?.startAt(NOW).tick));
+
+  test('cost a new leader one search for dates, and no look for the zone', () => {
+    const { Counted, asked } = version();
+    const cronTimes = Array.from({ length: JOBS }, () => new Counted('Europe/Berlin', 1));
+    const lookUp = jest.spyOn(Intl, 'DateTimeFormat');
+    expect(elect(cronTimes).size).toBe(1);
+    const looks = lookUp.mock.calls.length;
+    lookUp.mockRestore();
+    expect(asked()).toBeLessThanOrEqual(SEARCH);
+    expect(looks).toBe(0);
   });
 
-  test('cost it no more where as many of other zones come before them', () => {
-    const others = Array.from({ length: JOBS }, () => made(elsewhere));
-    expect(elect([...others, ...Array.from({ length: JOBS }, () => made(here))])).toBe(1);
-    expect(lookUps).toBeLessThanOrEqual(JOBS);
+  test('of another zone, or fired by another version of `cron`, have dates of their own', () => {
+    const [old, next] = [version(), version()];
+    const berlin = new old.Counted('Europe/Berlin', 1);
+    const others = [new old.Counted('Asia/Kolkata', 2), new next.Counted('Europe/Berlin', 3)];
+    expect(elect([berlin, ...others]).size).toBe(3);
   });
 });
 
@@ -204,31 +179,18 @@ test('an interval starts by its length, without a tick', () => {
   interval?.prepare(NOW);
 });
 
-test('a disabled cron job is none that the scheduler makes', () => {
+test('an interval is of whole milliseconds, at least one, as Node counts', () => {
+  expect(schedule('fraction')?.startAt(NOW)).toEqual({ interval: 8_571 });
+  expect(schedule('least')?.startAt(NOW)).toEqual({ interval: 1 });
+  expect(schedule('none')?.startAt(NOW)).toEqual({ interval: 1 });
+});
+
+test('a disabled cron job is none that the scheduler starts', () => {
   expect(schedule('disabled')?.isCron).toBe(false);
-  expect(schedule('disabled')?.startAt(NOW)).toEqual({});
-  expect(schedule('zoned')?.isCron).toBe(true);
+  expect(schedule('nightly')?.isCron).toBe(true);
 });
 
 test('timeouts and plain methods have no schedule', () => {
   expect(schedule('timeout')).toBeUndefined();
   expect(schedule('plain')).toBeUndefined();
-});
-
-test('a zone of null, as configuration may give it, is the local one', () => {
-  class Configured {
-    // The types forbid it; values from a file do not ask.
-    @Cron(NIGHTLY, { timeZone: null } as unknown as { timeZone: string })
-    nightly(): void {}
-  }
-  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  const jobs = registry(new CronTime(NIGHTLY, timeZone));
-  expect(JobSchedule.of(Configured.prototype.nightly, jobs)?.startAt(NOW).tick).toBeDefined();
-});
-
-test('what is in the registry and is no cron job is passed over', () => {
-  const odd = ['odd', undefined] as unknown as readonly [string, CronTimeLike];
-  const jobs = registry(odd, new CronTime(NIGHTLY, 'Asia/Kolkata'));
-  const zoned = schedule('zoned', jobs);
-  expect(zoned?.startAt(NOW).tick).toBeDefined();
 });

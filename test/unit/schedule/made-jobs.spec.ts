@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
 import { Cron, Interval } from '@nestjs/schedule';
 import { isInactive, MadeJobs } from '../../../lib/schedule/made-jobs.js';
+import { CronTime } from './support/cron-time.js';
 
 class Jobs {
   @Cron('0 0 3 * * *', { name: 'named' })
@@ -19,27 +20,27 @@ class Jobs {
 
 /** A scheduler that makes the jobs of these methods, one after the other. */
 class Scheduler {
-  readonly orchestrator = { cronJobs: {} as Record<string, { options: unknown; ref?: object }> };
+  readonly cronJobs: Record<string, { options: unknown; ref?: object }> = {};
   readonly #jobs = new Map<string, object>();
-  readonly registry = { getCronJobs: () => this.#jobs };
+  readonly schedulerRegistry = { getCronJobs: () => this.#jobs };
   readonly stopped = new Set<object>();
   readonly made = new MadeJobs(
-    () => this,
+    () => [this],
     (job) => this.stopped.has(job),
   );
 
   add(...methods: ('named' | 'one' | 'twin')[]): this {
     for (const method of methods) {
-      const key = method === 'named' ? method : `random-${Object.keys(this.orchestrator.cronJobs).length}`;
+      const key = method === 'named' ? method : `random-${Object.keys(this.cronJobs).length}`;
       const options: unknown = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', Jobs.prototype[method]);
-      this.orchestrator.cronJobs[key] = { options };
+      this.cronJobs[key] = { options };
     }
     return this;
   }
 
   /** Makes them; gives them in order. */
   mount(): object[] {
-    return Object.entries(this.orchestrator.cronJobs).map(([key, record]) => {
+    return Object.entries(this.cronJobs).map(([key, record]) => {
       record.ref = { key };
       this.#jobs.set(key, record.ref);
       return record.ref;
@@ -59,7 +60,7 @@ test('of two jobs without a name that look the same, the one is stopped that the
   const owner = {};
   const jobs = [one, twin].map((method) => scheduler.made.claim(method, owner));
   const [first, second] = scheduler.mount() as [object, object];
-  const states = () => jobs.map((state) => state());
+  const states = () => jobs.map(({ state }) => state());
   expect(states()).toEqual(['started', 'started']);
   scheduler.stopped.add(first);
   expect(states()).toEqual(['stopped', 'started']);
@@ -73,7 +74,7 @@ test('of a method that two classes inherit, the job is stopped of the instance t
   const jobs = [{}, {}].map((owner) => scheduler.made.claim(one, owner));
   const [, , third] = scheduler.mount() as [object, object, object];
   scheduler.stopped.add(third);
-  expect(jobs.map((state) => state())).toEqual(['started', 'stopped']);
+  expect(jobs.map(({ state }) => state())).toEqual(['started', 'stopped']);
 });
 
 test('where it cannot be told which job is whose, one that is stopped counts for all of the method', () => {
@@ -84,14 +85,14 @@ test('where it cannot be told which job is whose, one that is stopped counts for
   // What overrides a guarded method is claimed for both, and is one job.
   scheduler.made.claim(twin, owner);
   const [, second] = scheduler.mount() as [object, object, object];
-  expect(jobs.map((state) => state())).toEqual(['started', 'started']);
+  expect(jobs.map(({ state }) => state())).toEqual(['started', 'started']);
   scheduler.stopped.add(second);
-  expect(jobs.map((state) => state())).toEqual(['stopped', 'started']);
+  expect(jobs.map(({ state }) => state())).toEqual(['stopped', 'started']);
 });
 
 test('a job is gone that was deleted, or whose name has been given to another one', () => {
   const scheduler = new Scheduler().add('named');
-  const state = scheduler.made.claim(named, {});
+  const { state } = scheduler.made.claim(named, {});
   const [job] = scheduler.mount() as [object];
   scheduler.replace('named', undefined);
   expect(state()).toBe('gone');
@@ -103,34 +104,88 @@ test('a job is gone that was deleted, or whose name has been given to another on
 
 test('a job that is still to be made is not stopped, nor is one that nobody knows of', () => {
   const scheduler = new Scheduler().add('named');
-  expect([named, one, interval].map((method) => scheduler.made.claim(method, {})())).toEqual([
-    'started',
-    'started',
-    'started',
-  ]);
-  for (const keepers of [undefined, { ...scheduler, orchestrator: undefined }]) {
-    const made = new MadeJobs(
-      () => keepers,
-      () => true,
-    );
-    expect(made.claim(named, {})()).toBe('started');
+  const nobody = new MadeJobs(
+    () => [],
+    () => true,
+  );
+  const jobs = [named, one, interval].map((method) => scheduler.made.claim(method, {}));
+  for (const job of [...jobs, nobody.claim(named, {})]) {
+    expect(job.state()).toBe('started');
+    expect(job.cronTimes()).toEqual([]);
   }
+});
+
+test('a job that is asked for while the scheduler looks for methods is looked up again', () => {
+  const scheduler = new Scheduler();
+  const { state } = scheduler.made.claim(named, {});
+  expect(state()).toBe('started');
+  const [job] = scheduler.add('named').mount() as [object];
+  scheduler.stopped.add(job);
+  expect(state()).toBe('stopped');
+});
+
+test('two schedulers each make a job of every method: one that is stopped in either is stopped', () => {
+  const [first, second] = [new Scheduler().add('one', 'twin'), new Scheduler().add('one', 'twin')];
+  const made = new MadeJobs(
+    () => [first, second],
+    (job) => first.stopped.has(job) || second.stopped.has(job),
+  );
+  const owner = {};
+  const jobs = [one, twin].map((method) => made.claim(method, owner));
+  const [ofOne, ofTwin] = [first.mount(), second.mount()[1] as object];
+  second.stopped.add(ofTwin);
+  expect(jobs.map(({ state }) => state())).toEqual(['started', 'stopped']);
+  first.replace(Object.keys(first.cronJobs)[0] ?? '', undefined);
+  expect(jobs.map(({ state }) => state())).toEqual(['gone', 'stopped']);
+  expect(ofOne).toHaveLength(2);
+});
+
+test('the dates of a method are those of the job that was made of it, by now', () => {
+  const scheduler = new Scheduler().add('one', 'twin');
+  const owner = {};
+  const jobs = [one, twin].map((method) => scheduler.made.claim(method, owner));
+  expect(jobs.map(({ cronTimes }) => cronTimes())).toEqual([[], []]);
+  const made = scheduler.mount() as { cronTime?: object }[];
+  const [night, noon] = [new CronTime('0 0 3 * * *'), new CronTime('0 0 12 * * *')];
+  for (const job of made) job.cronTime = night;
+  expect(jobs.map(({ cronTimes }) => cronTimes())).toEqual([[night], [night]]);
+  Object.assign(made[0] ?? {}, { cronTime: noon });
+  expect(jobs.map(({ cronTimes }) => cronTimes())).toEqual([[noon], [night]]);
+});
+
+test('methods with one and the same decorator are told apart by their places', () => {
+  const Nightly = Cron('0 0 3 * * *');
+  class Pair {
+    @Nightly
+    first(): void {}
+    @Nightly
+    second(): void {}
+  }
+  const scheduler = new Scheduler();
+  const options: unknown = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', Pair.prototype.first);
+  Object.assign(scheduler.cronJobs, { a: { options }, b: { options } });
+  const owner = {};
+  const { first, second } = Pair.prototype;
+  const jobs = [first, second].map((method) => scheduler.made.claim(method, owner));
+  const [, last] = scheduler.mount() as [object, object];
+  scheduler.stopped.add(last);
+  expect(jobs.map(({ state }) => state())).toEqual(['started', 'stopped']);
 });
 
 test('hundreds of jobs of one expression are looked through once, however often one of them is asked for', () => {
   const scheduler = new Scheduler();
   for (let i = 0; i < 300; i++) scheduler.add('one');
   let looks = 0;
-  const cronJobs = scheduler.orchestrator.cronJobs;
+  const cronJobs = scheduler.cronJobs;
   for (const [key, record] of Object.entries(cronJobs)) {
     const { options } = record;
     Object.defineProperty(record, 'options', { get: () => ((looks += 1), options) });
     cronJobs[key] = record;
   }
-  const states = Array.from({ length: 300 }, () => scheduler.made.claim(one, {}));
+  const jobs = Array.from({ length: 300 }, () => scheduler.made.claim(one, {}));
   for (const job of scheduler.mount().slice(0, 10)) scheduler.stopped.add(job);
   for (let round = 0; round < 3; round++) {
-    expect(states.filter((state) => state() === 'stopped')).toHaveLength(10);
+    expect(jobs.filter(({ state }) => state() === 'stopped')).toHaveLength(10);
   }
   expect(looks).toBe(300);
 });

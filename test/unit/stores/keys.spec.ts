@@ -44,6 +44,47 @@ describe('the key of the state', () => {
     );
   });
 
+  test('is never that of a lock, whatever their keys and the prefix', () => {
+    const part = fc
+      .array(fc.constantFrom('a', ':', '{', '}', '{a}', ':state', '}:state'), { minLength: 1, maxLength: 4 })
+      .map((parts) => parts.join(''));
+    const taken = (lock: string, prefix: string): string | undefined => {
+      try {
+        return stateKey(lock, prefix);
+      } catch {
+        return undefined;
+      }
+    };
+    const prefixes = fc.constantFrom('', 'a', 'a:', '{a}:');
+    fc.assert(
+      fc.property(part, prefixes, (lock, prefix) => {
+        const state = taken(lock, prefix);
+        // No lock can be taken with this key.
+        return state === undefined || taken(state, prefix) === undefined;
+      }),
+    );
+  });
+
+  test.each([
+    ['{jobs}:import:state', '', '{jobs}:import'],
+    ['{jobs:import}:state', '', '{jobs:import}'],
+    ['{app:import}:state', 'app:', 'app:{app:import}'],
+    ['import:state', '{app}:', '{app}:import'],
+  ])('is no key of a lock: "%s" under the client prefix "%s"', (lock, prefix, other) => {
+    expect(() => stateKey(lock, prefix)).toThrow(SchedulerLockConfigError);
+    expect(() => stateKey(lock, prefix)).toThrow(
+      `the Redis key "${prefix}${lock}" is where the state of a lock with the key "${other}" is kept. Let \`key\` end`,
+    );
+  });
+
+  test.each([
+    ['import:state', ''],
+    ['import:state', 'app:'],
+    ['{jobs}:import:state:lock', ''],
+  ])('has nothing to do with the lock "%s" under the client prefix "%s"', (lock, prefix) => {
+    expect(stateKey(lock, prefix)).toMatch(/:state$/);
+  });
+
   test('is refused for a lock key with which no state key can share a slot', () => {
     expect(() => stateKey('a}b', '')).toThrow(SchedulerLockConfigError);
     expect(() => stateKey('a}b', '')).toThrow(/"a}b" holds a brace that makes no hash tag/);

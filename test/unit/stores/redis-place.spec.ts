@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { redisPlace } from '../../../lib/stores/redis/place.js';
-import type { RedisConnectionSource } from '../../../lib/stores/redis/redis-connection.js';
+import type { RedisConnectionSource } from '../../../lib/stores/redis/connection-options.js';
 
 const client = (options: object | undefined, isCluster = false) =>
   ({

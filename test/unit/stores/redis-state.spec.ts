@@ -74,8 +74,8 @@ describe('what Redis keeps', () => {
     const record = `job:${RUN.job}`;
     expect(await client.hgetall(STATE)).toMatchObject({
       [record]: `${RUN.tick} 1 - `,
-      start: `${token} 1 ${record}`,
-      undo: '',
+      [`by:${RUN.job}`]: token,
+      [`before:${RUN.job}`]: '',
     });
   });
 
@@ -144,6 +144,78 @@ describe('what Redis keeps', () => {
     const { since: ___, kept: ____, ...after } = await client.hgetall(STATE);
     expect(after).toEqual(before);
     expect(await client.get(LOCK)).toBe(lease.token);
+  });
+
+  test('after a restore over an older lease: what is known of it, and what it has replaced', async () => {
+    await store.release(await take(RUN), { outcome: 'failed' });
+    await client.hset(STATE, 'later', 'version');
+    const older = { ...(await client.hgetall(STATE)), kept: '0' };
+    const lease = await take({ ...RUN, tick: RUN.tick + 1, attempt: 1 });
+    const { since: _, kept: __, ...before } = await client.hgetall(STATE);
+    // A snapshot, or a replica, that missed the last writes.
+    await client.multi().del(LOCK, STATE).hset(STATE, older).exec();
+    expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
+    const { since: ___, kept: ____, ...after } = await client.hgetall(STATE);
+    expect(after).toEqual(before);
+    expect(after).toMatchObject({ later: 'version', [`before:${RUN.job}`]: `${RUN.tick} 1 failed ` });
+    await expectRetention(400 * DAY);
+    await store.release(lease);
+    expect(await client.hget(STATE, `job:${RUN.job}`)).toBe(`${RUN.tick + 1} 1 completed `);
+  });
+
+  test.each([0, HOUR])(
+    'after a restore over an older lease that has the lock, kept for %d ms: the same',
+    async (keepFor) => {
+      const former = await take(RUN);
+      if (keepFor > 0) await store.release(former, { keepFor });
+      const [value, older] = [await client.get(LOCK), await client.hgetall(STATE)];
+      await client.del(LOCK);
+      const lease = await take({ ...RUN, tick: RUN.tick + 1, attempt: 1 });
+      const { since: _, kept: __, ...before } = await client.hgetall(STATE);
+      await client
+        .multi()
+        .del(STATE)
+        .hset(STATE, older)
+        .set(LOCK, value ?? '', 'PX', 10 * HOUR)
+        .exec();
+      expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
+      const { since: ___, kept: ____, ...after } = await client.hgetall(STATE);
+      expect(after).toEqual(before);
+      expect(await client.get(LOCK)).toBe(lease.token);
+      expect(await client.pttl(LOCK)).toBeLessThanOrEqual(lease.ttl);
+    },
+  );
+
+  test('of an older lease, while another client has the lock: all of it', async () => {
+    await store.release(await take());
+    const older = await client.hgetall(STATE);
+    const lease = await take();
+    await client.multi().del(STATE).hset(STATE, older).set(LOCK, 'another client').exec();
+    expect(await store.extend([lease])).toEqual([{ held: false, reason: 'taken' }]);
+    expect(await store.release(lease)).toEqual({ released: false, reason: 'taken' });
+    expect(await client.hgetall(STATE)).toEqual(older);
+    expect(await client.get(LOCK)).toBe('another client');
+  });
+
+  test('after the end of a lease of which it had only an older one: that it has ended', async () => {
+    await store.release(await take());
+    const older = { ...(await client.hgetall(STATE)), kept: '0' };
+    const lease = await take();
+    await client.multi().del(LOCK, STATE).hset(STATE, older).exec();
+    expect(await store.release(lease)).toEqual({ released: false, reason: 'expired' });
+    const { token, fencingToken } = lease;
+    expect(await client.hgetall(STATE)).toMatchObject({ token, fence: String(fencingToken), since: '' });
+    await expectRetention(DAY);
+  });
+
+  test('of a newer lease, when the end of an older one comes late: all of it', async () => {
+    const lease = await take();
+    await client.del(LOCK);
+    await take();
+    await client.del(LOCK);
+    const newer = await client.hgetall(STATE);
+    expect(await store.release(lease)).toEqual({ released: false, reason: 'expired' });
+    expect(await client.hgetall(STATE)).toEqual(newer);
   });
 
   test('of fields that it does not know: all of them', async () => {
@@ -224,10 +296,13 @@ describe('the state is kept', () => {
     const lease = await take();
     await client.del(STATE);
     expect(await store.release(lease)).toEqual({ released: true });
-    const { fence, ...state } = await client.hgetall(STATE);
-    // The server's clock stands in for what it has forgotten.
-    expect(Number(fence)).toBeGreaterThan(lease.fencingToken);
-    expect(state).toMatchObject({ token: lease.token, since: '', holder: '' });
+    const { token, fencingToken } = lease;
+    expect(await client.hgetall(STATE)).toMatchObject({
+      token,
+      fence: String(fencingToken),
+      since: '',
+      holder: '',
+    });
     await expectRetention(DAY);
     // Nor is anything made up for people.
     expect(await store.inspect()).toEqual([{ name: NAME, state: 'free', jobs: [] }]);

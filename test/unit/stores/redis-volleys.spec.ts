@@ -94,3 +94,21 @@ test.each([
     releases.flatMap(({ status }, index) => (status === 'fulfilled' ? [] : [leases[index]?.name])),
   ).toEqual(names);
 });
+
+test('a name without a key among them fails alone', async () => {
+  const key = (name: string): string => {
+    if (name === 'job-1') throw new Error('no such tenant');
+    return `{jobs}:${name}`;
+  };
+  const other = new RedisLockStore(new RedisConnection(client), { key });
+  const names = ['job-0', 'job-1', 'job-2:state', 'job-3'];
+  const asked = names.map((name, i) => ({ ...(requests[i] as (typeof requests)[0]), name }));
+  const results = await Promise.allSettled(asked.map((request) => other.acquire(request)));
+  const bad = { status: 'rejected', reason: { code: 'SCHEDULER_LOCK_CONFIG' } };
+  const good = { status: 'fulfilled', value: { acquired: true } };
+  expect(results).toMatchObject([good, bad, bad, good]);
+  const leases = asked.map((request) => ({ ...request, fencingToken: 1 }));
+  const unjudged = { held: null, error: { code: 'SCHEDULER_LOCK_CONFIG' } };
+  expect(await other.extend(leases)).toMatchObject([{ held: true }, unjudged, unjudged, { held: true }]);
+  expect(await other.extend(leases.slice(1, 3))).toMatchObject([unjudged, unjudged]);
+});

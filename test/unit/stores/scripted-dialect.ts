@@ -19,6 +19,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     attempt: nothing,
     renew: nothing,
     giveBack: nothing,
+    writeBack: nothing,
     all: nothing,
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,

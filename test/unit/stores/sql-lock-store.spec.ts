@@ -1,5 +1,5 @@
 import { describe, expect, jest, test } from '@jest/globals';
-import { NOTHING_SEEN } from '../../../lib/stores/sql/answers.js';
+import { AGAIN, NOTHING_SEEN } from '../../../lib/stores/sql/answers.js';
 import type { SqlDialect, TableLook } from '../../../lib/stores/sql/dialect.js';
 import { LastGranted } from '../../../lib/stores/sql/last-granted.js';
 import { SqlLockStore } from '../../../lib/stores/sql/sql-lock.store.js';
@@ -70,6 +70,84 @@ describe('a statement that was rolled back because of others', () => {
     await clock.advance(1_000);
     await failed;
     expect(tries).toBe(2);
+  });
+});
+
+describe('rows that others have locked', () => {
+  const locked = Object.assign(new Error('lock wait timeout'), { locked: true });
+  const failure = (error: unknown) => (error === locked ? 'locked' : 'refused');
+  const leases = Array.from({ length: 8 }, (_, i) => ({ ...lease, name: `job-${i}` }));
+  const held = { held: true };
+  const isLocked = { held: null, error: expect.objectContaining({ code: 'LOCK_STATE' }) };
+
+  test('are told apart in a batch that fails because of one of them, by halves', async () => {
+    const batches: string[] = [];
+    const { clock, store } = opened({
+      failure,
+      renew: async (_statements, batch) => {
+        batches.push(batch.map(({ name }) => name.at(-1)).join(''));
+        if (batch.some(({ name }) => name === 'job-5')) throw locked;
+        return batch.map(() => true);
+      },
+    });
+    const results = store.extend(leases);
+    await clock.advance(1_000);
+    expect(await results).toEqual(leases.map(({ name }) => (name === 'job-5' ? isLocked : held)));
+    expect(batches.slice(0, 7)).toEqual(['01234567', '0123', '4567', '45', '4', '5', '67']);
+    // Then it alone is asked for again, for a little while.
+    expect(batches.slice(7)).toEqual(Array.from({ length: 9 }, () => '5'));
+    expect(clock.pending).toBe(0);
+  });
+
+  test('are waited for if that is a moment only', async () => {
+    let tries = 0;
+    const { clock, store } = opened({
+      failure,
+      renew: async (_statements, batch) => {
+        tries += 1;
+        if (tries < 4) throw locked;
+        return batch.map(() => true);
+      },
+    });
+    const results = store.extend([lease]);
+    await clock.advance(1_000);
+    expect(await results).toEqual([held]);
+  });
+
+  test('do not hold up the answer for the others until nobody waits for it', async () => {
+    const { clock, store } = opened({
+      failure,
+      renew: async (_statements, batch) => {
+        await new Promise<void>((resolve) => clock.setTimer(resolve, 30));
+        if (batch.length > 1) throw locked;
+        return batch.map(() => true);
+      },
+    });
+    const started = clock.monotonic();
+    let answered = NaN;
+    const results = store.extend(leases, { limit: 200 }).then((all) => {
+      answered = clock.monotonic() - started;
+      return all;
+    });
+    await clock.advance(1_000);
+    expect(answered).toBeLessThan(200);
+    expect((await results).slice(0, 1)).toEqual([held]);
+    expect((await results).slice(-1)).toEqual([isLocked]);
+  });
+
+  test('are told of, beside those that were renewed, if the database goes away meanwhile', async () => {
+    let tries = 0;
+    const { clock, store } = opened({
+      failure,
+      renew: async (_statements, batch) => {
+        if ((tries += 1) > 1) throw new Error('gone');
+        return batch.map(({ name }) => (name === 'job-5' ? AGAIN : true));
+      },
+    });
+    const results = store.extend(leases);
+    await clock.advance(1_000);
+    const gone = { held: null, error: expect.objectContaining({ code: 'STORE_UNAVAILABLE' }) };
+    expect(await results).toEqual(leases.map(({ name }) => (name === 'job-5' ? gone : held)));
   });
 });
 

@@ -42,6 +42,50 @@ class RestoresAfterOthersHaveEnded extends ReferenceStore {
   }
 }
 
+/** Takes an older lease for a newer one. */
+class RestoresOverNothing extends ReferenceStore {
+  protected override isBehind(_lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return state === undefined;
+  }
+}
+
+/** Takes whatever has the lock for a newer lease. */
+class RestoresFreeLocksOnly extends ReferenceStore {
+  protected override isOutlived(): boolean {
+    return false;
+  }
+}
+
+/** Restores over an older lease that has the lock, and knows no end there. */
+class ReleasesOwnLocksOnly extends ReferenceStore {
+  override async release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
+    const lock = this.lock(lease.name);
+    if (lock !== undefined && !this.owns(lease, lock)) return { released: false, reason: 'taken' };
+    return super.release(lease, options);
+  }
+}
+
+class RestoresNoTicks extends ReferenceStore {
+  protected override restoreStart(): void {}
+}
+
+class RestoresEveryTick extends ReferenceStore {
+  protected override restoreStart(lease: LeaseRef, tick: number): void {
+    this.starts.delete(this.startKey(lease));
+    super.restoreStart(lease, tick);
+  }
+}
+
+class RecordsEndsOfTheNewestOnly extends ReferenceStore {
+  protected override recordEnd(
+    lease: LeaseRef,
+    state: StateEntry | undefined,
+    options: ReleaseOptions,
+  ): void {
+    if (state === undefined || state.token === lease.token) super.recordEnd(lease, state, options);
+  }
+}
+
 class RestoresWhateverIsAbsent extends ReferenceStore {
   protected override mayRestore(): boolean {
     return true;
@@ -105,6 +149,36 @@ export const brokenRestore: readonly BrokenStore[] = [
     "rule 3: a restored lease brings the lease's own fencing token back where that is the greater one",
     'the fencing token should be the greater one, 1768225600000000, but the store has 1767225600000000',
     IgnoresTheLeasesFencingToken,
+  ),
+  broken(
+    'rule 3: extend restores a lease where the side data names only an older one, whether that has ended or not',
+    "extend after an older one was released should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'expired'}",
+    RestoresOverNothing,
+  ),
+  broken(
+    'rule 3: extend restores a lease, with its tick, where an older one still has the lock',
+    "extend over an older one that is live should answer {'held':true,'restored':true}, but answered {'held':false,'reason':'taken','holder':'<holder>'}",
+    RestoresFreeLocksOnly,
+  ),
+  broken(
+    'rule 3: a lease that was released where an older one still has the lock frees it, and is not restored',
+    "release where an older one is live should answer {'released':false,'reason':'expired'}, but answered {'released':false,'reason':'taken'}",
+    ReleasesOwnLocksOnly,
+  ),
+  broken(
+    'rule 3: a lease that is restored over an older one brings its tick back, which is not run again',
+    "an attempt for the tick of the restored lease should answer {'acquired':false,'reason':'already-ran','tick':1760000000001,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
+    RestoresNoTicks,
+  ),
+  broken(
+    'rule 3: a lease that is restored over an older one does not bring its tick back where a newer one is known',
+    "an attempt for the newer tick should answer {'acquired':false,'reason':'already-ran','tick':1760000000001,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
+    RestoresEveryTick,
+  ),
+  broken(
+    'rule 3: a lease that was released where the side data names only an older one is not restored',
+    "extend after it should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    RecordsEndsOfTheNewestOnly,
   ),
   broken(
     'rule 3: a forgotten lease is not restored while somebody else has the lock',

@@ -1,4 +1,10 @@
-import type { AcquireRequest, AcquireResult, LeaseRef } from '../../../../lib/index.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../../../../lib/index.js';
 import { ReferenceStore, type StartEntry, type StartRefusal, type StateEntry } from '../reference-store.js';
 import { broken, type BrokenStore } from './broken-store.js';
 
@@ -112,6 +118,12 @@ class KeepsTheOldLength extends ReferenceStore {
   }
 }
 
+class BelievesEveryDueTime extends ReferenceStore {
+  protected override isCredible(): boolean {
+    return true;
+  }
+}
+
 class ForgetsTheAttempt extends ReferenceStore {
   protected override repeatGrant(_request: AcquireRequest, { fence }: StateEntry): AcquireResult {
     return { acquired: true, fencingToken: fence };
@@ -119,6 +131,27 @@ class ForgetsTheAttempt extends ReferenceStore {
 }
 
 class ForgetsWhatWasBefore extends ReferenceStore {
+  protected override noteEnd(lease: LeaseRef, outcome: string): void {
+    if (outcome === 'abandoned') this.starts.delete(this.startKey(lease));
+    else super.noteEnd(lease, outcome);
+  }
+}
+
+class GivesBackWhatIsLiveOnly extends ReferenceStore {
+  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const live = this.lock(lease.name) !== undefined;
+    if (options.outcome === 'abandoned' && !live) return { released: false, reason: 'expired' };
+    return super.release(lease, options);
+  }
+}
+
+class GivesBackOfTheNewestLeaseOnly extends ReferenceStore {
+  protected override endsStart({ token }: LeaseRef, state: StateEntry | undefined): boolean {
+    return state?.token === token;
+  }
+}
+
+class GivesBackWhateverStartedLast extends ReferenceStore {
   protected override noteEnd(lease: LeaseRef, outcome: string): void {
     if (outcome === 'abandoned') this.starts.delete(this.startKey(lease));
     else super.noteEnd(lease, outcome);
@@ -197,6 +230,11 @@ export const brokenTicks: readonly BrokenStore[] = [
     KeepsTheOldLength,
   ),
   broken(
+    'rule 4: an interval whose due time lies further ahead than an interval can put it may start at once',
+    "an attempt after three hours back should answer {'acquired':true}, but answered {'acquired':false,'reason':'already-ran','expiresIn':14220000}",
+    BelievesEveryDueTime,
+  ),
+  broken(
     'rule 4: an acquire of a rerun that is sent again answers with its attempt',
     "the same acquire, sent again should answer {'acquired':true,'fencingToken':1767225600000001,'attempt':2}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     ForgetsTheAttempt,
@@ -205,5 +243,20 @@ export const brokenTicks: readonly BrokenStore[] = [
     'rule 4: an abandoned start gives back the tick, or the interval, that was there before',
     "an attempt for the tick before should answer {'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     ForgetsWhatWasBefore,
+  ),
+  broken(
+    'rule 4: a start is given back also when it is abandoned after its lease has run out',
+    "an attempt for a tick that was abandoned late should answer {'acquired':true}, but answered {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':false}",
+    GivesBackWhatIsLiveOnly,
+  ),
+  broken(
+    'rule 4: a start is given back also when it is abandoned after a later lease of its lock, of another job',
+    "an attempt for what was abandoned after a later lease should answer {'acquired':true}, but answered {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':false}",
+    GivesBackOfTheNewestLeaseOnly,
+  ),
+  broken(
+    'rule 4: an abandoned lease gives back no later start of its job, and none that ended',
+    "an attempt while a later tick is running should answer {'reason':'held','tick':1760000000001,'finished':false}, but answered {'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000}",
+    GivesBackWhateverStartedLast,
   ),
 ];

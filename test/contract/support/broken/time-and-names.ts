@@ -115,6 +115,12 @@ class KeepsLongLocksNotAtAll extends ReferenceStore {
   }
 }
 
+class FreesByTheWallClock extends ReferenceStore {
+  override now(): number {
+    return this.clock.now();
+  }
+}
+
 export const brokenTimeAndNames: readonly BrokenStore[] = [
   broken(
     'rule 5: a lease that is not renewed is over when its ttl has passed, and not before',
@@ -195,5 +201,10 @@ export const brokenTimeAndNames: readonly BrokenStore[] = [
     'rule 7: a lock may be kept for 1 ms to 30 days after its lease',
     'while it is kept for 30 days: expiresIn should be within (1296000000, 2592000000] ms, but is 1',
     KeepsLongLocksNotAtAll,
+  ),
+  broken(
+    "rule 5: a lock that was given back is free also when the store's clock is set back after that",
+    "after a release and three hours back: the lock should be free, but an attempt got {'acquired':false,'reason':'cooling-down','holder':'<holder>','expiresIn':10800000}",
+    FreesByTheWallClock,
   ),
 ];

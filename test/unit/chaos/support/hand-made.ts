@@ -19,6 +19,7 @@ export interface HandMadeRun {
   readonly ends?: number | null;
   readonly held?: number;
   readonly lost?: number;
+  readonly lostReason?: string;
   /** The last deadlines that were confirmed: when, and until when. */
   readonly confirmed?: readonly (readonly [m: number, until: number])[];
 }
@@ -63,7 +64,8 @@ export class HandMade {
     for (const [m, until] of confirmed) this.add({ k: 'confirmed', m, ...lease, until });
     const start = { k: 'start', m: at, ...lease, job, call, attempt } as const;
     this.add(tick === null ? start : { ...start, tick: EPOCH + tick });
-    if (lost !== undefined) this.add({ k: 'lost', m: lost, ...lease, reason: 'deadline' });
+    if (lost !== undefined)
+      this.add({ k: 'lost', m: lost, ...lease, reason: given.lostReason ?? 'deadline' });
     if (ends === null) return this;
     return this.add(
       { k: 'end', m: ends, ...lease, held: given.held ?? Math.min(ends, lost ?? ends, deadline) },
@@ -93,13 +95,32 @@ export class HandMade {
     });
   }
 
-  /** @param i whom; absent: the store */
-  fault(fault: string, from: number, to: number, i?: string): this {
+  /**
+   * @param i whom; absent: the store
+   * @param more what else its line says
+   */
+  fault(
+    fault: string,
+    from: number,
+    to: number,
+    i?: string,
+    more: { since?: number; ahead?: number } = {},
+  ): this {
     const id = ++this.#faults;
-    const loses = fault === 'store-wipe';
-    const line = { k: 'fault', m: from, id, fault, loses } as const;
+    const loses = fault === 'store-wipe' || fault === 'store-old-snapshot';
+    const line = { k: 'fault', m: from, id, fault, loses, ...more } as const;
     this.add(i === undefined ? { ...line, on: 'store' } : { ...line, on: 'instance', i });
     return this.add({ k: 'cured', m: to, id });
+  }
+
+  /** The clock of the store is ahead of true time for a while, or behind. */
+  step(from: number, to: number, ahead: number): this {
+    return this.fault('store-clock', from, to, undefined, { ahead });
+  }
+
+  /** The server is restarted with a snapshot that was taken at `since`. */
+  oldSnapshot(since: number, from: number, to: number): this {
+    return this.fault('store-old-snapshot', from, to, undefined, { since });
   }
 
   /** Its process is killed, and nobody starts it again unless it is told until when. */
@@ -128,6 +149,7 @@ export class HandMade {
 
 /** One job under one lock, every second, unless it is said otherwise. */
 export function jobFacts(more: Partial<JobFacts> = {}): JobFacts {
-  const facts = { every: 1_000, ttl: 2_000, heartbeat: 600, storeTimeout: 500, rerun: 0, atLeast: 0 };
+  const times = { every: 1_000, ttl: 2_000, heartbeat: 600, storeTimeout: 500, atLeast: 0 };
+  const facts = { ...times, rerun: 0, catchUp: 0 };
   return { job: 'job', lock: 'lock', kind: 'cron', ...facts, ...more };
 }

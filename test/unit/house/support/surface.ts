@@ -67,6 +67,14 @@ export class Surface {
     });
   }
 
+  /** The texts that a union of texts consists of. */
+  literals({ symbol }: PublicName): string[] {
+    const type = this.#typeOf(symbol);
+    return (type.isUnion() ? type.types : [type]).flatMap((member) =>
+      member.isStringLiteral() ? [member.value] : [],
+    );
+  }
+
   #typeOf(symbol: ts.Symbol): ts.Type & Partial<ts.InterfaceType> {
     return this.#checker.getDeclaredTypeOfSymbol(symbol);
   }

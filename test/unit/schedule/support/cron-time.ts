@@ -55,5 +55,6 @@ export function counted(cronTime: CronTimeLike): CronTimeLike & { questions: num
       this.questions += 1;
       return cronTime.getNextDateFrom(start, zone);
     },
+    sendAt: () => cronTime.sendAt(),
   };
 }

@@ -4,7 +4,7 @@ import { MysqlLockStore } from 'nestjs-scheduler-lock/mysql';
 import { PostgresLockStore } from 'nestjs-scheduler-lock/postgres';
 import { Pool } from 'pg';
 
-/** Where the leases are: in Redis, unless LOCK_STORE says `postgres` or `mysql`. Copy the one that you need. */
+/** Where the leases of the demo are: in Redis, unless LOCK_STORE says `postgres` or `mysql`. */
 export function lockStore(): Pick<SchedulerLockModuleOptions, 'connection' | 'keyPrefix' | 'store'> {
   const { env } = process;
   switch (env['LOCK_STORE']) {

@@ -1,0 +1,52 @@
+import { SchedulerLockConfigError } from './errors.js';
+import type { LockCall } from './lease/lock-call.js';
+import { displayName, nameProblem } from './lock-name.js';
+import { unknownOptions } from './scheduler-lock.option-names.js';
+import { show } from './scheduler-lock.option-values.js';
+import type { RunOptions } from './scheduler-lock.options.js';
+import { checkLockOptions, type ModuleSettings } from './scheduler-lock.options-check.js';
+
+/**
+ * The options and the function of `run(name, job)` and `run(name, options, job)`.
+ *
+ * @throws SchedulerLockConfigError if there is no function, or not in its place
+ */
+export function runArguments<J>(name: string, rest: readonly unknown[]): { options?: RunOptions; job: J } {
+  const [options, job] = rest.length < 2 ? [undefined, rest[0]] : rest;
+  if (typeof job === 'function') return { options: options as RunOptions, job: job as J };
+  const found =
+    typeof options === 'function'
+      ? 'the function comes before the options'
+      : `there is no function to run, but ${show(job)}`;
+  throw new SchedulerLockConfigError([
+    `run(${quoted(name)}): ${found}. Call run(name, job) or run(name, options, job). Nothing was run.`,
+  ]);
+}
+
+/**
+ * One call by hand, with checked settings.
+ *
+ * @throws SchedulerLockConfigError for bad options
+ */
+export function callByHand(name: string, options: RunOptions, module: ModuleSettings): LockCall {
+  if (typeof options !== 'object' || options === null) {
+    throw new SchedulerLockConfigError([
+      `lock ${quoted(name)}: ${show(options)} is given where its options go, such as { ttl: '10m' }.`,
+    ]);
+  }
+  const { job, tick, ...given } = options;
+  const { settings, problems } = checkLockOptions(given, module);
+  const jobProblem = job === undefined ? undefined : nameProblem(job);
+  const all = [...unknownOptions(options, 'run'), ...problems];
+  if (jobProblem !== undefined) all.push(`job: ${displayName(job)} is not valid: ${jobProblem}.`);
+  if (tick !== undefined && !(Number.isSafeInteger(tick) && tick >= 0)) {
+    all.push(`tick: ${String(tick)} is no time in epoch milliseconds.`);
+  }
+  if (all.length > 0)
+    throw new SchedulerLockConfigError(all.map((problem) => `lock ${quoted(name)}: ${problem}`));
+  const start = tick === undefined ? undefined : { tick, maxClockSkew: settings.maxClockSkew };
+  return { name, job, settings, scheduled: false, start };
+}
+
+const quoted = (name: unknown): string =>
+  typeof name === 'string' ? JSON.stringify(name) : displayName(name);

@@ -1,0 +1,144 @@
+import { type JobOrchestrator, overlay } from './leader/scheduler-parts.js';
+import { displayName, nameProblem } from './lock-name.js';
+import { type Found, sharedKeys } from './scheduler-lock.clashes.js';
+import type { BoundJob } from './scheduler-lock.interceptor.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './scheduler-lock.job-options.js';
+import { unknownOptions } from './scheduler-lock.option-names.js';
+import { readDuration, show } from './scheduler-lock.option-values.js';
+import {
+  checkLockOptions,
+  type Checked,
+  type JobSettings,
+  type ModuleSettings,
+} from './scheduler-lock.options-check.js';
+
+/** The arguments of one call of `cron()` or `interval()`. */
+export interface Wanted {
+  readonly kind: 'cron' | 'interval';
+  readonly name: string;
+  readonly options: CronJobOptions | IntervalJobOptions;
+  readonly job: DynamicJob;
+}
+
+/** Parameters of `cron` for a job, without its callback. */
+export type CronParameters = ReturnType<typeof cronParameters>;
+
+const CRON_TYPES = {
+  timeZone: 'string',
+  utcOffset: 'number',
+  unrefTimeout: 'boolean',
+  waitForCompletion: 'boolean',
+  disabled: 'boolean',
+  threshold: 'number',
+} as const satisfies Partial<Record<keyof CronJobOptions, string>>;
+
+/** The longest interval that Node's `setInterval()` keeps, ms. */
+const MAX_INTERVAL = 2_147_483_647;
+
+/** The job, its lock and its settings, with their problems. */
+export function checkJob(
+  { kind, name, options, job: callback }: Wanted,
+  module: ModuleSettings,
+): Checked<{ job: string; name: string; settings: JobSettings }> {
+  const problems = unknownOptions(Object(options) as object, kind);
+  const { job = name, lock = job, ...given } = Object(options) as CronJobOptions;
+  const texts = { name, ...(job === name ? {} : { job }), ...(lock === job ? {} : { lock }) };
+  for (const [option, text] of Object.entries(texts)) {
+    const problem = nameProblem(text);
+    if (problem !== undefined) problems.push(`${option}: ${displayName(text)} is not valid: ${problem}.`);
+  }
+  if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
+  const checked = checkLockOptions(given, module);
+  problems.push(...checked.problems);
+  return { settings: { job, name: lock, settings: checked.settings }, problems };
+}
+
+/** Why a job cannot have this name in the scheduler; empty if it can. The name of a deleted job is free again. */
+export function takenName({ kind, name }: Wanted, orchestrator: JobOrchestrator): string[] {
+  const { schedulerRegistry: registry } = orchestrator;
+  const registered =
+    kind === 'cron' ? registry.getCronJobs().has(name) : registry.getIntervals().includes(name);
+  const records = kind === 'cron' ? orchestrator.cronJobs : orchestrator.intervals;
+  // A decorated method has this name, and its job was not made yet.
+  const record = Object.hasOwn(records, name) ? records[name] : undefined;
+  if (!registered && (record === undefined || record.ref !== undefined)) return [];
+  const what = kind === 'cron' ? 'cron job' : 'interval';
+  return [`name: the registry has ${kind === 'cron' ? 'a' : 'an'} ${what} of this name already.`];
+}
+
+/** Conflicts of a job and its lock with other jobs, locks and elections. */
+export function clashes(
+  { job, name }: Pick<BoundJob, 'job' | 'name'>,
+  {
+    decorated,
+    dynamic,
+    elections,
+  }: {
+    decorated: readonly Found[];
+    dynamic: readonly BoundJob[];
+    elections: ReadonlyMap<unknown, string>;
+  },
+  { connection, key }: ModuleSettings,
+): string[] {
+  const problems: string[] = [];
+  const others = [...decorated.map(({ bound }) => bound), ...dynamic];
+  if (others.some((other) => other.job === job)) {
+    problems.push(
+      `job: "${job}" is a job already, and they would share their ticks. Give one of them another.`,
+    );
+  }
+  if (elections.has(name)) {
+    problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
+  }
+  const locks = [...others.map((other) => other.name), ...elections.keys(), name];
+  return connection === undefined ? problems : [...problems, ...sharedKeys(locks, key)];
+}
+
+export function cronParameters(name: string, expression: string | Date, options: CronJobOptions) {
+  const { timeZone, utcOffset, unrefTimeout, waitForCompletion, threshold } = options;
+  return { name, cronTime: expression, timeZone, utcOffset, unrefTimeout, waitForCompletion, threshold };
+}
+
+/** The problems of the parameters of `cron`. Finds them by making a job that is neither started nor registered. */
+export function cronProblems(
+  parameters: CronParameters,
+  options: CronJobOptions,
+  orchestrator: JobOrchestrator | undefined,
+): string[] {
+  const problems = Object.entries(CRON_TYPES).flatMap(([option, type]) => {
+    const value = options[option as keyof typeof CRON_TYPES];
+    return value === undefined || typeof value === type ? [] : [`${option}: ${show(value)} is no ${type}.`];
+  });
+  if (orchestrator === undefined || problems.length > 0) return problems;
+  const { schedulerRegistry: registry } = orchestrator;
+  const schedulerRegistry = Object.assign(Object.create(registry) as typeof registry, {
+    addCronJob: () => undefined,
+  });
+  const record = { options: { ...parameters, disabled: true }, target: () => undefined };
+  try {
+    overlay(orchestrator, { schedulerRegistry, cronJobs: { [parameters.name]: record } }).mountCron();
+    return [];
+  } catch (error) {
+    return [noCronJob(parameters, error)];
+  }
+}
+
+/** @param error the error of `cron` */
+export function noCronJob({ cronTime, timeZone }: CronParameters, error: unknown): string {
+  const zone = timeZone === undefined ? '' : `, timeZone ${show(timeZone)}`;
+  const expression = cronTime instanceof Date ? cronTime.toString() : show(cronTime);
+  return `expression: cron cannot make a job of ${expression}${zone}: ${error instanceof Error ? error.message : String(error)}`;
+}
+
+/** Milliseconds. In contrast to other durations, 0 is allowed: no delay. */
+export function readDelay({ initialDelay }: CronJobOptions, problems: string[]): number {
+  return initialDelay === 0 ? 0 : (readDuration('initialDelay', initialDelay, problems) ?? 0);
+}
+
+/** Whole milliseconds. */
+export function readInterval(every: unknown, problems: string[]): number {
+  const interval = readDuration('every', every ?? Number.NaN, problems) ?? 1;
+  if (interval <= MAX_INTERVAL) return interval;
+  problems.push(`every: ${show(every)} is longer than Node's timers keep, 24.8 days. Use a cron job.`);
+  return 1;
+}

@@ -1,0 +1,255 @@
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { DiscoveryService } from '@nestjs/core';
+import type { Timer } from './clock.js';
+import type { Duration } from './duration.js';
+import { SchedulerLockConfigError } from './errors.js';
+import type { JobStart } from './job-start.js';
+import { currentLock, outsideOfLocks } from './lease/current-lock.js';
+import { type CronJobLike, type JobOrchestrator, overlay } from './leader/scheduler-parts.js';
+import { displayName } from './lock-name.js';
+import type { CronTimeLike } from './schedule/cron-dates.js';
+import { JobSchedule } from './schedule/job-schedule.js';
+import type { ScheduledCall } from './schedule/scheduled-call.js';
+import { TimerFires } from './schedule/timer-fires.js';
+import { type Found, isFired, sharedLocks } from './scheduler-lock.clashes.js';
+import {
+  checkJob,
+  clashes,
+  cronParameters,
+  cronProblems,
+  noCronJob,
+  readDelay,
+  readInterval,
+  takenName,
+  type Wanted,
+} from './scheduler-lock.dynamic-check.js';
+import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import type {
+  CronJobOptions,
+  DynamicJob,
+  IntervalJobOptions,
+  JobMaker,
+  ScheduledCronJob,
+} from './scheduler-lock.job-options.js';
+import { SchedulerLeader } from './scheduler-lock.leader.js';
+import { logError, logWarning } from './scheduler-lock.log.js';
+import type { Checked, ModuleSettings } from './scheduler-lock.options-check.js';
+import { hasScheduler, orchestratorsAmong } from './scheduler-lock.schedulers.js';
+import { SchedulerLockService } from './scheduler-lock.service.js';
+import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
+
+/**
+ * Jobs that the application makes at run time. They work like decorated ones: the orchestrator of `@nestjs/schedule` makes them,
+ * and the interceptor runs them. With several `ScheduleModule.forRoot()`, they belong to the first one.
+ */
+@Injectable()
+export class DynamicJobs implements JobMaker, OnModuleDestroy {
+  readonly #jobs = new Set<BoundJob>();
+  readonly #delays = new Set<Timer>();
+  #decorated: readonly Found[] = [];
+  #fired: readonly BoundJob[] = [];
+  /** Shared locks that were named in the log. */
+  readonly #shared = new Set<string>();
+  #started = false;
+  #closed = false;
+
+  constructor(
+    @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
+    private readonly discovery: DiscoveryService,
+    private readonly interceptor: SchedulerLockInterceptor,
+    private readonly leader: SchedulerLeader,
+    locks: SchedulerLockService,
+  ) {
+    locks.makeJobsWith(this);
+  }
+
+  /** The jobs that are still in the registry. */
+  get jobs(): readonly BoundJob[] {
+    for (const job of this.#jobs) if (job.state() === 'gone') this.#jobs.delete(job);
+    return [...this.#jobs];
+  }
+
+  /**
+   * Takes the decorated methods, once they are found.
+   *
+   * @returns the problems of dynamic jobs that were made before
+   */
+  meet(decorated: readonly Found[]): string[] {
+    this.#decorated = decorated;
+    this.#fired = decorated.filter(isFired).map(({ bound }) => bound);
+    return this.jobs.flatMap((bound) => {
+      const dynamic = this.jobs.filter((other) => other !== bound);
+      return this.#clashes(bound, dynamic).map((problem) => `dynamic job "${bound.job}": ${problem}`);
+    });
+  }
+
+  /** The application has started. From now on, a new job looks for missed ticks when it is made. */
+  start(): void {
+    this.#started = true;
+    this.#warnOfSharedLocks();
+  }
+
+  /** The scheduler empties the registry later. */
+  onModuleDestroy(): void {
+    this.#closed = true;
+    for (const delay of this.#delays) delay.cancel();
+  }
+
+  cron(name: string, expression: string | Date, options: CronJobOptions, job: DynamicJob): ScheduledCronJob {
+    const given = Object(options) as CronJobOptions;
+    const parameters = cronParameters(name, expression, given);
+    const delayProblems: string[] = [];
+    const initialDelay = readDelay(given, delayProblems);
+    const wanted: Wanted = { kind: 'cron', name, options, job };
+    const { orchestrator, facts } = this.#check(wanted, (there) => [
+      ...delayProblems,
+      ...cronProblems(parameters, given, there),
+    ]);
+    const { disabled = false, waitForCompletion } = given;
+    const delayed = initialDelay > 0 && !disabled;
+    const record = {
+      options: { ...parameters, disabled: disabled || delayed },
+      target: () => (fires.byTimer ? this.#scheduled(bound, job) : this.#byHand(bound, job)),
+      // Absent while the job is being made: `cron` may fire it in that very moment.
+      ref: undefined as (CronJobLike & ScheduledCronJob) | undefined,
+    };
+    const cronTimes = (): CronTimeLike[] => (record.ref === undefined ? [] : [record.ref.cronTime]);
+    const bound: BoundJob = {
+      ...facts,
+      schedule: JobSchedule.ofCron(
+        { disabled, initialDelay, waitForCompletion },
+        cronTimes,
+        this.module.settings.clock.monotonic(),
+      ),
+      state: () => {
+        const { ref } = record;
+        if (ref === undefined) return 'started';
+        if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
+        return this.leader.hasStopped(ref) ? 'stopped' : 'started';
+      },
+      fire: (start) => this.#again(bound, job, start),
+    };
+    const fires = new TimerFires();
+    try {
+      overlay(orchestrator, { cronJobs: { [name]: record } }).mountCron();
+    } catch (error) {
+      throw problemsOf(wanted, [noCronJob(parameters, error)]);
+    }
+    const made = record.ref as NonNullable<typeof record.ref>;
+    fires.watch(made);
+    if (delayed) this.#later(initialDelay, () => bound.state() !== 'gone' && made.start());
+    this.#add(bound);
+    return made;
+  }
+
+  interval(name: string, every: Duration, options: IntervalJobOptions, job: DynamicJob): void {
+    const problems: string[] = [];
+    const timeout = readInterval(every, problems);
+    const wanted: Wanted = { kind: 'interval', name, options, job };
+    const { orchestrator, facts } = this.#check(wanted, () => problems);
+    const { schedulerRegistry: registry } = orchestrator;
+    const record = {
+      timeout,
+      target: () => (this.#leads ? this.leader.fire(name, undefined, run) : undefined),
+      ref: undefined as unknown,
+    };
+    const run = (): unknown => this.#scheduled(bound, job);
+    const bound: BoundJob = {
+      ...facts,
+      schedule: JobSchedule.ofInterval(timeout),
+      state: () =>
+        registry.getIntervals().includes(name) && registry.getInterval(name) === record.ref
+          ? 'started'
+          : 'gone',
+      fire: (start) => this.#again(bound, job, start),
+    };
+    overlay(orchestrator, { intervals: { [name]: record } }).mountIntervals();
+    this.#add(bound);
+  }
+
+  /** Whether an election, if there is one, lets scheduled jobs run on this instance. */
+  get #leads(): boolean {
+    return !this.leader.pausesJobs || this.leader.isLeader();
+  }
+
+  #add(bound: BoundJob): void {
+    this.#jobs.add(bound);
+    if (!this.#started) return;
+    this.#warnOfSharedLocks();
+    if (this.#leads) this.interceptor.catchUp(bound);
+  }
+
+  /** Those of decorated jobs as well, once for each lock. */
+  #warnOfSharedLocks(): void {
+    const warning = sharedLocks([...this.#fired, ...this.jobs], this.#shared);
+    if (warning !== undefined) logWarning(() => warning);
+  }
+
+  /** Runs outside of the lock under which the job was made or started: another job may have done that. */
+  #scheduled(bound: BoundJob, job: DynamicJob): Promise<unknown> {
+    return told(outsideOfLocks(() => this.#run(bound, job, newCall(undefined))));
+  }
+
+  #byHand(bound: BoundJob, job: DynamicJob): Promise<unknown> {
+    return told(this.#run(bound, job, undefined));
+  }
+
+  /** The code that fires the job again handles its errors. */
+  #again(bound: BoundJob, job: DynamicJob, start: JobStart): unknown {
+    return this.leader.fire(bound.job, start.tick, () => this.#run(bound, job, newCall(start)));
+  }
+
+  #run(bound: BoundJob, job: DynamicJob, call: ScheduledCall | undefined): Promise<unknown> {
+    return this.interceptor.intercept(bound, [], call, () => job(currentLock()));
+  }
+
+  #later(delay: number, start: () => void): void {
+    const timer = this.module.settings.clock.setTimer(
+      () => {
+        this.#delays.delete(timer);
+        start();
+      },
+      delay,
+      { keepAlive: true },
+    );
+    this.#delays.add(timer);
+  }
+
+  /** @throws SchedulerLockConfigError with every problem */
+  #check(
+    wanted: Wanted,
+    more: (orchestrator: JobOrchestrator | undefined) => readonly string[],
+  ): { orchestrator: JobOrchestrator; facts: Pick<BoundJob, 'job' | 'name' | 'settings'> } {
+    const [orchestrator] = orchestratorsAmong(this.discovery);
+    const { settings: facts, problems } = checkJob(wanted, this.module.settings);
+    const all = [...problems, ...more(orchestrator), ...this.#clashes(facts, this.jobs)];
+    if (this.#closed) all.push('the application is shutting down.');
+    if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
+    else if (hasScheduler(this.discovery)) all.push(NOT_COMPLETE);
+    else all.push('nothing would fire it: no module imports ScheduleModule.forRoot() of @nestjs/schedule.');
+    if (all.length > 0 || orchestrator === undefined) throw problemsOf(wanted, all);
+    return { orchestrator, facts };
+  }
+
+  #clashes(facts: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
+    const elections = this.leader.places;
+    return clashes(facts, { decorated: this.#decorated, dynamic, elections }, this.module.settings);
+  }
+}
+
+const NOT_COMPLETE =
+  'ScheduleModule is not complete yet, or of no version that the README names. Call it in onModuleInit() or later, not in a constructor.';
+
+/** A call by the scheduler, or, with a start, a tick that this library fires again. */
+const newCall = (start: JobStart | undefined): ScheduledCall => ({
+  start,
+  again: start !== undefined,
+  over: false,
+});
+
+/** Logs the error of a job, as the scheduler does for decorated ones: `cron` may not handle it. */
+const told = (work: Promise<unknown>): Promise<unknown> =>
+  work.catch((error: unknown) => logError(() => error));
+
+const problemsOf = ({ kind, name }: Wanted, problems: readonly string[]): SchedulerLockConfigError =>
+  new SchedulerLockConfigError(problems.map((problem) => `${kind}(${displayName(name)}): ${problem}`));

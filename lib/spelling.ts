@@ -1,0 +1,36 @@
+/**
+ * The known name that an unknown one probably means: one or two slips away, or one that begins with it.
+ *
+ * @returns `undefined` if no name is near
+ */
+export function nearest(given: string, names: readonly string[]): string | undefined {
+  const wanted = given.toLowerCase();
+  const slips = wanted.length < 5 ? 1 : 2;
+  const near = names
+    .map((name) => ({ name, distance: distance(wanted, name.toLowerCase()) }))
+    .filter((candidate) => candidate.distance <= slips)
+    .sort((one, other) => one.distance - other.distance)[0]?.name;
+  if (near !== undefined || wanted.length < 3) return near;
+  return names.find((name) => name.toLowerCase().startsWith(wanted));
+}
+
+/**
+ * How many letters have to be inserted, deleted, replaced, or swapped with their neighbour to turn one text into the
+ * other.
+ */
+function distance(one: string, other: string): number {
+  let [before, last]: number[][] = [[], Array.from({ length: other.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const replaced = at(last, j - 1) + (one[i - 1] === other[j - 1] ? 0 : 1);
+      const swaps = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      const swapped = swaps ? at(before, j - 2) + 1 : replaced;
+      row.push(Math.min(replaced, swapped, at(last, j) + 1, at(row, j - 1) + 1));
+    }
+    [before, last] = [last, row];
+  }
+  return at(last, other.length);
+}
+
+const at = (row: readonly number[] = [], index: number): number => row[index] ?? Number.POSITIVE_INFINITY;

@@ -1,0 +1,134 @@
+import { nearest } from '../../spelling.js';
+import type { RedisClient } from './redis-client.js';
+
+/**
+ * The usual options of ioredis for one server or a group behind Sentinel; any other option of ioredis may be given
+ * as well. This library sets the options that make calls fail fast itself.
+ */
+export interface RedisConnectionOptions {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly path?: string | undefined;
+  readonly family?: number | undefined;
+  readonly username?: string | null | undefined;
+  readonly password?: string | null | undefined;
+  readonly db?: number | undefined;
+  readonly tls?: object | undefined;
+  readonly keyPrefix?: string | undefined;
+  readonly sentinels?: readonly object[] | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly sentinelUsername?: string | null | undefined;
+  readonly sentinelPassword?: string | null | undefined;
+  readonly enableTLSForSentinelMode?: boolean | undefined;
+  readonly natMap?: unknown;
+  readonly connectionName?: string | null | undefined;
+  readonly connectTimeout?: number | undefined;
+  readonly socketTimeout?: number | undefined;
+  readonly keepAlive?: number | undefined;
+  readonly noDelay?: boolean | undefined;
+  readonly protocol?: unknown;
+  readonly retryStrategy?: unknown;
+  readonly sentinelRetryStrategy?: unknown;
+}
+
+/** A URL (`redis://`, `rediss://`), ioredis options, or a client of yours, which this library never closes. */
+export type RedisConnectionSource = string | RedisConnectionOptions | RedisClient;
+
+/** The options of ioredis 5 and 6. A test compares them with theirs. */
+const IOREDIS_OPTIONS = `
+  host port path family username password db tls keyPrefix connectionName sentinels name role
+  sentinelUsername sentinelPassword sentinelRetryStrategy sentinelReconnectStrategy preferredSlaves
+  sentinelCommandTimeout enableTLSForSentinelMode sentinelTLS natMap updateSentinels sentinelMaxConnections
+  failoverDetector Connector retryStrategy reconnectOnError commandTimeout blockingTimeout
+  blockingTimeoutGrace socketTimeout connectTimeout disconnectTimeout keepAlive noDelay disableClientInfo
+  clientInfoTag autoResubscribe autoResendUnfulfilledCommands readOnly stringNumbers protocol replyMapping
+  monitor maxRetriesPerRequest maxLoadingRetryTime enableAutoPipelining autoPipeliningIgnoredCommands
+  offlineQueue commandQueue enableOfflineQueue enableReadyCheck lazyConnect scripts himportFieldsets
+  showFriendlyErrorStack`
+  .trim()
+  .split(/\s+/);
+
+/** Advice for options that other clients have. */
+const INSTEAD: Readonly<Record<string, string>> = {
+  url: "Give the URL itself: connection: 'redis://host:6379'.",
+  uri: "Give the URL itself: connection: 'redis://host:6379'.",
+  connectionString: "Give the URL itself: connection: 'redis://host:6379'.",
+  socket: 'It is one of node-redis: give `host` and `port` beside the others.',
+  database: 'Did you mean `db`?',
+  hostname: 'Did you mean `host`?',
+  ssl: 'Did you mean `tls`?',
+  nodes: 'For a Cluster give a client: connection: new Cluster(nodes).',
+  rootNodes: 'For a Cluster give a client: connection: new Cluster(nodes).',
+  redisOptions: 'For a Cluster give a client: connection: new Cluster(nodes, options).',
+};
+
+/** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. */
+export function connectionProblem(source: unknown): string | undefined {
+  if (typeof source === 'string') {
+    if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
+    if (source === '') {
+      return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
+    }
+    if (!URL.canParse(source)) {
+      return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
+    }
+    const { protocol, pathname, hostname, search, hash } = new URL(source);
+    if (protocol !== 'redis:' && protocol !== 'rediss:') {
+      return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}`;
+    }
+    // A parser would take the part before this character for the host, look it up, and log it.
+    if (hash !== '' || `${pathname}${search}`.includes('@')) {
+      return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
+    }
+    if (hostname === '') return 'connection: the Redis URL names no host.';
+    if (!/^\/?\d*$/.test(pathname)) {
+      return 'connection: the path of a Redis URL is the number of the database, such as redis://host:6379/2.';
+    }
+    return undefined;
+  }
+  if (typeof source !== 'object' || source === null) {
+    return `connection: expected a URL, ioredis options or an ioredis client, got ${source === null ? 'null' : `a value of type ${typeof source}`}.`;
+  }
+  if (isRedisClient(source)) return undefined;
+  const prototype: unknown = Object.getPrototypeOf(source);
+  if (prototype !== Object.prototype && prototype !== null) {
+    const name = (source as { constructor?: { name?: string } }).constructor?.name ?? 'unknown';
+    return `connection: an object of class ${name} is no ioredis client. Pass an ioredis Redis or Cluster, its options, or a URL; clients of other libraries do not fit.`;
+  }
+  const { port, host, db } = source as RedisConnectionOptions;
+  if (port !== undefined && !(Number.isInteger(Number(port)) && Number(port) > 0 && Number(port) < 65_536)) {
+    return `connection.port: ${String(port)} is no port number.`;
+  }
+  if (host !== undefined && (typeof host !== 'string' || host === '')) {
+    return 'connection.host: expected the name or address of a host.';
+  }
+  if (db !== undefined && !(Number.isInteger(Number(db)) && Number(db) >= 0)) {
+    return `connection.db: ${String(db)} is no number of a database.`;
+  }
+  return unknownOption(source);
+}
+
+/** Whether a source is a client of ioredis, judged by the members that this library needs. */
+export function isRedisClient(source: unknown): source is RedisClient {
+  const client = source as Partial<RedisClient>;
+  return (
+    typeof client.evalsha === 'function' &&
+    typeof client.on === 'function' &&
+    typeof client.status === 'string'
+  );
+}
+
+/** ioredis ignores an unknown option silently, and mostly connects to localhost. */
+function unknownOption(options: object): string | undefined {
+  const unknown = Object.keys(options).find(
+    (name) => !IOREDIS_OPTIONS.includes(name) && Reflect.get(options, name) !== undefined,
+  );
+  if (unknown === undefined) return undefined;
+  const meant = nearest(unknown, IOREDIS_OPTIONS);
+  const advice = Object.hasOwn(INSTEAD, unknown)
+    ? INSTEAD[unknown]
+    : meant === undefined
+      ? 'Leave it out.'
+      : `Did you mean \`${meant}\`?`;
+  return `connection.${unknown}: ioredis has no such option. ${advice}`;
+}

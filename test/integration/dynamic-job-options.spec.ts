@@ -1,0 +1,309 @@
+import 'reflect-metadata';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Injectable, Module } from '@nestjs/common';
+import { Cron, CronExpression, Interval, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import {
+  LeaderElection,
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockModule,
+  type SchedulerLockModuleOptions,
+  SchedulerLockService,
+} from '../../lib/index.js';
+import { closeApps, startApp, startFailure, startModule, type TestApp } from './app.js';
+
+afterEach(closeApps);
+
+const NIGHTLY = '0 0 3 * * *';
+const nothing = (): void => undefined;
+
+@Injectable()
+class Jobs {
+  @Cron(NIGHTLY, { name: 'named' })
+  @SchedulerLock({ name: 'invoices', job: 'Jobs.invoices' })
+  async invoices(): Promise<void> {}
+
+  @Interval('poll', 60_000)
+  poll(): void {}
+}
+
+@Injectable()
+@LeaderElection('feed')
+class Feed {
+  onElected(): void {}
+  onRevoked(): void {}
+}
+
+const locksOf = (app: TestApp): SchedulerLockService => app.get(SchedulerLockService);
+
+/** What is wrong with a call, as it says itself. */
+function problemsOf(call: () => unknown): readonly string[] {
+  try {
+    call();
+  } catch (error) {
+    if (error instanceof SchedulerLockConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+test('all that is wrong with a cron job is said in one error, and nothing is made', async () => {
+  const app = await startApp([]);
+  const options = { ttl: '1y', lokc: 'x', timeZone: 'Mars/Olympus', rerun: -1, initialDelay: 'soon' };
+  const problems = problemsOf(() => locksOf(app).cron('a{b}', '61 * * * * *', options as object, 5 as never));
+  expect(problems).toEqual(
+    [
+      /lokc: /,
+      /name: "a{b}" is not valid: it holds "{", "}" or a control character\.$/,
+      /5 is no function\. Give the job to run\.$/,
+      /ttl: '1y' /,
+      /rerun: -1 /,
+      /initialDelay: 'soon' /,
+      /expression: cron cannot make a job of '61 \* \* \* \* \*', timeZone 'Mars\/Olympus': ./,
+    ].map(({ source }) => expect.stringMatching(`^cron\\("a{b}"\\): ${source}`)),
+  );
+  expect([...app.get(SchedulerRegistry).getCronJobs()]).toEqual([]);
+});
+
+test('all that is wrong with an interval is said in one error, and nothing is made', async () => {
+  const app = await startApp([]);
+  const problems = problemsOf(() =>
+    locksOf(app).interval('poll', 0, { catchUp: '1h', lock: '' } as object, nothing),
+  );
+  expect(problems).toEqual(
+    [/catchUp: /, /lock: "" is not valid: it is empty\.$/, /every: 0 /].map(({ source }) =>
+      expect.stringMatching(`^interval\\(poll\\): ${source}`),
+    ),
+  );
+  expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+});
+
+test.each([
+  [
+    'an interval that Node cannot keep',
+    (locks: SchedulerLockService) => locks.interval('a', '25d', nothing),
+    /every: '25d' is longer than Node's timers keep/,
+  ],
+  [
+    'an interval of nothing',
+    (locks: SchedulerLockService) => locks.interval('a', undefined as never, nothing),
+    /every: NaN is /,
+  ],
+  [
+    'an expression that is none',
+    (locks: SchedulerLockService) => locks.cron('a', undefined as never, nothing),
+    /expression: cron cannot make a job of undefined/,
+  ],
+  [
+    'both zone and offset',
+    (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { timeZone: 'UTC', utcOffset: 60 }, nothing),
+    /expression: cron cannot make a job of .*: You can't specify both/,
+  ],
+  [
+    'a date that has passed',
+    (locks: SchedulerLockService) => locks.cron('a', new Date(1), nothing),
+    /expression: cron cannot make a job of .*1970.*past/,
+  ],
+  [
+    'an option of another type',
+    (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { disabled: 'yes' } as object, nothing),
+    /disabled: 'yes' is no boolean/,
+  ],
+  ['no function', (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, {} as never), /is no function/],
+  [
+    'a name that is a number',
+    (locks: SchedulerLockService) => locks.cron(7 as never, NIGHTLY, nothing),
+    /name: \(number\) is not valid: expected a string/,
+  ],
+])('%s is an error, and nothing is made', async (_, call, message) => {
+  const app = await startApp([]);
+  expect(problemsOf(() => call(locksOf(app)))).toEqual([expect.stringMatching(message)]);
+  const registry = app.get(SchedulerRegistry);
+  expect([...registry.getCronJobs().keys(), ...registry.getIntervals()]).toEqual([]);
+});
+
+describe('what another job has already is an error:', () => {
+  test.each([
+    [
+      'the name of a cron job in the registry',
+      (locks: SchedulerLockService) => locks.cron('named', NIGHTLY, nothing),
+      'cron(named): name: the registry has a cron job of this name already.',
+    ],
+    [
+      'the name of an interval in the registry',
+      (locks: SchedulerLockService) => locks.interval('poll', 1_000, nothing),
+      'interval(poll): name: the registry has an interval of this name already.',
+    ],
+    [
+      'the identity of a decorated job',
+      (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { job: 'Jobs.invoices' }, nothing),
+      'cron(a): job: "Jobs.invoices" is a job already, and they would share their ticks. Give one of them another.',
+    ],
+    [
+      'the lock of an election',
+      (locks: SchedulerLockService) => locks.cron('a', NIGHTLY, { lock: 'feed' }, nothing),
+      'cron(a): lock: "feed" is the lock of an election. Give the job another one.',
+    ],
+  ])('%s', async (_, call, message) => {
+    const app = await startApp([Jobs, Feed]);
+    expect(problemsOf(() => call(locksOf(app)))).toEqual([message]);
+  });
+
+  test('the identity of another dynamic job, unless that was deleted', async () => {
+    const app = await startApp([]);
+    const [locks, registry] = [locksOf(app), app.get(SchedulerRegistry)];
+    locks.cron('one', NIGHTLY, { job: 'report' }, nothing);
+    const again = (): unknown => locks.interval('two', '1h', { job: 'report' }, nothing);
+    const message =
+      'interval(two): job: "report" is a job already, and they would share their ticks. Give one of them another.';
+    expect(problemsOf(again)).toEqual([message]);
+    registry.getCronJob('one').stop();
+    expect(problemsOf(again)).toEqual([message]);
+    registry.deleteCronJob('one');
+    again();
+    expect(problemsOf(() => locks.cron('one', NIGHTLY, { job: 'report' }, nothing))).toHaveLength(1);
+    registry.deleteInterval('two');
+    locks.cron('one', NIGHTLY, { job: 'report' }, nothing);
+  });
+
+  test('the key of another lock in Redis', async () => {
+    const options: SchedulerLockModuleOptions = {
+      connection: 'redis://127.0.0.1:1',
+      key: (name) => name.slice(0, 3),
+    };
+    const app = await startApp([Jobs], options);
+    expect(problemsOf(() => locksOf(app).cron('inventory', NIGHTLY, nothing))).toEqual([
+      expect.stringMatching(
+        /^cron\(inventory\): key: it gave "inv" for the lock "invoices" and for the lock "inventory"/,
+      ),
+    ]);
+  });
+});
+
+describe('a job that is made too early', () => {
+  function early(made: unknown[], options = {}) {
+    @Injectable()
+    class Early {
+      constructor(private readonly locks: SchedulerLockService) {
+        if ('inConstructor' in options) made.push(locks.cron('early', NIGHTLY, nothing));
+      }
+      onModuleInit(): void {
+        made.push(this.locks.cron('early', NIGHTLY, options, nothing));
+        this.locks.interval('soon', '1h', nothing);
+      }
+    }
+    return Early;
+  }
+
+  test('in onModuleInit() is in the registry at once', async () => {
+    const made: unknown[] = [];
+    const app = await startApp([early(made)]);
+    expect(app.get(SchedulerRegistry).getCronJob('early')).toBe(made[0]);
+    expect(app.get(SchedulerRegistry).getIntervals()).toEqual(['soon']);
+  });
+
+  test('in a constructor says what to do', async () => {
+    const made: unknown[] = [];
+    const error = await startApp([early(made, { inConstructor: true })]).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    expect(made).toEqual([]);
+    expect(error).toBeInstanceOf(SchedulerLockConfigError);
+    expect(String(error)).toMatch(/Call it in onModuleInit\(\) or later, not in a constructor\./);
+  });
+
+  test('and has the identity of a decorated one stops the start', async () => {
+    const message = await startFailure(startApp([Jobs, early([], { job: 'Jobs.invoices' })]));
+    expect(message).toContain('job: "Jobs.invoices" is a job already');
+  });
+});
+
+test('a job that nothing would fire is an error', async () => {
+  const app = await startModule({ imports: [SchedulerLockModule.forRoot({ store: 'memory' })] });
+  expect(problemsOf(() => locksOf(app).cron('a', NIGHTLY, nothing))).toEqual([
+    'cron(a): nothing would fire it: no module imports ScheduleModule.forRoot() of @nestjs/schedule.',
+  ]);
+});
+
+test('a job that is made when the application shuts down is an error', async () => {
+  const app = await startApp([]);
+  const locks = locksOf(app);
+  await app.close();
+  expect(problemsOf(() => locks.cron('a', NIGHTLY, nothing))).toEqual([
+    'cron(a): the application is shutting down.',
+  ]);
+});
+
+test('of two schedulers the first one has the job', async () => {
+  @Injectable()
+  class First {
+    constructor(readonly registry: SchedulerRegistry) {}
+  }
+  @Injectable()
+  class Second {
+    constructor(readonly registry: SchedulerRegistry) {}
+  }
+  @Module({ imports: [ScheduleModule.forRoot()], providers: [First] })
+  class FirstModule {}
+  @Module({ imports: [ScheduleModule.forRoot()], providers: [Second] })
+  class SecondModule {}
+  const app = await startModule({
+    imports: [FirstModule, SecondModule, SchedulerLockModule.forRoot({ store: 'memory' })],
+  });
+  const job = locksOf(app).cron('a', CronExpression.EVERY_HOUR, nothing);
+  const [first, second] = [app.get(First).registry, app.get(Second).registry];
+  expect(first).not.toBe(second);
+  expect([...first.getCronJobs().values()]).toEqual([job]);
+  expect(second.getCronJobs().size).toBe(0);
+});
+
+describe('a dynamic job that shares its lock with another scheduled job', () => {
+  const lines = (app: TestApp): string[] => app.logs.own.filter((line) => line.includes('share a lock'));
+  const warning = (lock: string, jobs: string): string =>
+    `warn: Scheduled jobs share a lock: "${lock}" (${jobs}). Of two ticks at one time one is skipped as held, ` +
+    'unless its job has catchUp. Jobs that may run side by side need locks of their own.';
+
+  test('is named when it is made, once for each lock', async () => {
+    const app = await startApp([Jobs]);
+    const locks = app.get(SchedulerLockService);
+    locks.cron('alone', NIGHTLY, nothing);
+    expect(lines(app)).toEqual([]);
+    locks.cron('more', NIGHTLY, { lock: 'invoices' }, nothing);
+    const first = warning('invoices', 'Jobs.invoices, more');
+    expect(lines(app)).toEqual([first]);
+    locks.interval('most', '1m', { lock: 'invoices' }, nothing);
+    expect(lines(app)).toEqual([first]);
+    locks.interval('other', '1m', { lock: 'alone' }, nothing);
+    expect(lines(app)).toEqual([first, warning('alone', 'alone, other')]);
+  });
+
+  test('is named at the start if it is made before', async () => {
+    @Injectable()
+    class Early {
+      constructor(private readonly locks: SchedulerLockService) {}
+      onModuleInit(): void {
+        this.locks.cron('more', NIGHTLY, { lock: 'invoices' }, nothing);
+      }
+    }
+    const app = await startApp([Jobs, Early]);
+    expect(lines(app)).toEqual([warning('invoices', 'Jobs.invoices, more')]);
+  });
+
+  test('is not named if no tick can be lost, or if the other job is deleted or only called by hand', async () => {
+    @Injectable()
+    class ByHand {
+      @SchedulerLock('calls')
+      async calls(): Promise<void> {}
+    }
+    const app = await startApp([ByHand]);
+    const locks = app.get(SchedulerLockService);
+    locks.cron('called', NIGHTLY, { lock: 'calls' }, nothing);
+    locks.cron('first', NIGHTLY, { catchUp: '1h' }, nothing);
+    locks.cron('second', NIGHTLY, { lock: 'first', catchUp: '1h' }, nothing);
+    locks.cron('old', NIGHTLY, nothing);
+    app.get(SchedulerRegistry).deleteCronJob('old');
+    locks.cron('new', NIGHTLY, { lock: 'old' }, nothing);
+    expect(lines(app)).toEqual([]);
+  });
+});

@@ -1,0 +1,180 @@
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawnChild, type TestChild } from '../../support/child.js';
+import { projectRoot } from '../../support/project.js';
+import { until } from '../../support/until.js';
+import { withoutLateness } from './lateness.js';
+import { npm, runProgram } from './tarball.js';
+
+const sources = join(projectRoot, 'test/package/fixtures/user');
+
+/** What `nest new` makes, and the versions that the README names for it. */
+export const TEMPLATES = {
+  nest11: {
+    cli: '@nestjs/cli@11',
+    esm: false,
+    packages: { '@nestjs/schedule': '^6.0.0', ioredis: '^5.4.0' },
+  },
+  nest12: {
+    cli: '@nestjs/cli@12',
+    esm: true,
+    packages: { '@nestjs/schedule': '^12.0.0', ioredis: '^6.0.0' },
+  },
+} as const;
+
+export type Template = keyof typeof TEMPLATES;
+
+/** What neither a build nor a test needs: it would take longer to install than all the rest. */
+const LEFT_OUT = /eslint|oxlint|prettier|supertest|mau|coverage|globals|ts-node/;
+
+/** What two processes of an application said. */
+export interface Fleet {
+  /** Ticks that one of them ran and the other one skipped. */
+  shared: number;
+  /** Ticks that both of them ran. */
+  twice: number;
+  stderr: string;
+}
+
+/** The Redis of an application, and where its keys begin. */
+export interface Place {
+  url: string;
+  prefix: string;
+}
+
+/** An application as `nest new` makes it, with a job, in a folder outside of the repository. */
+export class UserApp {
+  private constructor(
+    readonly folder: string,
+    readonly template: Template,
+  ) {}
+
+  /**
+   * @param tarball the packed package, which it is given as a user would
+   * @param packages what it is given besides, by name
+   */
+  static async make(
+    template: Template,
+    tarball: string,
+    packages: Readonly<Record<string, string>> = {},
+  ): Promise<UserApp> {
+    const parent = await mkdtemp(join(tmpdir(), `scheduler-lock-${template}-`));
+    const app = new UserApp(join(parent, 'app'), template);
+    try {
+      const { cli, packages: own } = TEMPLATES[template];
+      const options = ['--skip-git', '--skip-install', '--package-manager', 'npm'];
+      // Where there is no such question yet, there is no such option.
+      if (template === 'nest12') options.push('--no-observe');
+      await npm(['exec', '--yes', `--package=${cli}`, '--', 'nest', 'new', 'app', ...options], parent);
+      await app.#addJob();
+      const manifest = JSON.parse(await readFile(join(app.folder, 'package.json'), 'utf8')) as {
+        dependencies: Record<string, string>;
+        devDependencies: Record<string, string>;
+      };
+      for (const name of Object.keys(manifest.devDependencies)) {
+        if (LEFT_OUT.test(name)) delete manifest.devDependencies[name];
+      }
+      Object.assign(manifest.dependencies, own, { 'nestjs-scheduler-lock': `file:${tarball}` });
+      Object.assign(manifest.devDependencies, packages);
+      await app.write('package.json', JSON.stringify(manifest));
+      await npm(['install', '--no-package-lock'], app.folder);
+    } catch (error) {
+      await app.remove();
+      throw error;
+    }
+    return app;
+  }
+
+  /** The same with the same packages, in a folder of its own beside it. */
+  async variant(name: string): Promise<UserApp> {
+    const variant = new UserApp(join(this.folder, '..', name), this.template);
+    await mkdir(variant.folder);
+    for (const entry of await readdir(this.folder)) {
+      if (entry === 'node_modules' || entry === 'dist') continue;
+      await cp(join(this.folder, entry), join(variant.folder, entry), { recursive: true });
+    }
+    await symlink(join(this.folder, 'node_modules'), join(variant.folder, 'node_modules'));
+    return variant;
+  }
+
+  async write(path: string, text: string): Promise<void> {
+    await writeFile(join(this.folder, path), text);
+  }
+
+  /** Changes the options of its compiler. */
+  async setCompilerOptions(options: Readonly<Record<string, unknown>>): Promise<void> {
+    const config = JSON.parse(await readFile(join(this.folder, 'tsconfig.json'), 'utf8')) as {
+      compilerOptions: Record<string, unknown>;
+    };
+    Object.assign(config.compilerOptions, options);
+    await this.write('tsconfig.json', JSON.stringify(config));
+  }
+
+  /**
+   * Runs a program of one of its packages.
+   *
+   * @param script of the program, below `node_modules`
+   * @throws with what it said, if it fails
+   */
+  async run(
+    [script, ...args]: readonly [string, ...string[]],
+    { node = process.execPath, env = {} }: { node?: string; env?: Record<string, string> } = {},
+  ): Promise<string> {
+    return runProgram(node, [join(this.folder, 'node_modules', script), ...args], this.folder, env);
+  }
+
+  /** Runs its tests. @throws with what they said, if one fails */
+  async test(command: readonly [string, ...string[]], { url, prefix }: Place, node?: string): Promise<void> {
+    // What is set for the tests of this project is not for those of a user.
+    const env = { NODE_ENV: '', NODE_OPTIONS: '', REDIS_URL: url, TESTS_PREFIX: `${prefix}tests` };
+    await this.run(command, { env, ...(node === undefined ? {} : { node }) });
+  }
+
+  /** Runs two processes until there are some ticks that one of them ran and the other one skipped. */
+  async runTwice(start: string, { url, prefix }: Place, execPath?: string): Promise<Fleet> {
+    const env = { NODE_ENV: 'production', PORT: '0', REDIS_URL: url, APP_PREFIX: prefix };
+    const options = { env, cwd: this.folder, ...(execPath === undefined ? {} : { execPath }) };
+    const children = await Promise.all([0, 1].map(() => spawnChild(join(this.folder, start), options)));
+    try {
+      const said = (): string => children.map(({ stdout, stderr }) => stdout + stderr).join('\n');
+      await until(() => sharedTicks(children) >= 2 || children.some(({ running }) => !running), {
+        timeout: 60_000,
+        message: () => `ticks that one runs and the other skips\n${said()}`,
+      });
+      if (children.some(({ running }) => !running)) throw new Error(`It has ended:\n${said()}`);
+    } finally {
+      await Promise.all(children.map((child) => child.stop()));
+    }
+    const [first = [], second = []] = children.map((child) => ticks(child, 'RAN'));
+    return {
+      shared: sharedTicks(children),
+      twice: first.filter((tick) => second.includes(tick)).length,
+      stderr: children.map(({ stderr }) => withoutLateness(stderr)).join(''),
+    };
+  }
+
+  /** Removes it together with its variants. */
+  remove(): Promise<void> {
+    return rm(join(this.folder, '..'), { recursive: true, force: true });
+  }
+
+  async #addJob(): Promise<void> {
+    for (const file of await readdir(sources)) {
+      const text = await readFile(join(sources, file), 'utf8');
+      // As the template itself writes it: Jest knows no `.js` that is a `.ts`.
+      const { esm } = TEMPLATES[this.template];
+      await this.write(join('src', file), esm ? text : text.replace(/(from '\.[^']*)\.js'/g, "$1'"));
+    }
+  }
+}
+
+function ticks({ stdout }: TestChild, what: 'RAN' | 'SKIPPED'): string[] {
+  return [...stdout.matchAll(new RegExp(`^${what} (\\d+)\\n`, 'gm'))].map(([, tick = '']) => tick);
+}
+
+function sharedTicks(children: readonly TestChild[]): number {
+  const ran = children.flatMap((child) => ticks(child, 'RAN'));
+  const skipped = children.flatMap((child) => ticks(child, 'SKIPPED'));
+  return ran.filter((tick) => skipped.includes(tick)).length;
+}

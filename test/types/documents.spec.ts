@@ -1,0 +1,82 @@
+import { expect, test } from '@jest/globals';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import ts from 'typescript';
+
+const root = join(import.meta.dirname, '../..');
+// Inside the package, so that its own name resolves to what was built.
+const folder = join(root, '.build/documents');
+/** What snippets import of packages that this project need not install: the same in few words, where it does not. */
+const neighbours: Record<string, string> = {
+  '@nestjs/config': `
+    export class ConfigModule { static forRoot(options: { isGlobal?: boolean }): import('@nestjs/common').DynamicModule }
+    export class ConfigService { getOrThrow<T>(key: string): T }`,
+  '@nestjs/terminus': `
+    type Result = Record<string, { status: string }>;
+    interface Indicator { up(data?: object): Result; degraded(data?: object): Result; down(data?: object): Result }
+    export class HealthIndicatorService { check(key: string): Indicator }
+    export class HealthCheckService { check(indicators: (() => Promise<Result>)[]): Promise<object> }
+    export function HealthCheck(): MethodDecorator;`,
+  'prom-client': `
+    export class Counter<T extends string> {
+      constructor(options: { name: string; help: string; labelNames: readonly T[] });
+      inc(labels: Partial<Record<T, string | number>>): void;
+    }`,
+};
+
+const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+const documents = ['README.md', ...pages.map((name) => `docs/${name}`)];
+
+/** The TypeScript blocks of a Markdown file. One that exports a class is imported under that class's name in kebab case. */
+function snippets(file: string): Map<string, string> {
+  const blocks = [...readFileSync(join(root, file), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(
+    ([, text = '']) => text,
+  );
+  return new Map(
+    blocks.map((text, index) => {
+      const [, name = `Snippet${index + 1}`] = /^export class (\w+)/m.exec(text) ?? [];
+      return [`${name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])/g, '-').toLowerCase()}.ts`, text];
+    }),
+  );
+}
+
+function writeNeighbours(): string {
+  const path = join(folder, 'neighbours.d.ts');
+  const missing = Object.entries(neighbours).filter(
+    ([name]) => !existsSync(join(root, 'node_modules', name)),
+  );
+  writeFileSync(path, missing.map(([name, text]) => `declare module '${name}' {${text}\n}\n`).join(''));
+  return path;
+}
+
+/** Writes the snippets of a document into a folder of their own, where they can import each other. */
+function write(file: string): string[] {
+  const own = join(folder, basename(file, '.md'));
+  mkdirSync(own, { recursive: true });
+  return [...snippets(file)].map(([name, text]) => {
+    const path = join(own, name);
+    writeFileSync(path, text);
+    return path;
+  });
+}
+
+function compile(files: readonly string[]): string[] {
+  const { options } = ts.parseJsonConfigFileContent(
+    ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path)).config,
+    ts.sys,
+    root,
+  );
+  const program = ts.createProgram([...files], { ...options, noUnusedLocals: false });
+  return ts.getPreEmitDiagnostics(program).map(({ messageText, file, start }) => {
+    const line =
+      file === undefined || start === undefined ? 0 : file.getLineAndCharacterOfPosition(start).line + 1;
+    return `${file?.fileName ?? ''}:${line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
+  });
+}
+
+test('every TypeScript snippet of the README and of docs/ compiles against the built package', () => {
+  rmSync(folder, { recursive: true, force: true });
+  const files = documents.map(write);
+  expect(files.flat().length).toBeGreaterThan(25);
+  expect(compile([...files.flat(), writeNeighbours()])).toEqual([]);
+}, 120_000);

@@ -1,0 +1,115 @@
+// Builds the package into a folder (`dist`): ES modules, and the same as CommonJS in its folder `cjs`.
+//
+// Two builds must be no larger than one was. So comments stay only in the types, where editors show them; scripts are indented
+// by tabs; and there is one set of types. It is that of CommonJS: the types of an ES module can re-export it, but not the
+// reverse.
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const target = resolve(process.argv[2] ?? join(root, 'dist'));
+
+rmSync(target, { recursive: true, force: true });
+compile(join(root, 'tsconfig.build.json'));
+const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
+for (const path of scripts) {
+  const text = readFileSync(join(target, path), 'utf8');
+  write(join('cjs', path), transpile(text, ts.ModuleKind.CommonJS, [requireDynamically]));
+  write(path, transpile(text, ts.ModuleKind.ES2022));
+}
+const entries = scripts.filter((path) => basename(path) === 'index.js').map(typesOf);
+const reached = new Set();
+for (const entry of entries) reachTypes(entry);
+for (const path of reached) write(join('cjs', path), readFileSync(join(target, path)));
+for (const path of scripts) rmSync(join(target, typesOf(path)));
+for (const entry of entries) {
+  const up = relative(dirname(entry), '.') || '.';
+  write(entry, `export * from '${up}/cjs/${entry.replace('.d.ts', '.js')}';\n`);
+}
+write('cjs/package.json', '{ "type": "commonjs" }\n');
+
+function compile(config) {
+  const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: fail };
+  const { fileNames, options } = ts.getParsedCommandLineOfConfigFile(config, { outDir: target }, host);
+  const program = ts.createProgram(fileNames, options);
+  const { diagnostics } = program.emit();
+  const all = [...ts.getPreEmitDiagnostics(program), ...diagnostics];
+  if (all.length > 0) fail(...all);
+}
+
+/** @returns never */
+function fail(...diagnostics) {
+  const host = {
+    getCanonicalFileName: (path) => path,
+    getCurrentDirectory: () => root,
+    getNewLine: () => '\n',
+  };
+  process.stderr.write(ts.formatDiagnostics(diagnostics, host));
+  process.exit(1);
+}
+
+/** Collects the types that an entry leads to: users can reach no others. */
+function reachTypes(path) {
+  if (reached.has(path)) return;
+  reached.add(path);
+  const { importedFiles } = ts.preProcessFile(readFileSync(join(target, path), 'utf8'));
+  for (const { fileName } of importedFiles) {
+    if (fileName.startsWith('.')) reachTypes(typesOf(join(dirname(path), fileName)));
+  }
+}
+
+function transpile(text, module, before = []) {
+  const compilerOptions = { target: ts.ScriptTarget.ES2022, module, removeComments: true };
+  return indentByTabs(ts.transpileModule(text, { compilerOptions, transformers: { before } }).outputText);
+}
+
+/** The compiler indents by four spaces. Leaves the text of template literals, such as Lua and SQL, as it is. */
+function indentByTabs(text) {
+  const inside = [];
+  const visit = (node) => {
+    const isTemplate =
+      node.kind >= ts.SyntaxKind.NoSubstitutionTemplateLiteral && node.kind <= ts.SyntaxKind.TemplateTail;
+    if (isTemplate) inside.push([node.getStart(), node.end]);
+    ts.forEachChild(node, visit);
+  };
+  visit(ts.createSourceFile('script.js', text, ts.ScriptTarget.ES2022, true));
+  return text.replace(/^( {4})+/gm, (spaces, _, start) =>
+    inside.some(([from, to]) => from < start && start < to) ? spaces : '\t'.repeat(spaces.length / 4),
+  );
+}
+
+/**
+ * Replaces each `import('…')` by `require('…')`: Jest has no dynamic import in CommonJS. A bundler knows that a module which
+ * is required inside of `try` may be missing.
+ */
+function requireDynamically(context) {
+  const visit = (node) =>
+    ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword
+      ? context.factory.updateCallExpression(
+          node,
+          context.factory.createIdentifier('require'),
+          undefined,
+          node.arguments,
+        )
+      : ts.visitEachChild(node, visit, context);
+  return (file) => ts.visitEachChild(file, visit, context);
+}
+
+/** Paths of files below a folder, from there. */
+function filesBelow(folder) {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((file) => file.isFile())
+    .map((file) => relative(folder, join(file.parentPath, file.name)));
+}
+
+function typesOf(path) {
+  return path.replace(/\.js$/, '.d.ts');
+}
+
+function write(path, text) {
+  mkdirSync(dirname(join(target, path)), { recursive: true });
+  writeFileSync(join(target, path), text);
+}
