@@ -89,11 +89,11 @@ async function holds(actions: Arbitrary<Action>[]): Promise<number> {
 
 test('a lease is live only while it was promised, on one instance, and leaves nothing behind', async () => {
   expect(await holds(usual)).toBeGreaterThan(100);
-}, 120_000);
+});
 
 test('a lease is live only while it was promised, also when the store loses data or somebody takes the lock', async () => {
   expect(await holds([...usual, ...loss])).toBeGreaterThan(100);
-}, 120_000);
+});
 
 test('a grant that came late is taken back although giving up on the first release came between', async () => {
   const fleet = new Fleet();

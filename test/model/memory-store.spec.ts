@@ -26,4 +26,4 @@ function memory(): StoreSubject {
 
 test('the memory store answers as the model, whatever is called in whatever order', async () => {
   await agreesWithModel(memory, { numRuns: 1_500, maxCommands: 60, evicts: false });
-}, 60_000);
+});

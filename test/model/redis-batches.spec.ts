@@ -139,7 +139,7 @@ test('calls that go to Redis together do what they do one by one', async () => {
     }),
     parameters(60),
   );
-}, 120_000);
+});
 
 test('leases without ticks that are restored together are kept for a day, as one alone is', async () => {
   const store = new RedisLockStore(new RedisConnection(client), { key: (name) => `${name}:lock` });

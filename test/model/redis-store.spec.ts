@@ -63,4 +63,4 @@ async function redis(): Promise<StoreSubject> {
 
 test('the Redis store answers as the model, whatever is called in whatever order', async () => {
   await agreesWithModel(redis, { numRuns: 150, maxCommands: 60, evicts: true });
-}, 120_000);
+});

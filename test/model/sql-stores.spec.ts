@@ -78,6 +78,6 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))(
 
     test('answers as the model, whatever is called in whatever order', async () => {
       await agreesWithModel(() => subject, { numRuns: 60, maxCommands: 60, evicts: false });
-    }, 120_000);
+    });
   },
 );

@@ -133,5 +133,5 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       }),
       parameters(120),
     );
-  }, 120_000);
+  });
 });

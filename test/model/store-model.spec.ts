@@ -1,11 +1,8 @@
-import { describe, expect, jest, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { ManualClock } from '../../lib/testing/index.js';
 import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
-
-// Nothing but computing: a machine that does other things takes its time.
-jest.setTimeout(300_000);
 
 /** What the model knows nothing of: durations, names, clocks, schedules, ticks without a job, large batches and broken locks. */
 const BEYOND =
