@@ -18,7 +18,7 @@ import { builtScript, projectRoot } from '../support/project.js';
  */
 
 /** Longer than the longest run below, on a busy machine. */
-jest.setTimeout(300_000);
+jest.setTimeout(700_000);
 
 async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; output: string }> {
   const child = spawn(process.execPath, args, { cwd: projectRoot, env: { ...process.env, ...env } });
@@ -69,7 +69,7 @@ const BROKEN = Object.entries({
 
 describe('a chaos run catches a library', () => {
   test.concurrent.each(BROKEN)('with %s on %s', async (name, store, { caughtBy, seed }) => {
-    const args = ['--instances', '5', '--seconds', '240', '--seed', String(seed), '--store', store];
+    const args = ['--instances', '5', '--seconds', '480', '--seed', String(seed), '--store', store];
     await chaos([...args, '--sabotage', name], async (code, output, folder) => {
       expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
       expect(code).toBe(1);
