@@ -23,6 +23,8 @@ interface Missed {
   readonly calls: readonly Call[];
   /** When its lock was taken. */
   readonly taken: readonly Span[];
+  /** Whether its job had run before. */
+  readonly known: boolean;
 }
 
 /**
@@ -54,14 +56,11 @@ export function checkCatchUp(model: Model): Finding {
       const due = Math.min(...Object.keys(model.begin.offsets).map((i) => dueAt(model, tick, i)));
       const window = { from: due, to: Math.min(due + Math.min(facts.catchUp, facts.every), model.over) };
       const near = taken.filter(({ from, to }) => from <= window.to && to >= window.from);
-      const missed = { facts, tick, window, calls: byTick.get(tick) ?? [], taken: near };
-      const first = runs[0]?.m ?? Infinity;
-      if (first > window.from || isUnknown(model, missed)) {
-        counts['not judged'] += 1;
-        continue;
-      }
-      const could = whoCould(model, lives, missed);
-      if (could === undefined) counts['not run, nobody could'] += 1;
+      const known = (runs[0]?.m ?? Infinity) <= window.from;
+      const missed = { facts, tick, window, calls: byTick.get(tick) ?? [], taken: near, known };
+      const could = isUnknown(model, missed) ? 'unknown' : whoCould(model, lives, missed);
+      if (could === 'unknown' || (could === undefined && !known)) counts['not judged'] += 1;
+      else if (could === undefined) counts['not run, nobody could'] += 1;
       else
         violations.push(
           `nobody ran tick ${new Date(tick).toISOString()} of ${facts.job}, though ${could.i}.${could.n} (${could.why}) ` +
@@ -118,10 +117,15 @@ function whoCould(
 
 const lengthOf = (spans: readonly Span[]): number => spans.reduce((sum, { from, to }) => sum + to - from, 0);
 
-/** Why this instance asks for a tick again; `undefined` if it does not. */
-function whyItAsks(model: Model, { facts, tick, calls }: Missed, life: Life): string | undefined {
+/**
+ * Why this instance asks for a tick again; `undefined` if it does not. After a start or an outage it does not run the very first
+ * tick of a job, as the store may have forgotten others.
+ */
+function whyItAsks(model: Model, { facts, tick, calls, known }: Missed, life: Life): string | undefined {
   const due = dueAt(model, tick, life.i);
-  if (life.up > due && life.up < due + facts.every) return 'started meanwhile';
+  if (life.up > due && life.up < due + facts.every) return known ? 'started meanwhile' : undefined;
   const call = calls.find((one) => one.i === life.i && one.n === life.n);
-  return call?.refusals.find(({ reason }) => OWING.has(reason))?.reason;
+  const owed = call?.refusals.filter(({ reason }) => OWING.has(reason)) ?? [];
+  if (!known && owed.some(({ reason }) => reason === 'store-unavailable')) return undefined;
+  return owed[0]?.reason;
 }

@@ -5,14 +5,15 @@ import { HandMade } from './support/hand-made.js';
 const TICK = 30_000;
 const OTHERS = [0, 15_000, 45_000];
 
-/** Two jobs with the same ticks under one lock; the first one is run at each. */
-function twins(): HandMade {
+/** Two jobs with the same ticks under one lock; the first one is run at each, the other one at the ticks in `ran`. */
+function twins(ran: readonly number[] = OTHERS): HandMade {
   const times = { every: 15_000, ttl: 1_500, catchUp: 14_000 };
   const history = new HandMade({ jobs: [times, { ...times, job: 'twin' }] });
   for (const at of [...OTHERS, TICK]) {
     const confirmed = [[at, at + 3_000]] as const;
     history.run({ at, token: at, ends: at + 2_000, confirmed });
-    if (at !== TICK) history.run({ job: 'twin', at: at + 2_100, tick: at, token: at + 1, i: 'instance-2' });
+    if (ran.includes(at))
+      history.run({ job: 'twin', at: at + 2_100, tick: at, token: at + 1, i: 'instance-2' });
   }
   return history;
 }
@@ -35,6 +36,11 @@ describe('a tick that nobody ran though it could be caught up with is caught', (
   ])('if %s, and that was over in time', (_why, whom) => {
     const bad = refused('store-unavailable').fault('lose-then-partition', TICK - 200, TICK + 5_000, whom);
     expect(bad.check('catch-up').violations).toHaveLength(1);
+  });
+
+  it('also if its job has never run', () => {
+    const bad = twins([]).skip(TICK + 100, 'held', { job: 'twin', i: 'instance-2' });
+    expect(bad.check('catch-up').violations).toEqual([expect.stringContaining('instance-2.1 (held) could')]);
   });
 
   it('if an instance started meanwhile', () => {
@@ -68,6 +74,13 @@ describe('a tick that nobody ran is no violation', () => {
 
   it.each<[string, HandMade]>([
     ['who asked has died', refused('held').kill('instance-2', TICK + 1_000)],
+    [
+      'its job has never run, and the store was away',
+      twins([])
+        .fault('lose-then-partition', TICK - 200, TICK + 5_000)
+        .skip(TICK + 100, 'store-unavailable', { job: 'twin', i: 'instance-2' }),
+    ],
+    ['its job has never run, and nobody asked', twins([]).kill('instance-2', 25_000, TICK + 3_000)],
     ['the store has forgotten whether it ever ran', refused('held').fault('store-wipe', 20_000, 20_100)],
   ])('and not judged if %s', (_why, history) => {
     const finding = history.check('catch-up');
