@@ -12,8 +12,10 @@ import { makePlan, planLines } from './plan.js';
 import { sabotage, sabotageOf } from './sabotage.js';
 import type { Sabotage } from './sabotages/sabotage.js';
 
-/** With `--until`, a violation ends the run when it was seen this often, once a second, without a look that found none. */
+/** With `--until`, a violation ends the run when it was seen this often, without a look that found none. */
 const LOOKS = 5;
+/** A look costs more as the history grows: this many times as long until the next one, at least. */
+const REST = 9;
 
 /*
  * npm run chaos -- --instances 5 --seconds 120 --seed 42 [--store redis]: see CONTRIBUTING.md.
@@ -57,7 +59,14 @@ async function run(): Promise<number> {
     );
   // What explains it may be written later, on a busy machine by seconds.
   let looks = 0;
-  const failed = (): boolean => (looks = violated() ? looks + 1 : 0) >= LOOKS;
+  let nextLook = 0;
+  const failed = (): boolean => {
+    const from = monotonic();
+    if (from < nextLook) return false;
+    looks = violated() ? looks + 1 : 0;
+    nextLook = monotonic() + REST * (monotonic() - from);
+    return looks >= LOOKS;
+  };
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
   const options = { store: args.store, folder, program, log, clock };

@@ -26,7 +26,7 @@ export interface ChildExit {
 
 type Match = string | ((message: ChildMessage) => boolean);
 
-const MESSAGE_TIMEOUT = 20_000;
+const MESSAGE_TIMEOUT = 50_000;
 const STOP_TIMEOUT = 5_000;
 
 /** A Node program of the tests. A test can kill and freeze it, and instruct it over an IPC channel. */

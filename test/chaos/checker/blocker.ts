@@ -13,11 +13,9 @@ export function blockerAt(
   { m: fired, i, n }: FiredLine,
   { m: refused }: SkippedLine,
 ): 'held' | "a dead holder's remaining lease" | 'cooling down' | undefined {
-  const { calls, jobs } = model;
+  const calls = model.callsOf.get(lock) ?? [];
   // No lease was granted before its call was made.
-  const ofLock = calls.flatMap((call) =>
-    call.run?.lock === lock && call.m <= refused + READING ? [call.run] : [],
-  );
+  const ofLock = calls.flatMap(({ m, run }) => (run !== undefined && m <= refused + READING ? [run] : []));
   // A lease whose release the store has confirmed blocks no call. Without a confirmation, calls may still be under
   // way.
   const inTheWay = ofLock.filter((run) => (freedAt(model, run) ?? Infinity) + READING >= fired);
@@ -38,8 +36,8 @@ export function blockerAt(
   if (remaining) return "a dead holder's remaining lease";
   // Granted to an instance that never got the answer, and died or took the grant back.
   const orphan = calls.some((call) => {
-    const facts = jobs.get(call.job);
-    if (facts?.lock !== lock || call.run !== undefined || call.m > refused) return false;
+    const facts = model.jobs.get(call.job);
+    if (facts === undefined || call.run !== undefined || call.m > refused) return false;
     const unknown = call.skipped === undefined || call.skipped.reason === 'store-unavailable';
     return unknown && executedBy(model, call, facts) + facts.ttl + longer(call.m) + slack(facts) >= fired;
   });

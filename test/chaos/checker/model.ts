@@ -84,6 +84,8 @@ export interface Model {
   readonly over: number;
   readonly runs: readonly Run[];
   readonly calls: readonly Call[];
+  /** The calls of all jobs that share a lock, by its name. */
+  readonly callsOf: ReadonlyMap<string | undefined, readonly Call[]>;
   readonly leases: readonly ToldLease[];
   readonly refusals: readonly SkippedLine[];
   readonly failures: readonly (RejectedLine | UncaughtLine)[];
@@ -147,11 +149,13 @@ export function buildModel(lines: readonly Line[]): Model {
     };
   });
   const runOf = new Map(runs.map((run) => [leaseOf(run), run]));
+  const calls = buildCalls(of('fired'), of('skipped'), runs);
   return {
     begin,
     over,
     runs,
-    calls: buildCalls(of('fired'), of('skipped'), runs),
+    calls,
+    callsOf: groupBy(calls, ({ job }) => jobs.get(job)?.lock),
     leases: [...confirmed].map(([lease, lines]) => ({ confirmed: lines, run: runOf.get(lease) })),
     refusals: of('skipped'),
     failures: [...of('rejected'), ...of('uncaught')],
