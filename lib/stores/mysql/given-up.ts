@@ -17,13 +17,14 @@ interface Left {
   /** Asks whether the statement still runs. */
   readonly look: Sql;
   looks: number;
+  silences: number;
 }
 
 /** How many statements are kept, the newest: more than can be under way in a usual pool. */
 const ROOM = 100;
 /** How much of a text is compared, characters: PROCESSLIST shows no more than 64 KiB of it. */
 const COMPARED = 8_000;
-/** How often a busy server is asked about a statement that it has not begun yet, and the pause in between, ms. */
+/** How often a busy server is asked about a statement that it has not begun yet, or does not answer, and the pause in between, ms. */
 const LOOKS = 3;
 const PAUSE = 1_000;
 
@@ -32,8 +33,8 @@ const PAUSE = 1_000;
  * another transaction has locked: the statement goes on for `innodb_lock_wait_timeout`. Each new try would add one more such
  * statement, beyond the limit of the pool.
  *
- * Works in the background, on one statement at a time. A silent database is asked again when it has answered another call, or when
- * another statement is given up. A statement is ended only if the server shows that very text: behind a proxy, the id may belong
+ * Works in the background, on one statement at a time. A silent database is asked again a few times, then when it has answered
+ * another call, or when another statement is given up. A statement is ended only if the server shows that very text: behind a proxy, the id may belong
  * to another client's connection. On MariaDB the statement has an id of its own for `KILL QUERY ID`; elsewhere `KILL QUERY` ends
  * the current statement of the connection.
  */
@@ -67,6 +68,7 @@ export class GivenUp {
     for (let left = this.#statements.shift(); left !== undefined; left = this.#statements.shift()) {
       if (await this.#isAnswered(left)) continue;
       this.#statements.unshift(left);
+      if (++left.silences < LOOKS) this.clock.setTimer(() => this.end(), PAUSE);
       break;
     }
     this.#busy = false;
@@ -94,7 +96,7 @@ function leftBy({ thread, text }: Sent): Left {
   const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
   const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
   const look = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
-  return { thread, look, looks: 0 };
+  return { thread, look, looks: 0, silences: 0 };
 }
 
 function ending({ thread }: Left, connection: Row | undefined): string {

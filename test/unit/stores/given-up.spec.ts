@@ -77,16 +77,19 @@ test('they are ended one after another, and one that is refused keeps no other',
   expect(texts()).toEqual(['SELECT p.*, INFO ', 'KILL QUERY 7', 'SELECT p.*, INFO ', 'KILL QUERY 7']);
 });
 
-test('a database that is silent is asked once, and again when it has answered somebody', async () => {
-  const { statements, givenUp } = asked(silence, ENDED, ENDED);
+test('a database that is silent is asked a few times, and again when it has answered somebody', async () => {
+  const { clock, statements, givenUp } = asked(silence, silence, silence, ENDED, ENDED);
   givenUp.add(STATEMENT);
-  await turn();
+  await clock.advance(999);
   expect(statements).toHaveLength(1);
+  await clock.advance(60_000);
+  expect(statements).toHaveLength(3);
+  expect(clock.pending).toBe(0);
   givenUp.end();
   await turn();
   givenUp.end();
   await turn();
-  expect(statements).toHaveLength(2);
+  expect(statements).toHaveLength(4);
 });
 
 test('while it is asked nothing else is; of what gathers meanwhile the newest are kept', async () => {
