@@ -16,7 +16,9 @@ interface Left {
   readonly thread: number;
   /** Asks whether the statement still runs. */
   readonly look: Sql;
+  /** How often the server had not begun the statement. */
   looks: number;
+  /** How often the server did not answer. */
   silences: number;
 }
 
@@ -24,7 +26,7 @@ interface Left {
 const ROOM = 100;
 /** How much of a text is compared, characters: PROCESSLIST shows no more than 64 KiB of it. */
 const COMPARED = 8_000;
-/** How often a busy server is asked about a statement that it has not begun yet, or does not answer, and the pause in between, ms. */
+/** How often a server is asked that is busy (it has not begun the statement yet) or silent, and the pause in between, ms. */
 const LOOKS = 3;
 const PAUSE = 1_000;
 
@@ -34,9 +36,9 @@ const PAUSE = 1_000;
  * statement, beyond the limit of the pool.
  *
  * Works in the background, on one statement at a time. A silent database is asked again a few times, then when it has answered
- * another call, or when another statement is given up. A statement is ended only if the server shows that very text: behind a proxy, the id may belong
- * to another client's connection. On MariaDB the statement has an id of its own for `KILL QUERY ID`; elsewhere `KILL QUERY` ends
- * the current statement of the connection.
+ * another call, or when another statement is given up. A statement is ended only if the server shows that very text: behind a
+ * proxy, the id may belong to another client's connection. On MariaDB the statement has an id of its own for `KILL QUERY ID`;
+ * elsewhere `KILL QUERY` ends the current statement of the connection.
  */
 export class GivenUp {
   readonly #statements: Left[] = [];
