@@ -16,12 +16,8 @@ export type {
 export type { Duration } from './duration.js';
 
 // Leader election
-export {
-  LeaderElection,
-  type LeaderElectionOptions,
-  type LeaderHooks,
-  type LeaderOptions,
-} from './scheduler-lock.leader-election.js';
+export { LeaderElection, type LeaderHooks } from './scheduler-lock.leader-election.js';
+export type { LeaderElectionOptions, LeaderOptions } from './scheduler-lock.options.js';
 export { SchedulerLeader } from './scheduler-lock.leader.js';
 
 // Inside a job, and without a decorator

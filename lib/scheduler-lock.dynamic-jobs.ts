@@ -220,12 +220,12 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     wanted: Wanted,
     more: (orchestrator: JobOrchestrator | undefined) => readonly string[],
   ): { orchestrator: JobOrchestrator; facts: Pick<BoundJob, 'job' | 'name' | 'settings'> } {
-    const [orchestrator] = orchestratorsAmong(this.discovery);
+    const [orchestrator] = orchestratorsAmong(this.discovery.getProviders());
     const { settings: facts, problems } = checkJob(wanted, this.module.settings);
     const all = [...problems, ...more(orchestrator), ...this.#clashes(facts, this.jobs)];
     if (this.#closed) all.push('the application is shutting down.');
     if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
-    else if (hasScheduler(this.discovery)) all.push(NOT_COMPLETE);
+    else if (hasScheduler(this.discovery.getProviders())) all.push(NOT_COMPLETE);
     else all.push('nothing would fire it: no module imports ScheduleModule.forRoot() of @nestjs/schedule.');
     if (all.length > 0 || orchestrator === undefined) throw problemsOf(wanted, all);
     return { orchestrator, facts };

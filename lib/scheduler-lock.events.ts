@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { inModuleContext } from './clock.js';
 import type { Hears, SchedulerLockEvent } from './lease/events.js';
 import { logError, textOf } from './scheduler-lock.log.js';
@@ -21,7 +20,6 @@ interface Listening {
  * Listeners are called synchronously, in the order in which they were added: be quick, and do not block. They do not run
  * in the async context of a job or a request. Nothing that a listener does changes what happens to a lease.
  */
-@Injectable()
 export class SchedulerLockEvents {
   readonly #listeners = new Set<Listening>();
 

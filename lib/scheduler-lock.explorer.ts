@@ -6,7 +6,7 @@ import {
   type OnModuleInit,
   Inject,
 } from '@nestjs/common';
-import { DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { SchedulerLockConfigError } from './errors.js';
 import { bind, type BoundMethod, type GuardedMethod, guardedMethods, isBound } from './guard.js';
 import type { JobStart } from './job-start.js';
@@ -77,7 +77,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly dynamic: DynamicJobs,
   ) {
     // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
-    if (leader.pausesJobs) process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery)));
+    if (leader.pausesJobs)
+      process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery.getProviders())));
   }
 
   async onModuleInit(): Promise<void> {
@@ -95,7 +96,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const { connection, key } = this.module.settings;
     const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.places.keys()];
     if (connection !== undefined) problems.push(...ofModule(sharedKeys(locks, key)));
-    this.#orchestrators = orchestratorsAmong(this.discovery);
+    this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule(this.#unknownScheduler()));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.pauseJobs(this.#orchestrators);
@@ -144,7 +145,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
   #unknownScheduler(): string[] {
-    if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery)) return [];
+    if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery.getProviders())) return [];
     const use = 'with this version of @nestjs/schedule. Use one that the README names.';
     if (this.leader.pausesJobs) return [`leader: jobs cannot be paused ${use}`];
     const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
@@ -157,7 +158,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   #runsJobs(): boolean {
     const { leader, lock } = this.module.settings;
     if (leader === undefined || lock.enabled === false) return true;
-    const { options, jobs } = unmadeJobs(this.discovery, this.#orchestrators);
+    const { options, jobs } = unmadeJobs(this.#wrappers(), this.#orchestrators, (prototype) =>
+      new MetadataScanner().getAllMethodNames(prototype),
+    );
     const notInElection = `This instance takes no part in the election "${leader.name}"`;
     if (jobs.length === 0) {
       if (this.leader.hasJobs) return true;

@@ -1,6 +1,6 @@
-import type { Duration } from './duration.js';
 import type { RevokedReason } from './errors.js';
 import type { Lock } from './lease/current-lock.js';
+import type { LeaderElectionOptions } from './scheduler-lock.options.js';
 import { shared } from './shared.js';
 
 /** The hooks of a class with `@LeaderElection()`: called when this instance begins to lead, and when it ceases to. */
@@ -22,23 +22,6 @@ export interface LeaderHooks {
    * @param reason why this instance leads no longer
    */
   onRevoked(reason: RevokedReason): void | Promise<void>;
-}
-
-/** Options of `@LeaderElection()`. */
-export interface LeaderElectionOptions {
-  /**
-   * How long the leader's lease lives without a renewal: that long, no other instance replaces a dead leader. The others
-   * ask once in a third of it.
-   *
-   * @default the module's `ttl`
-   */
-  readonly ttl?: Duration | undefined;
-}
-
-/** `forRoot({ leader })`: one instance runs all scheduled jobs. */
-export interface LeaderOptions extends LeaderElectionOptions {
-  /** Name of the election, and of the leader's lock. */
-  readonly name: string;
 }
 
 /** The arguments of `@LeaderElection()` on a class, unchecked. */

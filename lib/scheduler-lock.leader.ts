@@ -10,12 +10,9 @@ import { displayName, nameProblem } from './lock-name.js';
 import { isInactive } from './schedule/made-jobs.js';
 import type { HandOver } from './schedule/term.js';
 import { SchedulerLockEvents } from './scheduler-lock.events.js';
-import type {
-  DeclaredElection,
-  LeaderElectionOptions,
-  LeaderHooks,
-} from './scheduler-lock.leader-election.js';
+import type { DeclaredElection, LeaderHooks } from './scheduler-lock.leader-election.js';
 import { logError, logWarning } from './scheduler-lock.log.js';
+import type { LeaderElectionOptions } from './scheduler-lock.options.js';
 import {
   checkLockOptions,
   type Checked,

@@ -1,11 +1,9 @@
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Logger } from '@nestjs/common';
 import { formatDuration } from './duration.js';
 import { StoreUnavailableError } from './errors.js';
 import type { SchedulerLockEvent, ShutdownLeftEvent } from './lease/events.js';
-import { SchedulerLockEvents } from './scheduler-lock.events.js';
+import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { textOf } from './scheduler-lock.log.js';
-import type { Checked, ModuleSettings } from './scheduler-lock.options-check.js';
-import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
 
 /** Events that are logged at the level `debug` only: if that level is off, they need not even be made. */
 const DEBUG: readonly SchedulerLockEvent['type'][] = ['acquired', 'released', 'renewal-failed'];
@@ -28,14 +26,11 @@ function isDebug(event: SchedulerLockEvent): boolean {
  * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in daylight. `error`: what keeps jobs
  * from running, once when it starts; its end is `log`.
  */
-@Injectable()
-export class SchedulerLockLogger {
+export class LogListener {
   readonly #logger = new Logger('SchedulerLock');
 
-  constructor(
-    events: SchedulerLockEvents,
-    @Inject(MODULE_SETTINGS) { settings: { log } }: Checked<ModuleSettings>,
-  ) {
+  /** @param log the types of events to write; `undefined`: the default */
+  constructor(events: SchedulerLockEvents, log: ReadonlySet<string> | undefined) {
     events.listen(
       (event) => {
         // By default renewals are not logged: with a hundred jobs, the log would be full of them.

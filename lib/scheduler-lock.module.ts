@@ -7,7 +7,7 @@ import { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLeader } from './scheduler-lock.leader.js';
-import { SchedulerLockLogger } from './scheduler-lock.logger.js';
+import { LogListener } from './scheduler-lock.logger.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
@@ -36,7 +36,12 @@ import { RedisLockStore } from './stores/redis/redis-lock.store.js';
     },
     { provide: LOCK_STORE, useFactory: createStore, inject: [MODULE_SETTINGS] },
     SchedulerLockEvents,
-    SchedulerLockLogger,
+    {
+      provide: LogListener,
+      useFactory: (events: SchedulerLockEvents, { settings }: Checked<ModuleSettings>) =>
+        new LogListener(events, settings.log),
+      inject: [SchedulerLockEvents, MODULE_SETTINGS],
+    },
     SchedulerLockService,
     SchedulerLockInterceptor,
     SchedulerLeader,

@@ -1,6 +1,6 @@
 import type { CronJobOptions, IntervalJobOptions } from './scheduler-lock.job-options.js';
-import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import type {
+  LeaderOptions,
   LockOptions,
   RunOptions,
   SchedulerLockModuleOptions,

@@ -4,7 +4,6 @@ import type { Clock } from './clock.js';
 import { formatDuration } from './duration.js';
 import type { LockSettings } from './lease/lock-call.js';
 import { nameProblem } from './lock-name.js';
-import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import { unknownOptions } from './scheduler-lock.option-names.js';
 import {
   MAX_TTL,
@@ -18,6 +17,7 @@ import {
 } from './scheduler-lock.option-values.js';
 import {
   DEFAULTS,
+  type LeaderOptions,
   type LockOptions,
   type OnSkip,
   type SchedulerLockModuleOptions,

@@ -1,7 +1,6 @@
 import type { Clock } from './clock.js';
 import type { Duration } from './duration.js';
 import type { SchedulerLockEvent } from './lease/events.js';
-import type { LeaderOptions } from './scheduler-lock.leader-election.js';
 import type { LockStore } from './stores/lock-store.js';
 import type { RedisConnectionSource } from './stores/redis/connection-options.js';
 
@@ -163,6 +162,23 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    * @default the clock of this machine
    */
   readonly clock?: Clock | undefined;
+}
+
+/** Options of `@LeaderElection()`. */
+export interface LeaderElectionOptions {
+  /**
+   * How long the leader's lease lives without a renewal: that long, no other instance replaces a dead leader. The others
+   * ask once in a third of it.
+   *
+   * @default the module's `ttl`
+   */
+  readonly ttl?: Duration | undefined;
+}
+
+/** `forRoot({ leader })`: one instance runs all scheduled jobs. */
+export interface LeaderOptions extends LeaderElectionOptions {
+  /** Name of the election, and of the leader's lock. */
+  readonly name: string;
 }
 
 /** Options of `@SchedulerLock()`, for a method with the parameters `A`. */

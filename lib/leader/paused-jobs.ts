@@ -1,4 +1,3 @@
-import type { JobGate } from './job-gate.js';
 import {
   type CronJobLike,
   type JobOrchestrator,
@@ -44,6 +43,14 @@ interface Control {
   readonly pause: () => void;
 }
 
+/** Decides whether a job may run now. */
+export interface Gate {
+  /** Fires a job, or does nothing. */
+  pass(job: string, fire: () => unknown): unknown;
+  /** Counts the work of a job that outlasts the call that fired it. Returns the promise to use in its place. */
+  track(work: unknown): unknown;
+}
+
 /** Receives problems of cron jobs, by their names in the registry. */
 export interface JobProblems {
   /** The job cannot be started. */
@@ -68,7 +75,7 @@ export class PausedJobs {
 
   constructor(
     private readonly orchestrator: JobOrchestrator,
-    private readonly gate: JobGate,
+    private readonly gate: Gate,
     private readonly problems: JobProblems,
   ) {}
 

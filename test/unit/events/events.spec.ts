@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
 import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
-import { SchedulerLockLogger } from '../../../lib/scheduler-lock.logger.js';
+import { LogListener } from '../../../lib/scheduler-lock.logger.js';
 import { checkModuleOptions } from '../../../lib/scheduler-lock.options-check.js';
 import type { SchedulerLockModuleOptions } from '../../../lib/scheduler-lock.options.js';
 import { collectUnhandledRejections } from '../../support/leaks.js';
@@ -25,7 +25,7 @@ afterEach(() => {
 
 /** What the logger is told of the module's options. */
 const logging = (log?: SchedulerLockModuleOptions['log']) =>
-  checkModuleOptions({ store: 'memory', log }, 'test');
+  checkModuleOptions({ store: 'memory', log }, 'test').settings.log;
 
 describe('SchedulerLockEvents', () => {
   it('calls listeners in the order in which they were added, with the event itself', () => {
@@ -85,7 +85,7 @@ describe('SchedulerLockEvents', () => {
 
   it('takes a logger that cannot tell its level for one that hears everything', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging());
+    new LogListener(events, logging());
     const heard = jest.fn(() => undefined);
     events.on(heard);
     const level = jest.spyOn(Logger, 'isLevelEnabled').mockImplementation(() => {
@@ -140,7 +140,7 @@ describe('SchedulerLockEvents', () => {
     try {
       const events = new SchedulerLockEvents();
       const listener = jest.fn(() => undefined);
-      new SchedulerLockLogger(events, logging());
+      new LogListener(events, logging());
       events.on(async () => Promise.reject(new Error('too late')));
       events.on(() => {
         // Not even to be put into words.
@@ -292,7 +292,7 @@ describe('the log', () => {
     ],
   ])('of the event %j', (event, line) => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging());
+    new LogListener(events, logging());
     events.emit(event);
     expect(lines).toEqual([line]);
   });
@@ -300,11 +300,11 @@ describe('the log', () => {
   it('of renewals only where they are asked for, and of nothing else then', () => {
     const renewed = { type: 'renewed', ...FACTS, restored: false, expiresIn: 9_898 } as const;
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging());
+    new LogListener(events, logging());
     events.emit(renewed);
     expect(lines).toEqual([]);
     const chosen = new SchedulerLockEvents();
-    new SchedulerLockLogger(chosen, logging(['renewed']));
+    new LogListener(chosen, logging(['renewed']));
     chosen.emit(renewed);
     chosen.emit(ACQUIRED);
     expect(lines).toEqual(['debug: Jobs.refresh [auto-refresh]: renewed']);
@@ -313,7 +313,7 @@ describe('the log', () => {
 
   it('of nothing with log: false', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging(false));
+    new LogListener(events, logging(false));
     events.emit(ACQUIRED);
     events.emit({ type: 'outage-started', ...outage, error, atStart: false });
     expect(lines).toEqual([]);
@@ -321,7 +321,7 @@ describe('the log', () => {
 
   it('of leases only where somebody reads the level debug, asked each time', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging());
+    new LogListener(events, logging());
     const level = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
     expect([events.hears('acquired'), events.hears('released'), events.hears('lost')]).toEqual([
       false,
@@ -337,7 +337,7 @@ describe('the log', () => {
 
   it('of no question of its own about a job of which nothing is known', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging());
+    new LogListener(events, logging());
     const { fencingToken: _token, ...facts } = FACTS;
     const skipped = { type: 'skipped', ...facts, reason: 'already-ran', callTick: 60_000 } as const;
     events.emit(skipped);
@@ -348,7 +348,7 @@ describe('the log', () => {
 
   it('names a lock once if the job is called the same, or there is none', () => {
     const events = new SchedulerLockEvents();
-    new SchedulerLockLogger(events, logging());
+    new LogListener(events, logging());
     events.emit({ ...ACQUIRED, lock: 'Jobs.refresh' });
     const { job: _job, ...plain } = FACTS;
     events.emit({ type: 'acquired', ...plain, expiresIn: 9_898 });
