@@ -1,10 +1,7 @@
 // Module and decorator
-export { SchedulerLockModule } from './scheduler-lock.module.js';
-export type {
-  SchedulerLockModuleExtras,
-  SchedulerLockOptionsFactory,
-} from './scheduler-lock.module-definition.js';
-export { SchedulerLock, type SchedulerLockDecorator } from './scheduler-lock.decorator.js';
+export { SchedulerLockModule } from './nest/scheduler-lock.module.js';
+export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './nest/module-definition.js';
+export { SchedulerLock, type SchedulerLockDecorator } from './decorators/scheduler-lock.decorator.js';
 export type {
   LockOptions,
   OnSkip,
@@ -12,20 +9,20 @@ export type {
   RunOptions,
   SchedulerLockModuleOptions,
   SchedulerLockOptions,
-} from './scheduler-lock.options.js';
+} from './options/options.js';
 export type { Duration } from './duration.js';
 
 // Leader election
-export { LeaderElection, type LeaderHooks } from './scheduler-lock.leader-election.js';
-export type { LeaderElectionOptions, LeaderOptions } from './scheduler-lock.options.js';
-export { SchedulerLeader } from './scheduler-lock.leader.js';
+export { LeaderElection, type LeaderHooks } from './decorators/leader-election.decorator.js';
+export type { LeaderElectionOptions, LeaderOptions } from './options/options.js';
+export { SchedulerLeader } from './nest/scheduler-leader.js';
 
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
 export type { AcquiredLock } from './lease/acquired-lock.js';
 export type { RunResult, Skipped } from './lease/lock-call.js';
-export type { PingResult } from './lease/ping.js';
-export { SchedulerLockService } from './scheduler-lock.service.js';
+export type { PingResult } from './store-access/ping.js';
+export { SchedulerLockService } from './nest/scheduler-lock.service.js';
 
 // Jobs that are made at run time
 export type {
@@ -33,11 +30,11 @@ export type {
   DynamicJob,
   IntervalJobOptions,
   ScheduledCronJob,
-} from './scheduler-lock.job-options.js';
-export { tickOf } from './schedule/tick-of.js';
+} from './options/job-options.js';
+export { tickOf } from './scheduler/tick-of.js';
 
 // Events
-export { SchedulerLockEvents, type SchedulerLockListener } from './scheduler-lock.events.js';
+export { SchedulerLockEvents, type SchedulerLockListener } from './events/scheduler-lock.events.js';
 export type {
   AcquiredEvent,
   ElectedEvent,
@@ -58,7 +55,7 @@ export type {
   TimeoutEvent,
   UnfinishedRun,
   UnlockedEvent,
-} from './lease/events.js';
+} from './events/events.js';
 
 // Errors
 export {
@@ -96,5 +93,5 @@ export type {
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type { RedisClient } from './stores/redis/redis-client.js';
 export type { RedisConnectionOptions, RedisConnectionSource } from './stores/redis/connection-options.js';
-export { LOCK_STORE } from './scheduler-lock.tokens.js';
+export { LOCK_STORE } from './nest/tokens.js';
 export type { Clock, Timer } from './clock.js';

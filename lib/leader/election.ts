@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../clock.js';
 import { LockLostError, LockNotAcquiredError, LockResignedError, LockShutdownError } from '../errors.js';
 import type { RevokedReason } from '../errors.js';
 import { withRootScope } from '../lease/current-lock.js';
-import type { Emit } from '../lease/events.js';
+import type { Emit } from '../events/events.js';
 import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 
 /** What a standby has seen of the leader before it. */

@@ -3,14 +3,14 @@ import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { AcquireRefusal, AcquireRequest, AcquireResult, LeaseRef } from '../stores/lock-store.js';
 import { promiseOf, type Reply } from '../stores/replying-store.js';
-import type { Writable } from '../writable.js';
-import type { AnsweringStore } from './answering-store.js';
-import type { Emit } from './events.js';
+import type { Writable } from './writable.js';
+import type { AnsweringStore } from '../store-access/safe-store.js';
+import type { Emit } from '../events/events.js';
 import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
-import type { Outages } from './outages.js';
+import type { Outages } from '../store-access/outages.js';
 import { type Releases, wasNotApplied } from './releases.js';
-import { Pending, type TimeLimits } from './time-limits.js';
+import { Pending, type TimeLimits } from '../store-access/time-limits.js';
 
 /** What the store has granted; fencing token 0 for a run without the store. */
 interface Grant {

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../clock.js';
-import { List } from './list.js';
+import { List } from '../store-access/list.js';
 import type { Release } from './release.js';
 
 interface Beat {

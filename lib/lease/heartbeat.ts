@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../clock.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Lease } from './lease.js';
-import { List } from './list.js';
+import { List } from '../store-access/list.js';
 
 /**
  * A renewal may be brought forward by this part of its heartbeat, to join another one. So the leases of a process

@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
-import type { Writable } from '../writable.js';
-import type { Emit, LeaseFacts } from './events.js';
-import type { Listed } from './list.js';
+import type { Writable } from './writable.js';
+import type { Emit, LeaseFacts } from '../events/events.js';
+import type { Listed } from '../store-access/list.js';
 
 /** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {

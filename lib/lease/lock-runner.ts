@@ -3,20 +3,20 @@ import { LockNotAcquiredError, LockStateError, SchedulerLockConfigError } from '
 import { displayName, nameProblem } from '../lock-name.js';
 import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
-import { AnsweringStore } from './answering-store.js';
+import { AnsweringStore } from '../store-access/safe-store.js';
 import { Attempts } from './attempts.js';
 import { findScope, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
-import type { Emit, Hears } from './events.js';
+import type { Emit, Hears } from '../events/events.js';
 import { Heartbeat } from './heartbeat.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
-import { Outages } from './outages.js';
+import { Outages } from '../store-access/outages.js';
 import { Releases } from './releases.js';
 import { type Refuser, Run, type Runs } from './run.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 import { skippedEvent } from './skipped-event.js';
-import { TimeLimits } from './time-limits.js';
+import { TimeLimits } from '../store-access/time-limits.js';
 
 /**
  * How many locks stay in the map after their runs: overwriting an entry costs a fraction of deleting and adding it each

@@ -1,6 +1,6 @@
 import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
-import type { List } from './list.js';
-import { Pending } from './time-limits.js';
+import type { List } from '../store-access/list.js';
+import { Pending } from '../store-access/time-limits.js';
 
 /**
  * The receiver of the answer to a release. Called once, with the result, or with the error if there was no answer in

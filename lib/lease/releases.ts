@@ -2,12 +2,12 @@ import type { Clock, Timer } from '../clock.js';
 import { LockStateError, StoreUnavailableError } from '../errors.js';
 import type { AcquireResult, LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Reply } from '../stores/replying-store.js';
-import type { AnsweringStore } from './answering-store.js';
+import type { AnsweringStore } from '../store-access/safe-store.js';
 import { Beats } from './beats.js';
-import { List } from './list.js';
-import type { Outages } from './outages.js';
+import { List } from '../store-access/list.js';
+import type { Outages } from '../store-access/outages.js';
 import { Release, type ReleaseFacts, type Releaser } from './release.js';
-import type { TimeLimits } from './time-limits.js';
+import type { TimeLimits } from '../store-access/time-limits.js';
 
 /** The part of the ttl after which a release is tried again: a beat. */
 const BEAT = 0.3;

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.js';
 import { LockTimeoutError } from '../errors.js';
 import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
-import type { Writable } from '../writable.js';
+import type { Writable } from './writable.js';
 import type { Attempts, Taker } from './attempts.js';
 import { jobEnded } from './current-lock.js';
-import type { AcquiredEvent, Emit, Hears, ReleasedEvent } from './events.js';
+import type { AcquiredEvent, Emit, Hears, ReleasedEvent } from '../events/events.js';
 import { Lease, ofRun } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import type { Releases } from './releases.js';

@@ -1,6 +1,6 @@
 import { displayName } from '../lock-name.js';
-import type { Writable } from '../writable.js';
-import type { SkippedEvent } from './events.js';
+import type { Writable } from './writable.js';
+import type { SkippedEvent } from '../events/events.js';
 import type { LockCall, Skipped } from './lock-call.js';
 
 /**

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { withScope, type Lock } from '../lease/current-lock.js';
 import { refuseUndone } from '../lease/work.js';
-import { setBypass } from '../guard.js';
+import { setBypass } from '../decorators/locked-method.js';
 import { shared } from '../shared.js';
 
 /** The lock that `currentLock()` returns inside {@link runUnlocked}. */

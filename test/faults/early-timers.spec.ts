@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { Clock, LockStore } from '../../lib/index.js';
-import { Outages } from '../../lib/lease/outages.js';
+import { Outages } from '../../lib/store-access/outages.js';
 import { Releases } from '../../lib/lease/releases.js';
-import { AnsweringStore } from '../../lib/lease/answering-store.js';
-import { TimeLimits } from '../../lib/lease/time-limits.js';
+import { AnsweringStore } from '../../lib/store-access/safe-store.js';
+import { TimeLimits } from '../../lib/store-access/time-limits.js';
 import { until } from '../support/until.js';
 
 /**

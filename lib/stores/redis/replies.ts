@@ -1,4 +1,3 @@
-import type { Writable } from '../../writable.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
 /** Interprets the script's answer to an attempt. */
@@ -15,7 +14,7 @@ export function readAcquire(reply: unknown): AcquireResult {
     const granted = { acquired: true, fencingToken: Number(holder), attempt: Number(left) } as const;
     return detail === '' ? granted : { ...granted, previousSchedule: detail };
   }
-  const refusal: Writable<AcquireRefusal> = { acquired: false, reason };
+  const refusal: { -readonly [K in keyof AcquireRefusal]: AcquireRefusal[K] } = { acquired: false, reason };
   if (holder !== '') refusal.holder = holder;
   // -1: a key without an expiry, which another client has set.
   if (Number(left) >= 0) refusal.expiresIn = Number(left);

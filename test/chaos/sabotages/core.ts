@@ -27,7 +27,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'no-catch-up': {
-    file: 'scheduler-lock.options-check.js',
+    file: 'options/check.js',
     search: 'catchUp: catchUp === false ? false :',
     replace: 'catchUp: catchUp !== undefined ? false :',
     caughtBy: 'catch-up',

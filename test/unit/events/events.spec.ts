@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
 import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
-import { LogListener } from '../../../lib/scheduler-lock.logger.js';
-import { checkModuleOptions } from '../../../lib/scheduler-lock.options-check.js';
-import type { SchedulerLockModuleOptions } from '../../../lib/scheduler-lock.options.js';
+import { LogListener } from '../../../lib/events/log.listener.js';
+import { checkModuleOptions } from '../../../lib/options/check.js';
+import type { SchedulerLockModuleOptions } from '../../../lib/options/options.js';
 import { collectUnhandledRejections } from '../../support/leaks.js';
 
 const FACTS = { lock: 'auto-refresh', job: 'Jobs.refresh', instance: 'here', at: 0, fencingToken: 42 };

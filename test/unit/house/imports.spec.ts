@@ -16,6 +16,12 @@ describe('the house', () => {
     );
   });
 
+  test('has eight files in its hall', () => {
+    expect(sources.map(({ path }) => path).filter((path) => !path.includes('/')).length).toBeLessThanOrEqual(
+      8,
+    );
+  });
+
   test('imports point down only, and packages are imported where they belong', () => {
     expect(sources.flatMap(importProblems)).toEqual([]);
   });
@@ -46,28 +52,49 @@ describe('the rules catch', () => {
     ['what databases share, with one of them', 'stores/sql/a.ts', "import '../postgres/schema.js';"],
     ['a database that imports its driver', 'stores/postgres/a.ts', "import type { Pool } from 'pg';"],
     ['the main entry with a database', 'index.ts', "export { P } from './stores/postgres/index.js';"],
-    ['a store that imports the service', 'stores/redis/a.ts', "import '../../scheduler-lock.service.js';"],
+    [
+      'a store that imports the service',
+      'stores/redis/a.ts',
+      "import '../../nest/scheduler-lock.service.js';",
+    ],
     [
       'a lease that imports a store',
       'lease/a.ts',
       "import { S } from '../stores/redis/redis-lock.store.js';",
     ],
     ['a lease that imports Nest', 'lease/a.ts', "import { Logger } from '@nestjs/common';"],
-    ['a lease that imports the glue', 'lease/a.ts', "import type { S } from '../scheduler-lock.service.js';"],
-    ['a type that imports Nest in passing', 'guard.ts', "type L = import('@nestjs/common').Logger;"],
+    [
+      'a lease that imports the glue',
+      'lease/a.ts',
+      "import type { S } from '../nest/scheduler-lock.service.js';",
+    ],
+    [
+      'a type that imports Nest in passing',
+      'decorators/locked-method.ts',
+      "type L = import('@nestjs/common').Logger;",
+    ],
     [
       "the glue with Nest's scheduler",
-      'scheduler-lock.explorer.ts',
+      'nest/scheduler-lock.explorer.ts',
       "import { Cron } from '@nestjs/schedule';",
     ],
     ['a driver that is always loaded', 'stores/redis/driver.ts', "import { Redis } from 'ioredis';"],
     ['a driver elsewhere', 'stores/redis/redis-client.ts', "const { Redis } = await import('ioredis');"],
-    ['glue that imports the testing entry', 'scheduler-lock.module.ts', "import './testing/index.js';"],
+    ['glue that imports the testing entry', 'nest/scheduler-lock.module.ts', "import '../testing/index.js';"],
     [
       'the main entry with the testing entry',
       'index.ts',
       "export { ManualClock } from './testing/manual-clock.js';",
     ],
+    ['a call of a store that imports leases', 'store-access/a.ts', "import '../lease/lease.js';"],
+    ['events that import the service', 'events/a.ts', "import '../nest/scheduler-lock.service.js';"],
+    ['events that import Nest', 'events/events.ts', "import { Logger } from '@nestjs/common';"],
+    ['the scheduler that imports leases', 'scheduler/a.ts', "import '../lease/lease.js';"],
+    ['missed ticks that import leases', 'ticks/a.ts', "import '../lease/lease.js';"],
+    ['an election that imports the scheduler', 'leader/a.ts', "import '../scheduler/paused-jobs.js';"],
+    ['an option that imports the engine', 'options/a.ts', "import '../lease/lock-runner.js';"],
+    ['a decorator that imports the engine', 'decorators/a.ts', "import '../lease/lock-runner.js';"],
+    ['a test store that imports Nest', 'testing/a.ts', "import '../nest/tokens.js';"],
     ['a file at an unknown place', 'utils/a.ts', "import '../errors.js';"],
   ];
 

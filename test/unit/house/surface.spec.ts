@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { parseDuration } from '../../../lib/duration.js';
 import * as library from '../../../lib/index.js';
-import { DEFAULTS } from '../../../lib/scheduler-lock.options.js';
+import { DEFAULTS } from '../../../lib/options/options.js';
 import { tableOf } from './support/documents.js';
 import { type PublicName, Surface } from './support/surface.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { AnsweringStore } from '../../../lib/lease/answering-store.js';
+import { AnsweringStore } from '../../../lib/store-access/safe-store.js';
 import type { AcquireRequest, LeaseRef, LockStore } from '../../../lib/stores/lock-store.js';
 import { promiseOf } from '../../../lib/stores/replying-store.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';

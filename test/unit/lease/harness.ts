@@ -1,6 +1,6 @@
 import type { LockCall, LockSettings, RunResult } from '../../../lib/lease/lock-call.js';
 import type { Lock } from '../../../lib/lease/current-lock.js';
-import type { SchedulerLockEvent } from '../../../lib/lease/events.js';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ScriptedStore } from './scripted-store.js';

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { List, type Listed } from '../../../lib/lease/list.js';
+import { List, type Listed } from '../../../lib/store-access/list.js';
 import { parameters } from '../../model/support/parameters.js';
 
 interface Item extends Listed<Item> {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
-import { AnsweringStore } from '../../../lib/lease/answering-store.js';
+import { AnsweringStore } from '../../../lib/store-access/safe-store.js';
 import type { LockCall } from '../../../lib/lease/lock-call.js';
-import { Outages } from '../../../lib/lease/outages.js';
+import { Outages } from '../../../lib/store-access/outages.js';
 import { Releases } from '../../../lib/lease/releases.js';
-import { TimeLimits } from '../../../lib/lease/time-limits.js';
+import { TimeLimits } from '../../../lib/store-access/time-limits.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { Harness, SETTINGS } from './harness.js';

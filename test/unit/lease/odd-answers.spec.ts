@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SchedulerLockConfigError } from '../../../lib/errors.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import type { SchedulerLockEvent } from '../../../lib/lease/events.js';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { Harness, SETTINGS } from './harness.js';

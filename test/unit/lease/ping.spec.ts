@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ping, type PingResult } from '../../../lib/lease/ping.js';
+import { ping, type PingResult } from '../../../lib/store-access/ping.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ScriptedStore } from './scripted-store.js';

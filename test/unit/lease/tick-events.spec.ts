@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
-import type { SchedulerLockEvent } from '../../../lib/lease/events.js';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import type { LockSettings } from '../../../lib/lease/lock-call.js';
 import { Harness } from './harness.js';
 import { notConnected } from './scripted-store.js';

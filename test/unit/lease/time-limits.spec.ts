@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Pending, TimeLimits } from '../../../lib/lease/time-limits.js';
+import { Pending, TimeLimits } from '../../../lib/store-access/time-limits.js';
 import { type Reply, replyOf } from '../../../lib/stores/replying-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 

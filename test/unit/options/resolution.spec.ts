@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type LockOptions, MemoryLockStore, type SchedulerLockModuleOptions } from '../../../lib/index.js';
-import { DEFAULTS } from '../../../lib/scheduler-lock.options.js';
-import { checkLockOptions, checkModuleOptions } from '../../../lib/scheduler-lock.options-check.js';
+import { DEFAULTS } from '../../../lib/options/options.js';
+import { checkLockOptions, checkModuleOptions } from '../../../lib/options/check.js';
 
 /** What a lock with these options is given, with these options of the module. */
 function resolve(lock: LockOptions, module: SchedulerLockModuleOptions = {}) {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { CronTicks } from '../../../lib/schedule/cron-ticks.js';
+import { CronTicks } from '../../../lib/scheduler/cron-ticks.js';
 import { counted, CronTime, datesBetween, setCronClock } from './support/cron-time.js';
 
 afterEach(() => setCronClock(undefined));

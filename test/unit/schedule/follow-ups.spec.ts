@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import { FollowUps, type TickedJob, type TickResult } from '../../../lib/schedule/follow-ups.js';
+import { FollowUps, type TickedJob, type TickResult } from '../../../lib/ticks/missed-ticks.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { SETTINGS } from '../lease/harness.js';
 import { ScriptedStore } from '../lease/scripted-store.js';

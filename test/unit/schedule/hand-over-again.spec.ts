@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { TickedJob, TickResult } from '../../../lib/schedule/follow-ups.js';
+import type { TickedJob, TickResult } from '../../../lib/ticks/missed-ticks.js';
 import { DAY, Harness, JOB_TTL, SPREAD, unavailable } from './support/follow-ups-harness.js';
 
 /** How old a tick may be that a new leader begins, ms. */

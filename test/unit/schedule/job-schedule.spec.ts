@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { describe, expect, jest, test } from '@jest/globals';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
-import type { CronTimeLike } from '../../../lib/schedule/cron-dates.js';
-import { JobSchedule } from '../../../lib/schedule/job-schedule.js';
+import type { CronTimeLike } from '../../../lib/scheduler/cron-dates.js';
+import { JobSchedule } from '../../../lib/scheduler/job-schedule.js';
 import { counted, CronTime } from './support/cron-time.js';
 
 const NOW = Date.UTC(2026, 6, 10, 12, 0, 30);

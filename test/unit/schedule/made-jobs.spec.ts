@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
 import { Cron, Interval } from '@nestjs/schedule';
-import { isInactive, MadeJobs } from '../../../lib/schedule/made-jobs.js';
+import { isInactive, MadeJobs } from '../../../lib/scheduler/cron-job-state.js';
 import { CronTime } from './support/cron-time.js';
 
 class Jobs {

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { CronTimeLike } from '../../../lib/schedule/cron-dates.js';
-import { CronTicks } from '../../../lib/schedule/cron-ticks.js';
+import type { CronTimeLike } from '../../../lib/scheduler/cron-dates.js';
+import { CronTicks } from '../../../lib/scheduler/cron-ticks.js';
 import { CronTime, datesBetween, setCronClock } from './support/cron-time.js';
 
 const MINUTE = 60_000;

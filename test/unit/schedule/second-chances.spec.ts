@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { SecondChances } from '../../../lib/schedule/second-chances.js';
+import { SecondChances } from '../../../lib/ticks/retry-timers.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /** The longest by which watchers of one lease are spread, ms; two of them must not ask at the same moment. */

@@ -1,97 +1,78 @@
 import ts from 'typescript';
 import { type Import, nodesOf, type Source } from './sources.js';
 
-/** The contract of stores, and what stores of ours may have besides. */
-const CONTRACT = 'stores/(lock|replying)-store\\.ts';
-const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|spelling|writable)\\.ts';
+/** The files at the root that every room may import. They import nothing of ours. */
+const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|spelling)';
 
-/** Which of our files a file may import. The first rule that fits its path decides; without one, it is at the wrong place. */
-const DIRECTIONS: readonly [file: RegExp, mayImport: RegExp, why: string][] = [
-  [new RegExp(`^${LEAVES}$`), /^$/, 'leaves import nothing of ours'],
-  [new RegExp(`^${CONTRACT}$`), new RegExp(`^(${LEAVES}|${CONTRACT})$`), 'the contract knows leaves only'],
+/** What stores may know: the contract, and what stores of ours may have besides. */
+const CONTRACT = 'stores/(lock|replying)-store';
+
+/** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
+const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
+  [LEAVES, '', 'leaves import nothing of ours'],
+  [CONTRACT, CONTRACT, 'the contract knows leaves only'],
+  ['stores/(redis|memory|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
   [
-    /^stores\/redis\//,
-    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/redis/.+)$`),
-    'a store knows leaves, the contract and its own folder',
+    'stores/(postgres|mysql)/',
+    `${CONTRACT}|stores/sql/.+`,
+    'a database knows what databases share, and no other',
+  ],
+  ['events/', CONTRACT, 'events are facts: they know nobody who reports them'],
+  ['store-access/', `${CONTRACT}|events/events`, 'calls of a store know nothing of leases'],
+  ['lease/', `${CONTRACT}|events/events|store-access/.+`, 'leases know neither jobs nor schedules'],
+  ['leader/', 'events/events|lease/.+', 'elections know leases, and nothing of the scheduler'],
+  ['scheduler/', '', 'what is known of the scheduler stands alone'],
+  ['ticks/', 'scheduler/.+', 'missed ticks know schedules, and nothing of leases'],
+  [
+    'options/',
+    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/cron-dates|stores/redis/connection-options`,
+    'options know the types that they name',
+  ],
+  ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
+  [
+    'nest/',
+    '(?!index$|testing/|stores/(sql|postgres|mysql)/).+',
+    'Nest ties all rooms together, but for the entries',
   ],
   [
-    /^stores\/memory\//,
-    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/memory/.+)$`),
-    'a store knows leaves, the contract and its own folder',
+    'testing/',
+    `${CONTRACT}|stores/memory/.+|lease/.+|decorators/locked-method`,
+    'the testing entry needs no Nest and no database',
   ],
-  [
-    /^stores\/sql\//,
-    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/sql/.+)$`),
-    'what databases share knows leaves, the contract and its own folder',
-  ],
-  [
-    /^stores\/postgres\//,
-    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/(sql|postgres)/.+)$`),
-    'a store knows leaves, the contract, what databases share and its own folder',
-  ],
-  [
-    /^stores\/mysql\//,
-    new RegExp(`^(${LEAVES}|${CONTRACT}|stores/(sql|mysql)/.+)$`),
-    'a store knows leaves, the contract, what databases share and its own folder',
-  ],
-  [
-    /^lease\//,
-    new RegExp(`^(${LEAVES}|${CONTRACT}|lease/.+)$`),
-    'leases know leaves and the contract of stores',
-  ],
-  [
-    /^leader\//,
-    new RegExp(`^(${LEAVES}|lease/.+|leader/.+)$`),
-    'the policy of elections knows leaves and leases',
-  ],
-  [/^schedule\//, new RegExp(`^(${LEAVES}|schedule/.+)$`), 'the schedule knows leaves'],
-  [
-    /^guard\.ts$/,
-    new RegExp(`^(${LEAVES}|scheduler-lock\\.options\\.ts)$`),
-    'the guard knows leaves and the types of options',
-  ],
-  [
-    /^testing\//,
-    /^(?!index\.ts$|scheduler-lock\.|schedule\/|stores\/(sql|postgres|mysql)\/)/,
-    'the testing entry needs no Nest, so nothing that does, and no database',
-  ],
-  [
-    /^scheduler-lock\.[a-z-]+\.ts$/,
-    /^(?!index\.ts$|testing\/|stores\/(sql|postgres|mysql)\/)/,
-    'glue stands above all but the entries',
-  ],
-  [
-    /^index\.ts$/,
-    /^(?!testing\/|stores\/(sql|postgres|mysql)\/)/,
-    'the main entry does not load the other entries',
-  ],
+  ['index', '(?!testing/|stores/(sql|postgres|mysql)/).+', 'the main entry does not load the other entries'],
 ];
 
 /** Which packages a file may import, `node:` modules aside. */
-const PACKAGES: readonly [file: RegExp, mayImport: (used: Import) => boolean][] = [
-  [/^scheduler-lock\.decorator\.ts$/, ({ target }) => target === 'reflect-metadata'],
+const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][] = [
   // Nest's scheduler is an application's: a copy of our own could be another one.
-  [/^scheduler-lock\.[a-z-]+\.ts$/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
+  [/^(nest\/|events\/log)/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
+  [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
   [/^(lease|testing)\//, ({ target }) => target === 'uuid'],
-  [/^stores\/redis\/driver\.ts$/, ({ target, dynamic }) => target === 'ioredis' && dynamic],
+  [/^stores\/redis\/driver$/, ({ target, dynamic }) => target === 'ioredis' && dynamic],
 ];
 
 /** What is wrong with the imports of a file, one line for each. */
 export function importProblems({ path, imports }: Source): string[] {
-  const [, mayImport, why] = DIRECTIONS.find(([file]) => file.test(path)) ?? [
-    path,
-    /^$/,
-    'no rule knows this place',
-  ];
+  const name = nameOf(path);
+  const room = ROOMS.find(([place]) => new RegExp(`^${place}${place.endsWith('/') ? '' : '$'}`).test(name));
+  if (room === undefined) return [`${path}: no rule knows this place`];
+  const [place, mayImport, why] = room;
+  const ownRoom = place.endsWith('/') ? new RegExp(`^${place}`).exec(name)?.[0] : undefined;
+  const leaves = place === LEAVES ? '' : LEAVES;
+  const allowed = new RegExp(`^(${[leaves, mayImport].filter(Boolean).join('|')})$`);
   return imports.flatMap((used) => {
-    if (used.target.startsWith('node:')) return [];
-    const allowed = used.ours
-      ? mayImport.test(used.target)
-      : PACKAGES.some(([file, may]) => file.test(path) && may(used));
+    const target = nameOf(used.target);
+    if (target.startsWith('node:')) return [];
+    const isAllowed = used.ours
+      ? (ownRoom !== undefined && target.startsWith(ownRoom)) || allowed.test(target)
+      : PACKAGES.some(([file, may]) => file.test(name) && may(used));
     const reason = used.ours ? why : 'this package is not for this file';
-    return allowed ? [] : [`${path} imports ${used.target}: ${reason}`];
+    return isAllowed ? [] : [`${path} imports ${used.target}: ${reason}`];
   });
 }
+
+/** A path without its ending, as the rules have it. */
+const nameOf = (path: string): string => path.replace(/\.ts$/, '');
 
 /** Files that import each other in a circle, types included: `a → b → a`. */
 export function importCircles(sources: readonly Source[]): string[] {

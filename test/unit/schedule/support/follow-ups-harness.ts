@@ -1,6 +1,6 @@
 import type { JobStart } from '../../../../lib/job-start.js';
-import { FollowUps, type TickedJob, type TickResult } from '../../../../lib/schedule/follow-ups.js';
-import type { JobState } from '../../../../lib/schedule/made-jobs.js';
+import { FollowUps, type TickedJob, type TickResult } from '../../../../lib/ticks/missed-ticks.js';
+import type { JobState } from '../../../../lib/scheduler/cron-job-state.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 export const HOUR = 3_600_000;

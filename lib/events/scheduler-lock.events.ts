@@ -1,6 +1,6 @@
-import { inModuleContext } from './clock.js';
-import type { Hears, SchedulerLockEvent } from './lease/events.js';
-import { logError, textOf } from './scheduler-lock.log.js';
+import { inModuleContext } from '../clock.js';
+import type { Hears, SchedulerLockEvent } from './events.js';
+import { logError, textOf } from './log.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 

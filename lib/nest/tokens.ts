@@ -1,4 +1,4 @@
-import { sharedSymbol } from './shared.js';
+import { sharedSymbol } from '../shared.js';
 
 /** Injection token of the checked module options. */
 export const MODULE_SETTINGS = sharedSymbol('module settings');

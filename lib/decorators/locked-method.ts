@@ -1,6 +1,6 @@
-import { LockNotBoundError } from './errors.js';
-import type { SchedulerLockOptions } from './scheduler-lock.options.js';
-import { shared } from './shared.js';
+import { LockNotBoundError } from '../errors.js';
+import type { SchedulerLockOptions } from '../options/options.js';
+import { shared } from '../shared.js';
 
 export type Method = (this: object, ...args: never[]) => unknown;
 

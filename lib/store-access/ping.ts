@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { promiseOf } from '../stores/replying-store.js';
-import { AnsweringStore } from './answering-store.js';
+import { AnsweringStore } from './safe-store.js';
 import { storeLabel } from './store-label.js';
 import { TimeLimits } from './time-limits.js';
 

@@ -1,26 +1,26 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { SchedulerLockConfigError } from './errors.js';
-import { forAllCopies } from './scheduler-lock.copies.js';
-import { DynamicJobs } from './scheduler-lock.dynamic-jobs.js';
-import { SchedulerLockEvents } from './scheduler-lock.events.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import { forAllCopies } from './all-copies.js';
+import { DynamicJobs } from './dynamic-jobs.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { SchedulerLeader } from './scheduler-lock.leader.js';
-import { LogListener } from './scheduler-lock.logger.js';
+import { SchedulerLeader } from './scheduler-leader.js';
+import { LogListener } from '../events/log.listener.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
   type OPTIONS_TYPE,
-} from './scheduler-lock.module-definition.js';
-import { checkModuleOptions, type Checked, type ModuleSettings } from './scheduler-lock.options-check.js';
+} from './module-definition.js';
+import { checkModuleOptions, type Checked, type ModuleSettings } from '../options/check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
-import type { LockStore } from './stores/lock-store.js';
-import { MemoryLockStore } from './stores/memory/memory-lock.store.js';
-import { RedisConnection } from './stores/redis/redis-connection.js';
-import { RedisLockStore } from './stores/redis/redis-lock.store.js';
+import { LOCK_STORE, MODULE_SETTINGS } from './tokens.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
+import { RedisConnection } from '../stores/redis/redis-connection.js';
+import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 
 /**
  * Import it once, in the root module: `SchedulerLockModule.forRoot({ connection: 'redis://…', ttl: '10m' })`, or

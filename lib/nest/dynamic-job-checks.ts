@@ -1,16 +1,11 @@
-import { type JobOrchestrator, overlay } from './leader/scheduler-parts.js';
-import { displayName, nameProblem } from './lock-name.js';
-import { type Found, sharedKeys } from './scheduler-lock.clashes.js';
+import { type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
+import { displayName, nameProblem } from '../lock-name.js';
+import { type Found, sharedKeys } from './start-checks.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions } from './scheduler-lock.job-options.js';
-import { unknownOptions } from './scheduler-lock.option-names.js';
-import { readDuration, show } from './scheduler-lock.option-values.js';
-import {
-  checkLockOptions,
-  type Checked,
-  type JobSettings,
-  type ModuleSettings,
-} from './scheduler-lock.options-check.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
+import { unknownOptions } from '../options/names.js';
+import { readDuration, show } from '../options/values.js';
+import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
 
 /** The arguments of one call of `cron()` or `interval()`. */
 export interface Wanted {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Clock } from './clock.js';
-import { formatDuration } from './duration.js';
-import type { LockSettings } from './lease/lock-call.js';
-import { nameProblem } from './lock-name.js';
-import { unknownOptions } from './scheduler-lock.option-names.js';
+import type { Clock } from '../clock.js';
+import { formatDuration } from '../duration.js';
+import type { LockSettings } from '../lease/lock-call.js';
+import { nameProblem } from '../lock-name.js';
+import { unknownOptions } from './names.js';
 import {
   MAX_TTL,
   readBoolean,
@@ -14,16 +14,16 @@ import {
   readDuration,
   readLog,
   show,
-} from './scheduler-lock.option-values.js';
+} from './values.js';
 import {
   DEFAULTS,
   type LeaderOptions,
   type LockOptions,
   type OnSkip,
   type SchedulerLockModuleOptions,
-} from './scheduler-lock.options.js';
-import type { LockStore } from './stores/lock-store.js';
-import { connectionProblem, type RedisConnectionSource } from './stores/redis/connection-options.js';
+} from './options.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { connectionProblem, type RedisConnectionSource } from '../stores/redis/connection-options.js';
 
 /** Options of the module, checked and complete. */
 export interface ModuleSettings {

@@ -1,9 +1,9 @@
 import { Logger } from '@nestjs/common';
-import { formatDuration } from './duration.js';
-import { StoreUnavailableError } from './errors.js';
-import type { SchedulerLockEvent, ShutdownLeftEvent } from './lease/events.js';
+import { formatDuration } from '../duration.js';
+import { StoreUnavailableError } from '../errors.js';
+import type { SchedulerLockEvent, ShutdownLeftEvent } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
-import { textOf } from './scheduler-lock.log.js';
+import { textOf } from './log.js';
 
 /** Events that are logged at the level `debug` only: if that level is off, they need not even be made. */
 const DEBUG: readonly SchedulerLockEvent['type'][] = ['acquired', 'released', 'renewal-failed'];

@@ -1,5 +1,5 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
-import type { SchedulerLockModuleOptions } from './scheduler-lock.options.js';
+import type { SchedulerLockModuleOptions } from '../options/options.js';
 
 /** Options that apply before those of an asynchronous module are known. */
 export interface SchedulerLockModuleExtras {

@@ -1,4 +1,4 @@
-import { isOrchestrator, type JobOrchestrator } from './leader/scheduler-parts.js';
+import { isOrchestrator, type JobOrchestrator } from './scheduler-parts.js';
 
 /** What Nest's `InstanceWrapper` tells of a provider or a controller, as far as it matters here. */
 export interface Wrapper {

@@ -1,12 +1,12 @@
-import type { CronJobOptions, IntervalJobOptions } from './scheduler-lock.job-options.js';
+import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
 import type {
   LeaderOptions,
   LockOptions,
   RunOptions,
   SchedulerLockModuleOptions,
   SchedulerLockOptions,
-} from './scheduler-lock.options.js';
-import { nearest } from './spelling.js';
+} from './options.js';
+import { nearest } from '../spelling.js';
 
 type NamesOf<T> = Readonly<Record<keyof T, true>>;
 

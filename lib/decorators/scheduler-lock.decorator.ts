@@ -1,7 +1,7 @@
 import 'reflect-metadata';
-import { SchedulerLockConfigError } from './errors.js';
-import { guard, isGuarded, type Method } from './guard.js';
-import type { SchedulerLockOptions } from './scheduler-lock.options.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import { guard, isGuarded, type Method } from './locked-method.js';
+import type { SchedulerLockOptions } from '../options/options.js';
 
 /**
  * What `@SchedulerLock()` decorates: a method whose parameters begin with `A`, and that returns a promise or nothing. A

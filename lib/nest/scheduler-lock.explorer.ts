@@ -7,21 +7,27 @@ import {
   Inject,
 } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { SchedulerLockConfigError } from './errors.js';
-import { bind, type BoundMethod, type GuardedMethod, guardedMethods, isBound } from './guard.js';
-import type { JobStart } from './job-start.js';
-import { outsideOfLocks } from './lease/current-lock.js';
-import { displayName, nameProblem } from './lock-name.js';
-import type { JobOrchestrator } from './leader/scheduler-parts.js';
-import { JobSchedule } from './schedule/job-schedule.js';
-import { MadeJobs } from './schedule/made-jobs.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import {
+  bind,
+  type BoundMethod,
+  type GuardedMethod,
+  guardedMethods,
+  isBound,
+} from '../decorators/locked-method.js';
+import type { JobStart } from '../job-start.js';
+import { outsideOfLocks } from '../lease/current-lock.js';
+import { displayName, nameProblem } from '../lock-name.js';
+import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
+import { JobSchedule } from '../scheduler/job-schedule.js';
+import { MadeJobs } from '../scheduler/cron-job-state.js';
 import {
   fireAgain,
   isScheduled,
   markByHand,
   markScheduled,
   scheduledCall,
-} from './schedule/scheduled-call.js';
+} from '../scheduler/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   type Found,
@@ -32,21 +38,16 @@ import {
   placeOf,
   sharedKeys,
   sharedNames,
-} from './scheduler-lock.clashes.js';
-import { DynamicJobs } from './scheduler-lock.dynamic-jobs.js';
-import { declaredElection } from './scheduler-lock.leader-election.js';
-import { unknownOptions } from './scheduler-lock.option-names.js';
-import { SchedulerLeader } from './scheduler-lock.leader.js';
-import {
-  checkLockOptions,
-  type Checked,
-  type ModuleSettings,
-  ofModule,
-} from './scheduler-lock.options-check.js';
-import { isUnknownScheduler, orchestratorsAmong, unmadeJobs } from './scheduler-lock.schedulers.js';
+} from './start-checks.js';
+import { DynamicJobs } from './dynamic-jobs.js';
+import { declaredElection } from '../decorators/leader-election.decorator.js';
+import { unknownOptions } from '../options/names.js';
+import { SchedulerLeader } from './scheduler-leader.js';
+import { checkLockOptions, type Checked, type ModuleSettings, ofModule } from '../options/check.js';
+import { isUnknownScheduler, orchestratorsAmong, unmadeJobs } from '../scheduler/schedulers.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { names, startLine } from './scheduler-lock.start-line.js';
-import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
+import { names, startLine } from './start-line.js';
+import { MODULE_SETTINGS } from './tokens.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -1,8 +1,8 @@
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
-import { SchedulerLockEvents } from './scheduler-lock.events.js';
-import { SchedulerLeader } from './scheduler-lock.leader.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { shared } from './shared.js';
+import { shared } from '../shared.js';
 
 /** The classes that applications inject, by name. */
 const OWN = { SchedulerLockService, SchedulerLockEvents, SchedulerLeader };

@@ -1,35 +1,35 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
-import type { Clock } from './clock.js';
-import type { Duration } from './duration.js';
-import { SchedulerLockConfigError, StoreUnavailableError } from './errors.js';
-import type { LeaderGrant } from './leader/leader-lease.js';
-import type { AcquiredLock } from './lease/acquired-lock.js';
-import { following, type Lock } from './lease/current-lock.js';
-import type { LockCall, LockSettings, RunResult } from './lease/lock-call.js';
-import { LockRunner } from './lease/lock-runner.js';
-import { ping, PING_NAME, type PingResult } from './lease/ping.js';
-import { storeLabel } from './lease/store-label.js';
-import { TimeLimits } from './lease/time-limits.js';
-import { callByHand, runArguments } from './scheduler-lock.calls.js';
-import { SchedulerLockEvents } from './scheduler-lock.events.js';
-import { type KnownName, unkeptNames } from './scheduler-lock.kept-names.js';
+import type { Clock } from '../clock.js';
+import type { Duration } from '../duration.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import type { LeaderGrant } from '../leader/leader-lease.js';
+import type { AcquiredLock } from '../lease/acquired-lock.js';
+import { following, type Lock } from '../lease/current-lock.js';
+import type { LockCall, LockSettings, RunResult } from '../lease/lock-call.js';
+import { LockRunner } from '../lease/lock-runner.js';
+import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
+import { storeLabel } from '../store-access/store-label.js';
+import { TimeLimits } from '../store-access/time-limits.js';
+import { callByHand, runArguments } from './calls-by-hand.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { type KnownName, unkeptNames } from './unstorable-names.js';
 import type {
   CronJobOptions,
   DynamicJob,
   IntervalJobOptions,
   JobMaker,
   ScheduledCronJob,
-} from './scheduler-lock.job-options.js';
-import type { RunOptions } from './scheduler-lock.options.js';
+} from '../options/job-options.js';
+import type { RunOptions } from '../options/options.js';
 import {
   checkLockOptions,
   type Checked,
   type JobSettings,
   type ModuleSettings,
   ofModule,
-} from './scheduler-lock.options-check.js';
-import { LOCK_STORE, MODULE_SETTINGS } from './scheduler-lock.tokens.js';
-import type { LockInfo, LockStore } from './stores/lock-store.js';
+} from '../options/check.js';
+import { LOCK_STORE, MODULE_SETTINGS } from './tokens.js';
+import type { LockInfo, LockStore } from '../stores/lock-store.js';
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;

@@ -1,7 +1,7 @@
-import type { RevokedReason } from './errors.js';
-import type { Lock } from './lease/current-lock.js';
-import type { LeaderElectionOptions } from './scheduler-lock.options.js';
-import { shared } from './shared.js';
+import type { RevokedReason } from '../errors.js';
+import type { Lock } from '../lease/current-lock.js';
+import type { LeaderElectionOptions } from '../options/options.js';
+import { shared } from '../shared.js';
 
 /** The hooks of a class with `@LeaderElection()`: called when this instance begins to lead, and when it ceases to. */
 export interface LeaderHooks {

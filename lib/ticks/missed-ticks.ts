@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.js';
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
-import type { JobSchedule } from './job-schedule.js';
-import type { JobState } from './made-jobs.js';
-import { SecondChances } from './second-chances.js';
-import { type HandOver, Term } from './term.js';
+import type { JobSchedule } from '../scheduler/job-schedule.js';
+import type { JobState } from '../scheduler/cron-job-state.js';
+import { SecondChances } from './retry-timers.js';
+import { type HandOver, Term } from './hand-over.js';
 
 /** How the ticks of a job are treated: its options, checked, whole milliseconds. */
 export interface TickSettings {

@@ -1,11 +1,11 @@
-import type { SchedulerLockConfigError } from './errors.js';
-import type { GuardedMethod } from './guard.js';
-import { nameProblem } from './lock-name.js';
-import { isScheduled } from './schedule/scheduled-call.js';
+import type { SchedulerLockConfigError } from '../errors.js';
+import type { GuardedMethod } from '../decorators/locked-method.js';
+import { nameProblem } from '../lock-name.js';
+import { isScheduled } from '../scheduler/scheduled-call.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
-import type { KnownName } from './scheduler-lock.kept-names.js';
-import { names } from './scheduler-lock.start-line.js';
-import { lockKey } from './stores/redis/keys.js';
+import type { KnownName } from './unstorable-names.js';
+import { names } from './start-line.js';
+import { lockKey } from '../stores/redis/keys.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {

@@ -1,7 +1,7 @@
-import type { Duration } from './duration.js';
-import type { Lock } from './lease/current-lock.js';
-import type { CronTimeLike } from './schedule/cron-dates.js';
-import type { LockOptions } from './scheduler-lock.options.js';
+import type { Duration } from '../duration.js';
+import type { Lock } from '../lease/current-lock.js';
+import type { CronTimeLike } from '../scheduler/cron-dates.js';
+import type { LockOptions } from './options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
 export interface IntervalJobOptions extends Omit<

@@ -1,26 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { inModuleContext } from './clock.js';
-import { SchedulerLockConfigError } from './errors.js';
-import { Election, type ElectionHooks } from './leader/election.js';
-import { JobGate } from './leader/job-gate.js';
-import type { LockSettings } from './lease/lock-call.js';
-import { type JobProblems, PausedJobs } from './leader/paused-jobs.js';
-import type { JobOrchestrator } from './leader/scheduler-parts.js';
-import { displayName, nameProblem } from './lock-name.js';
-import { isInactive } from './schedule/made-jobs.js';
-import type { HandOver } from './schedule/term.js';
-import { SchedulerLockEvents } from './scheduler-lock.events.js';
-import type { DeclaredElection, LeaderHooks } from './scheduler-lock.leader-election.js';
-import { logError, logWarning } from './scheduler-lock.log.js';
-import type { LeaderElectionOptions } from './scheduler-lock.options.js';
-import {
-  checkLockOptions,
-  type Checked,
-  type ModuleSettings,
-  ofModule,
-} from './scheduler-lock.options-check.js';
+import { inModuleContext } from '../clock.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import { Election, type ElectionHooks } from '../leader/election.js';
+import { JobGate } from '../leader/job-gate.js';
+import type { LockSettings } from '../lease/lock-call.js';
+import { type JobProblems, PausedJobs } from '../scheduler/paused-jobs.js';
+import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
+import { displayName, nameProblem } from '../lock-name.js';
+import { isInactive } from '../scheduler/cron-job-state.js';
+import type { HandOver } from '../ticks/hand-over.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import type { DeclaredElection, LeaderHooks } from '../decorators/leader-election.decorator.js';
+import { logError, logWarning } from '../events/log.js';
+import type { LeaderElectionOptions } from '../options/options.js';
+import { checkLockOptions, type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
+import { MODULE_SETTINGS } from './tokens.js';
 
 /** The elections that this application takes part in: those of `@LeaderElection()`, and the one of `forRoot({ leader })`. */
 @Injectable()

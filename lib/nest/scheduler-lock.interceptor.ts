@@ -1,16 +1,16 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
-import type { Timer } from './clock.js';
-import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from './errors.js';
-import type { JobStart } from './job-start.js';
-import type { LockCall, RunResult } from './lease/lock-call.js';
-import { displayName } from './lock-name.js';
-import { FollowUps } from './schedule/follow-ups.js';
-import type { HandOver } from './schedule/term.js';
-import type { JobSchedule } from './schedule/job-schedule.js';
-import type { JobState } from './schedule/made-jobs.js';
-import type { ScheduledCall } from './schedule/scheduled-call.js';
-import type { JobSettings } from './scheduler-lock.options-check.js';
-import { logError, logWarning } from './scheduler-lock.log.js';
+import type { Timer } from '../clock.js';
+import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from '../errors.js';
+import type { JobStart } from '../job-start.js';
+import type { LockCall, RunResult } from '../lease/lock-call.js';
+import { displayName } from '../lock-name.js';
+import { FollowUps } from '../ticks/missed-ticks.js';
+import type { HandOver } from '../ticks/hand-over.js';
+import type { JobSchedule } from '../scheduler/job-schedule.js';
+import type { JobState } from '../scheduler/cron-job-state.js';
+import type { ScheduledCall } from '../scheduler/scheduled-call.js';
+import type { JobSettings } from '../options/check.js';
+import { logError, logWarning } from '../events/log.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
 /** One guarded method of one instance, as the explorer has resolved it. */

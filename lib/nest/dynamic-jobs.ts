@@ -1,17 +1,17 @@
 import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import type { Timer } from './clock.js';
-import type { Duration } from './duration.js';
-import { SchedulerLockConfigError } from './errors.js';
-import type { JobStart } from './job-start.js';
-import { currentLock, outsideOfLocks } from './lease/current-lock.js';
-import { type CronJobLike, type JobOrchestrator, overlay } from './leader/scheduler-parts.js';
-import { displayName } from './lock-name.js';
-import type { CronTimeLike } from './schedule/cron-dates.js';
-import { JobSchedule } from './schedule/job-schedule.js';
-import type { ScheduledCall } from './schedule/scheduled-call.js';
-import { TimerFires } from './schedule/timer-fires.js';
-import { type Found, isFired, sharedLocks } from './scheduler-lock.clashes.js';
+import type { Timer } from '../clock.js';
+import type { Duration } from '../duration.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import type { JobStart } from '../job-start.js';
+import { currentLock, outsideOfLocks } from '../lease/current-lock.js';
+import { type CronJobLike, type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
+import { displayName } from '../lock-name.js';
+import type { CronTimeLike } from '../scheduler/cron-dates.js';
+import { JobSchedule } from '../scheduler/job-schedule.js';
+import type { ScheduledCall } from '../scheduler/scheduled-call.js';
+import { TimerFires } from '../scheduler/timer-fires.js';
+import { type Found, isFired, sharedLocks } from './start-checks.js';
 import {
   checkJob,
   clashes,
@@ -22,7 +22,7 @@ import {
   readInterval,
   takenName,
   type Wanted,
-} from './scheduler-lock.dynamic-check.js';
+} from './dynamic-job-checks.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type {
   CronJobOptions,
@@ -30,13 +30,13 @@ import type {
   IntervalJobOptions,
   JobMaker,
   ScheduledCronJob,
-} from './scheduler-lock.job-options.js';
-import { SchedulerLeader } from './scheduler-lock.leader.js';
-import { logError, logWarning } from './scheduler-lock.log.js';
-import type { Checked, ModuleSettings } from './scheduler-lock.options-check.js';
-import { hasScheduler, orchestratorsAmong } from './scheduler-lock.schedulers.js';
+} from '../options/job-options.js';
+import { SchedulerLeader } from './scheduler-leader.js';
+import { logError, logWarning } from '../events/log.js';
+import type { Checked, ModuleSettings } from '../options/check.js';
+import { hasScheduler, orchestratorsAmong } from '../scheduler/schedulers.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { MODULE_SETTINGS } from './scheduler-lock.tokens.js';
+import { MODULE_SETTINGS } from './tokens.js';
 
 /**
  * Jobs that the application makes at run time. They work like decorated ones: the orchestrator of `@nestjs/schedule` makes them,

@@ -1,10 +1,10 @@
-import { SchedulerLockConfigError } from './errors.js';
-import type { LockCall } from './lease/lock-call.js';
-import { displayName, nameProblem } from './lock-name.js';
-import { unknownOptions } from './scheduler-lock.option-names.js';
-import { show } from './scheduler-lock.option-values.js';
-import type { RunOptions } from './scheduler-lock.options.js';
-import { checkLockOptions, type ModuleSettings } from './scheduler-lock.options-check.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import type { LockCall } from '../lease/lock-call.js';
+import { displayName, nameProblem } from '../lock-name.js';
+import { unknownOptions } from '../options/names.js';
+import { show } from '../options/values.js';
+import type { RunOptions } from '../options/options.js';
+import { checkLockOptions, type ModuleSettings } from '../options/check.js';
 
 /**
  * The options and the function of `run(name, job)` and `run(name, options, job)`.

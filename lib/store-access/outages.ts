@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
-import type { Emit } from './events.js';
+import type { Emit } from '../events/events.js';
 
 /** A kind of call to the store. `look` is an attempt that the store refused, so it wrote nothing. */
 type StoreCall = 'acquire' | 'look' | 'extend' | 'release';

@@ -1,7 +1,7 @@
-import { type Clock, systemClock } from './clock.js';
-import { parseDuration, UNITS } from './duration.js';
-import type { SchedulerLockEvent } from './lease/events.js';
-import { DEFAULTS } from './scheduler-lock.options.js';
+import { type Clock, systemClock } from '../clock.js';
+import { parseDuration, UNITS } from '../duration.js';
+import type { SchedulerLockEvent } from '../events/events.js';
+import { DEFAULTS } from './options.js';
 
 /*
  * Reads the values of options. Each function adds the problem of a bad value to `problems`, and returns the

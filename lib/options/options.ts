@@ -1,8 +1,8 @@
-import type { Clock } from './clock.js';
-import type { Duration } from './duration.js';
-import type { SchedulerLockEvent } from './lease/events.js';
-import type { LockStore } from './stores/lock-store.js';
-import type { RedisConnectionSource } from './stores/redis/connection-options.js';
+import type { Clock } from '../clock.js';
+import type { Duration } from '../duration.js';
+import type { SchedulerLockEvent } from '../events/events.js';
+import type { LockStore } from '../stores/lock-store.js';
+import type { RedisConnectionSource } from '../stores/redis/connection-options.js';
 
 /** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
 export type OnStoreError = 'skip' | 'throw' | 'run';

@@ -1,4 +1,4 @@
-import type { LockStore } from './stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
 
 /** A lock name that is known at the start, with the place where it was given. */
 export type KnownName = readonly [place: string, name: string];
