@@ -25,12 +25,8 @@ export type { PingResult } from './store-access/ping.js';
 export { SchedulerLockService } from './nest/scheduler-lock.service.js';
 
 // Jobs that are made at run time
-export type {
-  CronJobOptions,
-  DynamicJob,
-  IntervalJobOptions,
-  ScheduledCronJob,
-} from './options/job-options.js';
+export type { CronJobOptions, DynamicJob, IntervalJobOptions } from './options/job-options.js';
+export type { ScheduledCronJob } from './scheduler/scheduler-parts.js';
 export { tickOf } from './scheduler/tick-of.js';
 
 // Events

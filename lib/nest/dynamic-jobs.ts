@@ -5,9 +5,16 @@ import type { Duration } from '../duration.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import { currentLock, outsideOfLocks } from '../lease/current-lock.js';
-import { type CronJobLike, type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
+import {
+  type CronJobLike,
+  type CronTimeLike,
+  hasScheduler,
+  type JobOrchestrator,
+  orchestratorsAmong,
+  overlay,
+  type ScheduledCronJob,
+} from '../scheduler/scheduler-parts.js';
 import { displayName } from '../lock-name.js';
-import type { CronTimeLike } from '../scheduler/cron-dates.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
@@ -24,17 +31,10 @@ import {
   type Wanted,
 } from './dynamic-job-checks.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import type {
-  CronJobOptions,
-  DynamicJob,
-  IntervalJobOptions,
-  JobMaker,
-  ScheduledCronJob,
-} from '../options/job-options.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions, JobMaker } from '../options/job-options.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { logError, logWarning } from '../events/log.js';
 import type { Checked, ModuleSettings } from '../options/check.js';
-import { hasScheduler, orchestratorsAmong } from '../scheduler/schedulers.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import { MODULE_SETTINGS } from './tokens.js';
 
@@ -111,7 +111,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
       options: { ...parameters, disabled: disabled || delayed },
       target: () => (fires.byTimer ? this.#scheduled(bound, job) : this.#byHand(bound, job)),
       // Absent while the job is being made: `cron` may fire it in that very moment.
-      ref: undefined as (CronJobLike & ScheduledCronJob) | undefined,
+      ref: undefined as CronJobLike | undefined,
     };
     const cronTimes = (): CronTimeLike[] => (record.ref === undefined ? [] : [record.ref.cronTime]);
     const bound: BoundJob = {

@@ -18,16 +18,16 @@ import {
 import type { JobStart } from '../job-start.js';
 import { outsideOfLocks } from '../lease/current-lock.js';
 import { displayName, nameProblem } from '../lock-name.js';
-import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
+import {
+  isScheduled,
+  isUnknownScheduler,
+  type JobOrchestrator,
+  orchestratorsAmong,
+  unmadeJobs,
+} from '../scheduler/scheduler-parts.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import { MadeJobs } from '../scheduler/cron-job-state.js';
-import {
-  fireAgain,
-  isScheduled,
-  markByHand,
-  markScheduled,
-  scheduledCall,
-} from '../scheduler/scheduled-call.js';
+import { fireAgain, markByHand, markScheduled, scheduledCall } from '../scheduler/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   type Found,
@@ -44,7 +44,6 @@ import { declaredElection } from '../decorators/leader-election.decorator.js';
 import { unknownOptions } from '../options/names.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { checkLockOptions, type Checked, type ModuleSettings, ofModule } from '../options/check.js';
-import { isUnknownScheduler, orchestratorsAmong, unmadeJobs } from '../scheduler/schedulers.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import { names, startLine } from './start-line.js';
 import { MODULE_SETTINGS } from './tokens.js';

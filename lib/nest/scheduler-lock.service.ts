@@ -13,14 +13,9 @@ import { TimeLimits } from '../store-access/time-limits.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { type KnownName, unkeptNames } from './unstorable-names.js';
-import type {
-  CronJobOptions,
-  DynamicJob,
-  IntervalJobOptions,
-  JobMaker,
-  ScheduledCronJob,
-} from '../options/job-options.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions, JobMaker } from '../options/job-options.js';
 import type { RunOptions } from '../options/options.js';
+import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
 import {
   checkLockOptions,
   type Checked,

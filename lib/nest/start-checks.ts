@@ -1,7 +1,7 @@
 import type { SchedulerLockConfigError } from '../errors.js';
 import type { GuardedMethod } from '../decorators/locked-method.js';
 import { nameProblem } from '../lock-name.js';
-import { isScheduled } from '../scheduler/scheduled-call.js';
+import { isScheduled } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { KnownName } from './unstorable-names.js';
 import { names } from './start-line.js';

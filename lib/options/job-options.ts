@@ -1,6 +1,6 @@
 import type { Duration } from '../duration.js';
 import type { Lock } from '../lease/current-lock.js';
-import type { CronTimeLike } from '../scheduler/cron-dates.js';
+import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
 import type { LockOptions } from './options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
@@ -63,24 +63,6 @@ export interface CronJobOptions
    * @default none: at once
    */
   readonly initialDelay?: Duration | undefined;
-}
-
-/**
- * The members of a `CronJob` of the package `cron` that control it. `SchedulerRegistry.getCronJob()` returns the very same object
- * with all its types.
- */
-export interface ScheduledCronJob {
-  readonly cronTime: CronTimeLike;
-  start(): void;
-  /** Stops the job. Dates that come meanwhile are missed: neither `catchUp` nor `rerun` runs them. */
-  stop(): unknown;
-  /** Gives the job another `CronTime`. */
-  setTime(time: object): void;
-  /** Runs the job now, by hand: whenever its lock is free, without a tick. */
-  fireOnTick(): unknown;
-  /** When its timer last fired the job, on this instance. */
-  lastDate(): Date | null;
-  nextDate(): { toMillis(): number; toJSDate(): Date };
 }
 
 /** The function of a dynamic job. */

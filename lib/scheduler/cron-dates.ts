@@ -1,23 +1,4 @@
-/**
- * The members of `CronTime` of the package `cron` that this library uses. The object comes from the very job that
- * fires, so that both agree on every date, also around changes of daylight saving time.
- */
-export interface CronTimeLike {
-  readonly source: unknown;
-  readonly timeZone?: string | undefined;
-  readonly utcOffset?: number | undefined;
-  readonly realDate: boolean;
-  getNextDateFrom(start: Date, timeZone?: string): CronDate;
-  /** The next date, in the zone in which `cron` counts. */
-  sendAt(): { readonly zoneName: string | null };
-}
-
-/** A date as `cron` gives it, by luxon. */
-interface CronDate {
-  toMillis(): number;
-  /** The zone in which `cron` counts: how many minutes its clocks are ahead of UTC. */
-  readonly zone?: { offset(time: number): number };
-}
+import type { CronDate, CronTimeLike } from './scheduler-parts.js';
 
 /** A moment at which clocks were set back: some times of day come twice. */
 interface SetBack {

@@ -1,20 +1,12 @@
-import type { CronTimeLike } from './cron-dates.js';
+import { type CronJobLike, cronOptionsOf, type CronTimeLike, type JobRecord } from './scheduler-parts.js';
 
-/** A cron job that the scheduler has made, or will make, from a decorated method. */
-interface CronRecord {
-  /** The options that `@Cron()` has set on the method: the very same object. */
-  readonly options?: unknown;
-  /** Absent until it is made. */
-  readonly ref?: unknown;
-}
-
-/**
- * The part of the scheduler that makes cron jobs from decorated methods. There is one for each `ScheduleModule.forRoot()`.
- */
-export interface CronMaker {
+/** The part of the scheduler that makes cron jobs from decorated methods. */
+interface CronMaker {
   readonly schedulerRegistry: { getCronJobs(): ReadonlyMap<string, object> };
   readonly cronJobs: Readonly<Record<string, CronRecord>>;
 }
+
+type CronRecord = Pick<JobRecord, 'options' | 'ref'>;
 
 /** The state of a cron job. `stopped`: by the application; `gone`: deleted from the registry, or replaced there. */
 export type JobState = 'started' | 'stopped' | 'gone';
@@ -41,14 +33,6 @@ interface Made {
   readonly record: CronRecord;
 }
 
-/** The members of a cron job that tell whether it is started, and when it fires. */
-interface StartedJob {
-  readonly cronTime?: Partial<CronTimeLike>;
-  /** From version 4 of `cron` on; `running` before. */
-  readonly isActive?: boolean;
-  readonly running?: boolean;
-}
-
 /**
  * Which cron job the scheduler has made from which method. Name or expression do not tell: jobs without a name look the
  * same, and another job can be given the same name.
@@ -69,7 +53,7 @@ export class MadeJobs {
 
   /** Call this for each method of each instance, in the order in which the scheduler looks for them. */
   claim(method: object, owner: object): MadeJob {
-    const options = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as object | undefined;
+    const options = cronOptionsOf(method);
     if (options === undefined) return { state: () => 'started', cronTimes: () => [] };
     const claims = this.#claims.get(options) ?? [];
     this.#claims.set(options, claims);
@@ -141,6 +125,10 @@ function cronTimeOf(job: unknown): CronTimeLike | [] {
  * Whether a job that is never paused is stopped. Not for a job with a single date: that becomes inactive by itself when its
  * date has come.
  */
-export function isInactive({ cronTime, isActive, running }: StartedJob): boolean {
+export function isInactive({
+  cronTime,
+  isActive,
+  running,
+}: Pick<CronJobLike, 'isActive' | 'running'> & { readonly cronTime?: Partial<CronTimeLike> }): boolean {
   return cronTime?.realDate === false && (isActive ?? running) === false;
 }

@@ -1,4 +1,5 @@
-import { CronDates, type CronTimeLike } from './cron-dates.js';
+import { CronDates } from './cron-dates.js';
+import type { CronTimeLike } from './scheduler-parts.js';
 
 /** Dates are whole seconds, so two dates are at least this far apart, ms. */
 const RESOLUTION = 1_000;

@@ -1,13 +1,6 @@
 import type { JobStart } from '../job-start.js';
-import type { CronTimeLike } from './cron-dates.js';
 import { ticksFor } from './cron-ticks.js';
-
-/** The options that `@Cron()` sets on a method, as far as they matter here. */
-interface CronOptions {
-  readonly disabled?: boolean | undefined;
-  readonly initialDelay?: number | undefined;
-  readonly waitForCompletion?: boolean | undefined;
-}
+import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
 
 /** The schedule of one job: of a decorated method, read from the metadata of `@Cron()` and `@Interval()`, or of a dynamic one. */
 export class JobSchedule {
@@ -24,9 +17,7 @@ export class JobSchedule {
    * @returns `undefined` for a method that is fired neither by `@Cron()` nor by `@Interval()`
    */
   static of(method: object, cronTimes: () => readonly CronTimeLike[]): JobSchedule | undefined {
-    const cron = Reflect.getMetadata('SCHEDULE_CRON_OPTIONS', method) as CronOptions | undefined;
-    const interval = Reflect.getMetadata('SCHEDULE_INTERVAL_OPTIONS', method) as
-      { timeout: number } | undefined;
+    const [cron, interval] = [cronOptionsOf(method), intervalOptionsOf(method)];
     if (cron !== undefined) return new JobSchedule(cron, undefined, cronTimes);
     return interval === undefined
       ? undefined

@@ -29,14 +29,6 @@ const marks = shared('marks', () => new AsyncLocalStorage<Mark | undefined>());
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** Metadata key that `@Cron()`, `@Interval()` and `@Timeout()` set on a method. */
-const SCHEDULER_TYPE = 'SCHEDULER_TYPE';
-
-/** Whether `@nestjs/schedule` will fire this method. */
-export function isScheduled(method: unknown): method is Method {
-  return typeof method === 'function' && Reflect.hasMetadata(SCHEDULER_TYPE, method);
-}
-
 /**
  * Makes `method.call(…)` leave the mark of the scheduler. Safe to repeat.
  *

@@ -1,7 +1,80 @@
-/** The members of a `CronJob` of the package `cron` that this library uses. */
-export interface CronJobLike {
-  readonly cronTime: { readonly realDate: boolean };
-  /** Whether it is started: `isActive` from cron 4 on, `running` before. */
+/*
+ * All that this library knows of `@nestjs/schedule` and `cron`. It imports neither: a copy of its own could be another one
+ * than the application's. What is not public is the same in the versions 4 to 12 of the one and 3 and 4 of the other: tests
+ * pin it.
+ */
+
+/** The metadata that the decorators of `@nestjs/schedule` set on a method. */
+const METADATA = {
+  any: 'SCHEDULER_TYPE',
+  cronJobs: 'SCHEDULE_CRON_OPTIONS',
+  intervals: 'SCHEDULE_INTERVAL_OPTIONS',
+  timeouts: 'SCHEDULE_TIMEOUT_OPTIONS',
+} as const;
+
+/** The options of `@Cron()` that matter here. */
+export interface CronOptions {
+  readonly disabled?: boolean | undefined;
+  readonly initialDelay?: number | undefined;
+  readonly waitForCompletion?: boolean | undefined;
+}
+
+type Method = (this: object, ...args: unknown[]) => unknown;
+
+/** Whether `@nestjs/schedule` fires this method. */
+export const isScheduled = (method: unknown): method is Method =>
+  typeof method === 'function' && Reflect.hasMetadata(METADATA.any, method);
+
+/** The options that `@Cron()` has set on a method: the very object that the scheduler keeps, too. */
+export const cronOptionsOf = (method: object): CronOptions | undefined =>
+  Reflect.getMetadata(METADATA.cronJobs, method) as CronOptions | undefined;
+
+/** The options that `@Interval()` has set on a method. */
+export const intervalOptionsOf = (method: object): { readonly timeout: number } | undefined =>
+  Reflect.getMetadata(METADATA.intervals, method) as { timeout: number } | undefined;
+
+/**
+ * The members of `CronTime` of the package `cron` that this library uses. The object comes from the very job that
+ * fires, so that both agree on every date, also around changes of daylight saving time.
+ */
+export interface CronTimeLike {
+  readonly source: unknown;
+  readonly timeZone?: string | undefined;
+  readonly utcOffset?: number | undefined;
+  readonly realDate: boolean;
+  getNextDateFrom(start: Date, timeZone?: string): CronDate;
+  /** The next date, in the zone in which `cron` counts. */
+  sendAt(): { readonly zoneName: string | null };
+}
+
+/** A date as `cron` gives it, by luxon. */
+export interface CronDate {
+  toMillis(): number;
+  /** The zone in which `cron` counts: how many minutes its clocks are ahead of UTC. */
+  readonly zone?: { offset(time: number): number };
+}
+
+/**
+ * The members of a `CronJob` of the package `cron` that control it. `SchedulerRegistry.getCronJob()` returns the very same object
+ * with all its types.
+ */
+export interface ScheduledCronJob {
+  readonly cronTime: CronTimeLike;
+  start(): void;
+  /** Stops the job. Dates that come meanwhile are missed: neither `catchUp` nor `rerun` runs them. */
+  stop(): unknown;
+  /** Gives the job another `CronTime`. */
+  setTime(time: object): void;
+  /** Runs the job now, by hand: whenever its lock is free, without a tick. */
+  fireOnTick(): unknown;
+  /** When its timer last fired the job, on this instance. */
+  lastDate(): Date | null;
+  nextDate(): { toMillis(): number; toJSDate(): Date };
+}
+
+/** A `CronJob`, with the members that only this library uses. */
+export interface CronJobLike extends ScheduledCronJob {
+  /** Whether it is started: `isActive` from version 4 of `cron` on, `running` before. */
   readonly isActive?: boolean;
   readonly running?: boolean;
   /** `stop()` calls it: at once, or, with `waitForCompletion`, when the job has ended. */
@@ -9,13 +82,8 @@ export interface CronJobLike {
   waitForCompletion?: boolean;
   /** The functions that `fireOnTick()` calls. Not public, but the same in cron 3 and 4: tests pin it. */
   _callbacks?: unknown[];
-  start(): void;
-  stop(): unknown;
-  setTime(time: never): void;
   fireOnTick(this: unknown, ...args: unknown[]): unknown;
   addCallback(callback: unknown): void;
-  /** When its timer fired last. */
-  lastDate(): unknown;
 }
 
 /** The members of `SchedulerRegistry` of `@nestjs/schedule` that this library uses. */
@@ -35,7 +103,9 @@ export interface JobRegistry {
 /** One decorated method, as the scheduler keeps it. */
 export interface JobRecord {
   target: (...args: unknown[]) => unknown;
-  /** The handle of its timer. */
+  /** Those of its decorator: the very same object. */
+  readonly options?: unknown;
+  /** The handle of its timer, or its cron job. Absent until it is made. */
   readonly ref?: unknown;
 }
 export type JobRecords = Record<string, JobRecord>;
@@ -100,4 +170,68 @@ function hasParts(instance: unknown): boolean {
 /** The orchestrator with these parts in place of its own: it mounts only the jobs in them. */
 export function overlay(orchestrator: JobOrchestrator, parts: Partial<JobOrchestrator>): JobOrchestrator {
   return Object.assign(Object.create(orchestrator) as JobOrchestrator, parts);
+}
+
+/** What Nest's `InstanceWrapper` tells of a provider or a controller, as far as it matters here. */
+export interface Wrapper {
+  readonly instance: unknown;
+  /** The module that it belongs to. */
+  readonly host?: { readonly name?: string } | undefined;
+  isDependencyTreeStatic(): boolean;
+}
+
+/**
+ * The orchestrators that fire the jobs of this application, recognised by their members: this library never imports
+ * `@nestjs/schedule`. NestJS makes one for each `ScheduleModule.forRoot()`, and each of them fires all decorated methods.
+ */
+export function orchestratorsAmong(providers: readonly Wrapper[]): JobOrchestrator[] {
+  const instances = providers.map(({ instance }) => instance);
+  return [...new Set(instances.filter(isOrchestrator))];
+}
+
+/** Whether there is a `ScheduleModule`, complete or not. */
+export function hasScheduler(providers: readonly Wrapper[]): boolean {
+  return providers.some(({ host }) => host?.name === 'ScheduleModule');
+}
+
+/** Whether a `ScheduleModule` has a registry; if no orchestrator was found, its version is unknown to this library. */
+export function isUnknownScheduler(providers: readonly Wrapper[]): boolean {
+  return providers.some(({ host, instance }) => host?.name === 'ScheduleModule' && isRegistry(instance));
+}
+
+/**
+ * Decorated methods for which the scheduler makes no jobs, with the options that switch them off.
+ *
+ * @param methodNames the names of all methods of a prototype: Nest's own search
+ */
+export function unmadeJobs(
+  wrappers: readonly Wrapper[],
+  orchestrators: readonly JobOrchestrator[],
+  methodNames: (prototype: object) => readonly string[],
+): { options: string[]; jobs: string[] } {
+  const kinds = RECORDS.filter((kind) =>
+    orchestrators.every((orchestrator) => Object.keys(orchestrator[kind]).length === 0),
+  );
+  const [options, jobs] = [new Set<string>(), new Set<string>()];
+  for (const wrapper of wrappers) {
+    const { instance } = wrapper;
+    // Like the scheduler, skips providers that are not static.
+    if (typeof instance !== 'object' || instance === null || !wrapper.isDependencyTreeStatic()) continue;
+    const prototype = Object.getPrototypeOf(instance) as object | null;
+    for (const key of kinds.length === 0 || prototype === null ? [] : methodNames(prototype)) {
+      const method: unknown = Reflect.get(instance, key);
+      if (typeof method !== 'function') continue;
+      for (const kind of kinds) {
+        if (!Reflect.hasMetadata(METADATA[kind], method)) continue;
+        options.add(kind);
+        jobs.add(`${instance.constructor.name}.${key}`);
+      }
+    }
+  }
+  return { options: [...options], jobs: [...jobs] };
+}
+
+function isRegistry(instance: unknown): boolean {
+  const registry = instance as Partial<Record<'getCronJobs' | 'addCronJob', unknown>> | null | undefined;
+  return typeof registry?.getCronJobs === 'function' && typeof registry.addCronJob === 'function';
 }

@@ -1,7 +1,7 @@
 import { systemClock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
-import type { CronTimeLike } from './cron-dates.js';
 import { ticksFor } from './cron-ticks.js';
+import type { CronTimeLike } from './scheduler-parts.js';
 
 /**
  * The tick for which your own cron job fires, as decorated jobs have it: the newest date of its expression and zone that has

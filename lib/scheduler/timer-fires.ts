@@ -1,9 +1,4 @@
-/** The members of a `CronJob` of the package `cron` that this library uses. */
-interface FiredJob {
-  /** When its timer fired last: a new `Date` each time. */
-  lastDate(): unknown;
-  fireOnTick(this: unknown, ...args: unknown[]): unknown;
-}
+import type { CronJobLike } from './scheduler-parts.js';
 
 /**
  * Tells whether the timer of a cron job fired it, or a direct call of `fireOnTick()`.
@@ -20,7 +15,7 @@ export class TimerFires {
   }
 
   /** Call this when the registry has the job: it wraps the `fireOnTick()` of `cron`. */
-  watch(job: FiredJob): void {
+  watch(job: Pick<CronJobLike, 'lastDate' | 'fireOnTick'>): void {
     let last = job.lastDate();
     const fire = job.fireOnTick;
     job.fireOnTick = (...args) => {

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { CronTimeLike } from '../../../lib/scheduler/cron-dates.js';
+import type { CronTimeLike } from '../../../lib/scheduler/scheduler-parts.js';
 import { CronTicks } from '../../../lib/scheduler/cron-ticks.js';
 import type { Figures, Task } from '../task.js';
 

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { describe, expect, jest, test } from '@jest/globals';
 import { Cron, Interval, Timeout } from '@nestjs/schedule';
-import type { CronTimeLike } from '../../../lib/scheduler/cron-dates.js';
+import type { CronTimeLike } from '../../../lib/scheduler/scheduler-parts.js';
 import { JobSchedule } from '../../../lib/scheduler/job-schedule.js';
 import { counted, CronTime } from './support/cron-time.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import type { CronTimeLike } from '../../../lib/scheduler/cron-dates.js';
+import type { CronTimeLike } from '../../../lib/scheduler/scheduler-parts.js';
 import { CronTicks } from '../../../lib/scheduler/cron-ticks.js';
 import { CronTime, datesBetween, setCronClock } from './support/cron-time.js';
 

@@ -25,7 +25,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['ticks/', 'scheduler/.+', 'missed ticks know schedules, and nothing of leases'],
   [
     'options/',
-    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/cron-dates|stores/redis/connection-options`,
+    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/connection-options`,
     'options know the types that they name',
   ],
   ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { CronTimeLike } from '../../../../lib/scheduler/cron-dates.js';
+import type { CronTimeLike } from '../../../../lib/scheduler/scheduler-parts.js';
 
 type CronTimeClass = new (
   source: string | Date,
