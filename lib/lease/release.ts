@@ -2,13 +2,8 @@ import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-sto
 import type { List } from '../store-access/list.js';
 import { Pending } from '../store-access/time-limits.js';
 
-/**
- * The receiver of the answer to a release. Called once, with the result, or with the error if there was no answer in
- * time.
- */
-export interface Releaser {
-  released(result: ReleaseResult | undefined, error?: Error): void;
-}
+/** Receives the answer to a release: once, with the result, or with the error if there was no answer in time. */
+export type Answered = (result: ReleaseResult | undefined, error?: Error) => void;
 
 /** Which lease to release, and how. */
 export interface ReleaseFacts {
@@ -46,7 +41,7 @@ export class Release extends Pending<ReleaseResult> {
   /** Whether nothing is left to release: later answers change nothing. */
   over = false;
   /** Receives the answer to the try under way. */
-  releaser: Releaser | undefined;
+  told: Answered | undefined;
 
   constructor(
     public facts: ReleaseFacts,

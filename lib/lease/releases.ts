@@ -2,11 +2,11 @@ import type { Clock, Timer } from '../clock.js';
 import { LockStateError, StoreUnavailableError } from '../errors.js';
 import type { AcquireResult, LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Reply } from '../stores/replying-store.js';
-import type { AnsweringStore } from '../store-access/safe-store.js';
+import type { SafeStore } from '../store-access/safe-store.js';
 import { Beats } from './beats.js';
 import { List } from '../store-access/list.js';
 import type { Outages } from '../store-access/outages.js';
-import { Release, type ReleaseFacts, type Releaser } from './release.js';
+import { type Answered, Release, type ReleaseFacts } from './release.js';
 import type { TimeLimits } from '../store-access/time-limits.js';
 
 /** The part of the ttl after which a release is tried again: a beat. */
@@ -70,7 +70,7 @@ export class Releases {
   #stopped = false;
 
   constructor(
-    private readonly store: AnsweringStore,
+    private readonly store: SafeStore,
     private readonly clock: Clock,
     private readonly outages: Outages,
     private readonly limits: TimeLimits,
@@ -86,11 +86,11 @@ export class Releases {
    * Releases the lease of a job that has ended.
    *
    * @param now monotonic
-   * @param releaser receives the store's answer to the first try
+   * @param told receives the store's answer to the first try
    */
-  release(facts: ReleaseFacts, now: number, releaser: Releaser): void {
+  release(facts: ReleaseFacts, now: number, told: Answered): void {
     const release = new Release(facts, this.#tried, this.#triedBefore);
-    release.releaser = releaser;
+    release.told = told;
     this.#try(release, now);
   }
 
@@ -143,7 +143,7 @@ export class Releases {
     if (release === undefined) return undefined;
     if (!release.underWay && !this.#mayTry(release)) return Promise.resolve(unsettled(name));
     return new Promise((resolve) => {
-      release.releaser = { released: (_, error) => resolve(isSilence(error) ? error : undefined) };
+      release.told = (_, error) => resolve(isSilence(error) ? error : undefined);
       if (!release.underWay) this.#try(release);
     });
   }
@@ -207,7 +207,7 @@ export class Releases {
     const { name } = release.facts.ref;
     const error = answer instanceof Error ? answer : undefined;
     const result = answer instanceof Error ? undefined : answer;
-    const { unanswered, retried, releaser } = release;
+    const { unanswered, retried, told } = release;
     if (error === undefined) this.outages.succeeded('release', name);
     else if (retried && isSilence(error) && this.#isPassedOver(release)) this.outages.failedAgain();
     else this.outages.failed(error, { call: 'release', locks: [name] });
@@ -223,10 +223,10 @@ export class Releases {
     else this.#beat(release);
     if (unanswered && !release.unanswered) this.#retry((other) => this.#mayTry(other));
     this.#probeOthers();
-    // If the release is tried again at once, its releaser waits for that try.
+    // If the release is tried again at once, whoever waits for it waits for that try.
     if (release.underWay) return;
-    release.releaser = undefined;
-    releaser?.released(result, error);
+    release.told = undefined;
+    told?.(result, error);
   };
 
   /**

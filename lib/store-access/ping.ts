@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { promiseOf } from '../stores/replying-store.js';
-import { AnsweringStore } from './safe-store.js';
+import { SafeStore } from './safe-store.js';
 import { storeLabel } from './store-label.js';
 import { TimeLimits } from './time-limits.js';
 
@@ -41,7 +41,7 @@ export async function ping(
   const limits = new TimeLimits(clock);
   const start = clock.monotonic();
   const lease = { name, token: randomUUID(), fencingToken: 0, holder: PING_NAME, ttl: limit };
-  const ask = (): Promise<unknown> => promiseOf(new AnsweringStore(store).release(lease, {}));
+  const ask = (): Promise<unknown> => promiseOf(new SafeStore(store).release(lease, {}));
   try {
     await limits.within(opened.then(ask), limit);
     return { ok: true, latency: clock.monotonic() - start, store: label };

@@ -20,7 +20,7 @@ const MAX_SHOWN = 60;
  * Wraps a store so that each call answers in a later turn, even if the store throws or answers at once. An answer that the
  * contract does not list counts as a failure. A {@link ReplyingStore} answers without promises.
  */
-export class AnsweringStore {
+export class SafeStore {
   readonly #replying: ReplyingStore | undefined;
 
   constructor(private readonly store: LockStore) {

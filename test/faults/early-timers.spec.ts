@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Clock, LockStore } from '../../lib/index.js';
 import { Outages } from '../../lib/store-access/outages.js';
 import { Releases } from '../../lib/lease/releases.js';
-import { AnsweringStore } from '../../lib/store-access/safe-store.js';
+import { SafeStore } from '../../lib/store-access/safe-store.js';
 import { TimeLimits } from '../../lib/store-access/time-limits.js';
 import { until } from '../support/until.js';
 
@@ -49,7 +49,7 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   };
   const outages = new Outages('instance', clock, () => undefined);
   const limits = new TimeLimits(clock);
-  const tested = new Releases(new AnsweringStore(store), clock, outages, limits);
+  const tested = new Releases(new SafeStore(store), clock, outages, limits);
   const ref = { name: 'job', token: 'token', fencingToken: 0, ttl: 10_000, holder: 'instance' };
   tested.abandon(ref, 1_000, {
     pending: { tell: () => undefined },

@@ -21,7 +21,7 @@ export const CORE_SABOTAGES: Sabotages = {
   'lease-that-outlives-its-job': {
     file: 'lease/run.js',
     search: 'lease.end(now);',
-    replace: 'return this.#settle();',
+    replace: 'return this.#settle(ended);',
     caughtBy: 'idle',
     only: ['cut'],
     seed: 3,

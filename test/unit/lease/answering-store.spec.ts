@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { AnsweringStore } from '../../../lib/store-access/safe-store.js';
+import { SafeStore } from '../../../lib/store-access/safe-store.js';
 import type { AcquireRequest, LeaseRef, LockStore } from '../../../lib/stores/lock-store.js';
 import { promiseOf } from '../../../lib/stores/replying-store.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
@@ -23,7 +23,7 @@ function storeOnRedis() {
 }
 
 async function ask(store: LockStore): Promise<unknown[]> {
-  const asked = new AnsweringStore(store);
+  const asked = new SafeStore(store);
   return [await promiseOf(asked.acquire(REQUEST)), await promiseOf(asked.release(LEASE, {}))];
 }
 

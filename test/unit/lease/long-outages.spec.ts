@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { StoreUnavailableError } from '../../../lib/errors.js';
-import { AnsweringStore } from '../../../lib/store-access/safe-store.js';
+import { SafeStore } from '../../../lib/store-access/safe-store.js';
 import type { LockCall } from '../../../lib/lease/lock-call.js';
 import { Outages } from '../../../lib/store-access/outages.js';
 import { Releases } from '../../../lib/lease/releases.js';
@@ -225,7 +225,7 @@ describe('while the store does not answer', () => {
       new StoreUnavailableError('away', { outcome: 'not-applied' }),
     );
     const releases = new Releases(
-      new AnsweringStore(store),
+      new SafeStore(store),
       clock,
       new Outages('here', clock, () => undefined),
       new TimeLimits(clock),

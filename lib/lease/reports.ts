@@ -1,0 +1,84 @@
+import type { AcquiredEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
+import { displayName } from '../lock-name.js';
+import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
+import type { Engine } from './engine.js';
+import { type Lease, ofRun } from './lease.js';
+import type { LockCall, Skipped } from './lock-call.js';
+import type { Writable } from './writable.js';
+
+// Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
+
+/** A call did not run its job. An attempt to lead that is refused is nothing unusual: it is not reported. */
+export function reportSkipped({ instance, clock, emit }: Engine, call: LockCall, skipped: Skipped): void {
+  if (call.campaign === true) return;
+  const { name, job, start } = call;
+  const { reason, holder, expiresIn, tick, finished, storeTime, error } = skipped;
+  const lock = reason === 'invalid-name' ? displayName(name) : name;
+  const event: Writable<SkippedEvent> = { type: 'skipped', lock, instance, at: clock.now(), reason };
+  if (job !== undefined) event.job = job;
+  if (start?.tick !== undefined) event.callTick = start.tick;
+  if (holder !== undefined) event.holder = holder;
+  if (expiresIn !== undefined) event.expiresIn = expiresIn;
+  if (tick !== undefined) event.tick = tick;
+  if (finished !== undefined) event.finished = finished;
+  if (storeTime !== undefined) event.storeTime = storeTime;
+  if (error !== undefined) event.error = error;
+  emit(event);
+}
+
+export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
+  const { ref } = lease;
+  const event: AcquiredEvent = {
+    type: 'acquired',
+    lock: ref.name,
+    instance: ref.holder,
+    at: clock.now(),
+    fencingToken: ref.fencingToken,
+    expiresIn: lease.expiresIn(lease.startedAt),
+  };
+  emit(ofRun(event, ref));
+}
+
+/** How a run ended. */
+interface EndOfRun {
+  readonly outcome: ReleaseOutcome;
+  /** Milliseconds. */
+  readonly duration: number;
+  /** The answer to the release, if it came in time. */
+  readonly result: ReleaseResult | undefined;
+  /** Has the error of the job, if it failed. */
+  readonly ended: object;
+  /** How many fires of the job came meanwhile. */
+  readonly missed: number;
+}
+
+export function reportReleased({ clock, emit }: Engine, { ref }: Lease, end: EndOfRun): void {
+  const { outcome, duration, result, ended, missed } = end;
+  const event: Writable<ReleasedEvent> = {
+    type: 'released',
+    lock: ref.name,
+    instance: ref.holder,
+    at: clock.now(),
+    fencingToken: ref.fencingToken,
+    outcome,
+    duration,
+    confirmed: result?.released === true,
+  };
+  if ('error' in ended) event.error = ended.error;
+  if (missed > 0) event.missed = missed;
+  emit(ofRun(event, ref));
+}
+
+/** Instances disagree about the schedule of a job. Once per job. */
+export function reportMismatch(
+  { mismatched, emit }: Engine,
+  lease: Lease,
+  schedule: string | undefined,
+  previousSchedule: string,
+): void {
+  const job = lease.ref.job ?? lease.ref.name;
+  if (schedule === undefined || mismatched.has(job)) return;
+  mismatched.add(job);
+  const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
+  emit(Object.assign(lease.facts(), event));
+}
