@@ -53,8 +53,10 @@ function free(lock, mine) {
 /** Deletes what is over: lower numbers, and what processes left behind that were killed. */
 function tidyUp(folder, number) {
   for (const old of numbersIn(folder)) if (old < number) rmSync(lockFile(folder, old), { force: true });
-  for (const name of readdirSync(folder).filter((file) => file.startsWith('owner-'))) {
-    if (isFree(join(folder, name))) rmSync(join(folder, name), { force: true });
+  for (const name of readdirSync(folder).filter((file) => /^owner-[^-]+-[^-]+$/.test(file))) {
+    const owner = join(folder, name);
+    // Only if the owner is dead. A living one may be about to rename what it frees its turn with.
+    if (isFree(owner)) for (const file of [`${owner}-free`, owner]) rmSync(file, { force: true });
   }
 }
 

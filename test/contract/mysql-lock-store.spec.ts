@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { databaseContract } from './support/database-subject.js';
+
+// Some cases open a thousand connections. One that is timed out would empty the table under the next one.
+jest.setTimeout(300_000);
 
 let server: DatabaseServer;
 

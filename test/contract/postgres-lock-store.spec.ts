@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, describe, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, jest, test } from '@jest/globals';
 import type pg from 'pg';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { providePostgres, testPool } from '../support/postgres-server.js';
 import { databaseContract } from './support/database-subject.js';
+
+// Some cases open a thousand connections. One that is timed out would empty the table under the next one.
+jest.setTimeout(300_000);
 
 let server: DatabaseServer;
 

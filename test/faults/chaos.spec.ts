@@ -86,9 +86,11 @@ test('the clock of an instance is shifted for cron too', async () => {
     import { createRequire } from 'node:module';
     const require = createRequire(${JSON.stringify(join(projectRoot, 'package.json'))});
     const { CronJob } = createRequire(require.resolve('@nestjs/schedule'))('cron');
+    let told = false;
     const job = new CronJob('* * * * * *', () => {
       // Late by less than a quarter of a second, for once: then it is this clock's second that fires it.
-      if (Date.now() % 1000 > 250) return;
+      if (told || Date.now() % 1000 > 250) return;
+      told = true;
       job.stop();
       // The greatest of many: the process may be put aside between the two clocks.
       const ahead = () => Date.now() - performance.timeOrigin - performance.now();
@@ -97,5 +99,6 @@ test('the clock of an instance is shifted for cron too', async () => {
   const shift = pathToFileURL(builtScript('test/chaos/worker/shift-clock.js')).href;
   const args = ['--import', shift, '--input-type=module', '--eval', script];
   const { code, output } = await node(args, { CHAOS_CLOCK_OFFSET: '500' });
-  expect({ code, output: Math.round(Number(output) / 100) }).toEqual({ code: 0, output: 5 });
+  const ahead = Math.round(Number(output) / 100);
+  expect({ code, ahead: Number.isNaN(ahead) ? output : ahead }).toEqual({ code: 0, ahead: 5 });
 });

@@ -52,6 +52,19 @@ describe('exclusively', () => {
     expect(await readFile(counter, 'utf8')).toBe('30');
   });
 
+  it('leaves the files of a process alone that is alive, and just frees its turn', async () => {
+    const owners = (): string[] => readdirSync(folder).filter((name) => name.startsWith('owner-'));
+    let identity = '';
+    await exclusively(folder, async () => {
+      const [own = ''] = owners();
+      identity = await readFile(join(folder, own), 'utf8');
+    });
+    await writeFile(join(folder, 'owner-1-other'), identity);
+    await writeFile(join(folder, 'owner-1-other-free'), 'free');
+    await exclusively(folder, async () => undefined);
+    expect(owners().sort()).toEqual(['owner-1-other', 'owner-1-other-free']);
+  });
+
   it('takes the turn over from a process that was killed, by one only', async () => {
     const dead = run('await new Promise((resolve) => setTimeout(resolve, 1e8));');
     await once(dead.stdout as NodeJS.ReadableStream, 'data');
