@@ -5,7 +5,7 @@ import { shared } from '../shared.js';
 export type Method = (this: object, ...args: never[]) => unknown;
 
 /** One method of one class that `@SchedulerLock()` guards. */
-export interface GuardedMethod {
+export interface LockedMethod {
   readonly key: string | symbol;
   readonly options: SchedulerLockOptions;
 }
@@ -14,9 +14,9 @@ export interface GuardedMethod {
 export type Binding = (proceed: () => unknown, args: readonly unknown[]) => Promise<unknown>;
 
 /** Guarded methods by the prototype that declares them. */
-const declared = shared('guarded methods', () => new WeakMap<object, GuardedMethod[]>());
+const declared = shared('guarded methods', () => new WeakMap<object, LockedMethod[]>());
 /** Bindings by instance. The binding of a closed application stays: it skips calls that still come. */
-const bindings = shared('bindings', () => new WeakMap<object, Map<GuardedMethod, Binding>>());
+const bindings = shared('bindings', () => new WeakMap<object, Map<LockedMethod, Binding>>());
 /** Bindings of applications that have started and have not been closed. */
 const open = shared('open bindings', () => new WeakSet<Binding>());
 
@@ -31,15 +31,15 @@ export function setBypass(value: Bypass): void {
 }
 
 /** Replaces `method` by a guard, which refuses to run until a module has bound the instance. */
-export function guard(
+export function lockMethod(
   prototype: object,
   key: string | symbol,
   method: Method,
   options: SchedulerLockOptions,
 ): Method {
-  const guarded: GuardedMethod = { key, options };
+  const guarded: LockedMethod = { key, options };
   declared.set(prototype, [...(declared.get(prototype) ?? []), guarded]);
-  const guardedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
+  const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);
     const binding = bindings.get(this)?.get(guarded);
     if (binding !== undefined) return binding(proceed, args);
@@ -50,21 +50,21 @@ export function guard(
   };
   // Copies name, length, and all that decorators below this one have attached to the function.
   const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
-  Object.defineProperties(guardedMethod, properties);
+  Object.defineProperties(lockedMethod, properties);
   for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
-    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), guardedMethod);
+    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), lockedMethod);
   }
-  return guardedMethod as Method;
+  return lockedMethod as Method;
 }
 
 /** Whether this very class has guarded the method. */
-export function isGuarded(prototype: object, key: string | symbol): boolean {
+export function isLockedMethod(prototype: object, key: string | symbol): boolean {
   return declared.get(prototype)?.some((method) => method.key === key) ?? false;
 }
 
 /** All guarded methods of an instance, those of its own class first, overridden ones included. */
-export function guardedMethods(instance: object): GuardedMethod[] {
-  const found: GuardedMethod[] = [];
+export function lockedMethods(instance: object): LockedMethod[] {
+  const found: LockedMethod[] = [];
   for (let prototype = prototypeOf(instance); prototype !== null; prototype = prototypeOf(prototype)) {
     found.push(...(declared.get(prototype) ?? []));
   }
@@ -72,7 +72,7 @@ export function guardedMethods(instance: object): GuardedMethod[] {
 }
 
 /** Whether an application that has started and has not been closed has bound the method. */
-export function isBound(instance: object, method: GuardedMethod): boolean {
+export function isBound(instance: object, method: LockedMethod): boolean {
   const binding = bindings.get(instance)?.get(method);
   return binding !== undefined && open.has(binding);
 }
@@ -89,8 +89,8 @@ export interface BoundMethod {
   free(): void;
 }
 
-export function bind(instance: object, method: GuardedMethod, binding: Binding): BoundMethod {
-  const bound = bindings.get(instance) ?? new Map<GuardedMethod, Binding>();
+export function bind(instance: object, method: LockedMethod, binding: Binding): BoundMethod {
+  const bound = bindings.get(instance) ?? new Map<LockedMethod, Binding>();
   bindings.set(instance, bound.set(method, binding));
   return {
     keep: () => {

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { SchedulerLockConfigError } from '../errors.js';
-import { guard, isGuarded, type Method } from './locked-method.js';
+import { isLockedMethod, lockMethod, type Method } from './locked-method.js';
 import type { SchedulerLockOptions } from '../options/options.js';
 
 /**
@@ -38,7 +38,7 @@ export function SchedulerLock<A extends readonly unknown[] = never>(
     const problem = placeProblem(target, key, descriptor);
     if (problem !== undefined) throw new SchedulerLockConfigError([problem]);
     if (key === undefined || descriptor === undefined) return;
-    descriptor.value = guard(target, key, descriptor.value as Method, options as SchedulerLockOptions);
+    descriptor.value = lockMethod(target, key, descriptor.value as Method, options as SchedulerLockOptions);
   };
   return decorate as SchedulerLockDecorator<A>;
 }
@@ -62,7 +62,7 @@ function placeProblem(
   }
   const method: unknown = descriptor?.value;
   if (typeof method !== 'function') return `${place}: only methods can be locked, and this is a property.`;
-  if (isGuarded(target, key)) return `${place}: it is there twice. Leave one of them out.`;
+  if (isLockedMethod(target, key)) return `${place}: it is there twice. Leave one of them out.`;
   if (isGeneratorFunction(method)) {
     return `${place}: a generator does its work for whoever iterates over it, without the lock. Make it an async method that iterates inside.`;
   }

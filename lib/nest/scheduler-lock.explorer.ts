@@ -11,8 +11,8 @@ import { SchedulerLockConfigError } from '../errors.js';
 import {
   bind,
   type BoundMethod,
-  type GuardedMethod,
-  guardedMethods,
+  type LockedMethod,
+  lockedMethods,
   isBound,
 } from '../decorators/locked-method.js';
 import type { JobStart } from '../job-start.js';
@@ -26,7 +26,7 @@ import {
   unmadeJobs,
 } from '../scheduler/scheduler-parts.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
-import { MadeJobs } from '../scheduler/cron-job-state.js';
+import { CronJobState } from '../scheduler/cron-job-state.js';
 import { fireAgain, markByHand, markScheduled, scheduledCall } from '../scheduler/scheduled-call.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
@@ -62,7 +62,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   #found: Found[] = [];
   readonly #leaders = new Set<object>();
   #orchestrators: readonly JobOrchestrator[] = [];
-  readonly #made = new MadeJobs(
+  readonly #made = new CronJobState(
     () => this.#orchestrators,
     (job) => this.leader.hasStopped(job),
   );
@@ -201,7 +201,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   #explore(wrapper: InstanceWrapper, problems: string[]): void {
     const { metatype } = wrapper;
     const prototype = wrapper.isNotMetatype ? undefined : (metatype?.prototype as object | undefined);
-    const declared = prototype === undefined ? [] : guardedMethods(Object.create(prototype) as object);
+    const declared = prototype === undefined ? [] : lockedMethods(Object.create(prototype) as object);
     if (wrapper.isTransient || !wrapper.isDependencyTreeStatic()) {
       if (prototype !== undefined && declaredElection(prototype.constructor) !== undefined) {
         problems.push(
@@ -220,7 +220,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const instance: unknown = wrapper.instance;
     if (typeof instance !== 'object' || instance === null) return;
     this.#exploreElection(instance, problems);
-    for (const method of guardedMethods(instance)) {
+    for (const method of lockedMethods(instance)) {
       // An alias (useExisting) shows the same instance again.
       if (this.#found.some((found) => found.instance === instance && found.method === method)) continue;
       this.#check(instance, method, problems);
@@ -239,7 +239,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     problems.push(...found.map((problem) => `${instance.constructor.name}: @LeaderElection(): ${problem}`));
   }
 
-  #check(instance: object, method: GuardedMethod, problems: string[]): void {
+  #check(instance: object, method: LockedMethod, problems: string[]): void {
     const { key, options } = method;
     const place = `${instance.constructor.name}.${String(key)}`;
     if (typeof options !== 'object' || options === null) {

@@ -4,7 +4,7 @@ import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from '../
 import type { JobStart } from '../job-start.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { displayName } from '../lock-name.js';
-import { FollowUps } from '../ticks/missed-ticks.js';
+import { MissedTicks } from '../ticks/missed-ticks.js';
 import type { HandOver } from '../ticks/hand-over.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
@@ -31,10 +31,10 @@ export interface BoundJob {
 export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** Scheduled jobs that were fired without a tick: each is warned about once. */
   readonly #tickless = new WeakSet<BoundJob>();
-  readonly #followUps: FollowUps;
+  readonly #missedTicks: MissedTicks;
 
   constructor(private readonly locks: SchedulerLockService) {
-    this.#followUps = new FollowUps(locks.clock, (error) => logError(() => error));
+    this.#missedTicks = new MissedTicks(locks.clock, (error) => logError(() => error));
   }
 
   /**
@@ -55,7 +55,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
     // The scheduler records a job in the same turn in which it makes it, so one turn later it is known.
     if (scheduled !== undefined && bound.schedule?.isBeingMade) await Promise.resolve();
-    const start = scheduled === undefined ? undefined : this.#followUps.begin(bound, scheduled.start);
+    const start = scheduled === undefined ? undefined : this.#missedTicks.begin(bound, scheduled.start);
     if (scheduled !== undefined) scheduled.start = start;
     if (start !== undefined && start.tick === undefined && start.interval === undefined) this.#warnOf(bound);
     // Only the store knows whether a tick that is fired again was started meanwhile.
@@ -74,13 +74,13 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     } catch (error) {
       // With `onStoreError: 'throw'` the call rejects, but its tick was missed and may have to run later.
       if (!began && start !== undefined && isStoreError(error))
-        this.#followUps.ended(bound, start, { ran: false, reason: 'store-unavailable' });
+        this.#missedTicks.ended(bound, start, { ran: false, reason: 'store-unavailable' });
       throw error;
     } finally {
       stopWatching?.();
       if (start !== undefined) bound.schedule?.prepare(this.locks.clock.now());
     }
-    if (start !== undefined) this.#followUps.ended(bound, start, result);
+    if (start !== undefined) this.#missedTicks.ended(bound, start, result);
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && scheduled === undefined) {
       throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
@@ -93,7 +93,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * (`rerun`).
    */
   catchUp(bound: BoundJob): void {
-    this.#followUps.catchUp(bound);
+    this.#missedTicks.catchUp(bound);
   }
 
   /**
@@ -101,7 +101,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * `catchUp`.
    */
   lead(jobs: readonly BoundJob[], handOver: HandOver): void {
-    this.#followUps.lead(jobs, handOver);
+    this.#missedTicks.lead(jobs, handOver);
   }
 
   /**
@@ -141,7 +141,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   }
 
   onModuleDestroy(): void {
-    this.#followUps.stop();
+    this.#missedTicks.stop();
   }
 }
 

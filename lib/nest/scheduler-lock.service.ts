@@ -12,7 +12,7 @@ import { storeLabel } from '../store-access/store-label.js';
 import { TimeLimits } from '../store-access/time-limits.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
-import { type KnownName, unkeptNames } from './unstorable-names.js';
+import { type KnownName, unstorableNames } from './unstorable-names.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions, JobMaker } from '../options/job-options.js';
 import type { RunOptions } from '../options/options.js';
 import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
@@ -255,10 +255,10 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
    * @throws SchedulerLockConfigError with all names that the store cannot keep
    */
   async checkNames(names: readonly KnownName[]): Promise<void> {
-    const problems = unkeptNames(this.store, names);
+    const problems = unstorableNames(this.store, names);
     const all = [PING_NAME, ...names.map(([, name]) => name)];
     // A `key` function may support only the names of this application.
-    this.#pingName = all.find((name) => unkeptNames(this.store, [['', name]]).length === 0) ?? PING_NAME;
+    this.#pingName = all.find((name) => unstorableNames(this.store, [['', name]]).length === 0) ?? PING_NAME;
     if (problems.length === 0) return;
     // An error of closing matters less than the names.
     await this.#close().catch(() => undefined);

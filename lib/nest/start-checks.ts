@@ -1,5 +1,5 @@
 import type { SchedulerLockConfigError } from '../errors.js';
-import type { GuardedMethod } from '../decorators/locked-method.js';
+import type { LockedMethod } from '../decorators/locked-method.js';
 import { nameProblem } from '../lock-name.js';
 import { isScheduled } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
@@ -10,7 +10,7 @@ import { lockKey } from '../stores/redis/keys.js';
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
   readonly instance: object;
-  readonly method: GuardedMethod;
+  readonly method: LockedMethod;
   readonly bound: BoundJob;
 }
 

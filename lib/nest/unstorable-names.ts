@@ -4,7 +4,7 @@ import type { LockStore } from '../stores/lock-store.js';
 export type KnownName = readonly [place: string, name: string];
 
 /** The problems of names that are valid, but that this store cannot keep. */
-export function unkeptNames(store: LockStore, names: Iterable<KnownName>): string[] {
+export function unstorableNames(store: LockStore, names: Iterable<KnownName>): string[] {
   const problems: string[] = [];
   for (const [place, name] of names) {
     try {

@@ -37,7 +37,7 @@ interface Made {
  * Which cron job the scheduler has made from which method. Name or expression do not tell: jobs without a name look the
  * same, and another job can be given the same name.
  */
-export class MadeJobs {
+export class CronJobState {
   /** By the `@Cron()` options of the method, in the order in which the scheduler finds the methods. */
   readonly #claims = new Map<object, Claim[]>();
   #made: ReadonlyMap<unknown, Made[]>[] | undefined;

@@ -3,7 +3,7 @@ import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
-import { SecondChances } from './retry-timers.js';
+import { RetryTimers } from './retry-timers.js';
 import { type HandOver, Term } from './hand-over.js';
 
 /** How the ticks of a job are treated: its options, checked, whole milliseconds. */
@@ -74,8 +74,8 @@ const TURN = 10;
  *
  * A tick is young enough if it is within `catchUp`, or if a leader takes it over.
  */
-export class FollowUps {
-  readonly #chances: SecondChances;
+export class MissedTicks {
+  readonly #timers: RetryTimers;
   /** The newest tick of each job that had to wait in a term. Another term may come between that and its turn. */
   readonly #waiting = new WeakMap<TickedJob, number>();
   /** The newest term of this instance. Kept when it is over: the gate lets no tick through then. */
@@ -86,7 +86,7 @@ export class FollowUps {
     private readonly clock: Clock,
     private readonly onError: (error: unknown) => void,
   ) {
-    this.#chances = new SecondChances(clock);
+    this.#timers = new RetryTimers(clock);
   }
 
   /**
@@ -98,7 +98,7 @@ export class FollowUps {
   begin(job: TickedJob, given: JobStart | undefined): JobStart | undefined {
     if (job.schedule === undefined || !job.settings.oncePerTick) return undefined;
     const start = given ?? this.#newStart(job, this.clock.now());
-    if (start?.tick !== undefined) this.#chances.supersede(job, start.tick);
+    if (start?.tick !== undefined) this.#timers.supersede(job, start.tick);
     return start;
   }
 
@@ -115,7 +115,7 @@ export class FollowUps {
       // Without `rerun` nothing may be run but a start that was given back: not one that a store without its data has forgotten.
       const next = rerun > 0 ? start : asking(start, start.only ?? 'known');
       const again = { ...next, before, watching: true, looking: false, failures: 0 };
-      this.#chances.afterLease(job, tick, expiresIn, () => this.#again(job, again));
+      this.#timers.afterLease(job, tick, expiresIn, () => this.#again(job, again));
       return;
     }
     const unstarted = result.tick === undefined || result.tick < tick;
@@ -135,10 +135,10 @@ export class FollowUps {
     if (taken && handOver && next.only !== 'interrupted') this.#waiting.set(job, tick);
     const again = { ...next, before, handOver };
     if (taken && expiresIn !== undefined)
-      this.#chances.afterLease(job, tick, expiresIn, () => this.#again(job, { ...again, failures: 0 }));
+      this.#timers.afterLease(job, tick, expiresIn, () => this.#again(job, { ...again, failures: 0 }));
     // The store is away, or this very process has the lock for an unknown time.
     else
-      this.#chances.afterOutage(job, tick, failures, () =>
+      this.#timers.afterOutage(job, tick, failures, () =>
         this.#again(job, { ...again, failures: failures + 1 }),
       );
   }
@@ -164,7 +164,7 @@ export class FollowUps {
   /** Fires nothing any more. */
   stop(): void {
     this.#term = undefined;
-    this.#chances.stop();
+    this.#timers.stop();
   }
 
   /** Begins a few jobs at a time: the search for the newest ticks of all jobs can take longer than a leader's ttl. */
@@ -186,7 +186,7 @@ export class FollowUps {
     const delay = job.schedule.initialDelay - (term?.uptime(job.schedule.madeAt) ?? 0);
     if (term !== undefined && delay <= 0) this.#catchUp(job, term, 0, term.electedAt);
     // At the start never at once: the application may still be about to stop the job.
-    else this.#chances.afterJobs(job, Math.max(delay, 0), () => this.#catchUp(job, term, 0));
+    else this.#timers.afterJobs(job, Math.max(delay, 0), () => this.#catchUp(job, term, 0));
   }
 
   /** @param at when the tick has to be the newest one, epoch milliseconds */
@@ -199,7 +199,7 @@ export class FollowUps {
       term === undefined && state === 'stopped' && job.schedule?.initialDelay !== 0 && looks === 0;
     if (start?.tick === undefined || starting) {
       if (looks < MAX_WAITS)
-        this.#chances.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, term, looks + 1));
+        this.#timers.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, term, looks + 1));
       return;
     }
     if (state !== 'started') return;

@@ -15,18 +15,18 @@ const SPREAD = 50;
  * Refused ticks that may have to run after all: the lock may become free, the store may come back. One per job; a newer tick
  * supersedes it.
  */
-export class SecondChances {
-  readonly #chances = new Map<unknown, Chance>();
+export class RetryTimers {
+  readonly #timers = new Map<unknown, Chance>();
   #closed = false;
 
   constructor(private readonly clock: Clock) {}
 
   /** Forgets an older tick of the job. */
   supersede(job: unknown, tick: number): void {
-    const chance = this.#chances.get(job);
+    const chance = this.#timers.get(job);
     if (chance === undefined || chance.tick >= tick) return;
     chance.timer.cancel();
-    this.#chances.delete(job);
+    this.#timers.delete(job);
   }
 
   /** Calls `fire` when the holder's lease can have ended, unless a newer tick comes before. */
@@ -50,18 +50,18 @@ export class SecondChances {
 
   stop(): void {
     this.#closed = true;
-    for (const { timer } of this.#chances.values()) timer.cancel();
-    this.#chances.clear();
+    for (const { timer } of this.#timers.values()) timer.cancel();
+    this.#timers.clear();
   }
 
   #after(job: unknown, tick: number, delay: number, fire: () => void): void {
-    const known = this.#chances.get(job);
+    const known = this.#timers.get(job);
     if (this.#closed || (known !== undefined && known.tick >= tick)) return;
     known?.timer.cancel();
     const timer = this.clock.setTimer(() => {
-      this.#chances.delete(job);
+      this.#timers.delete(job);
       fire();
     }, delay);
-    this.#chances.set(job, { tick, timer });
+    this.#timers.set(job, { tick, timer });
   }
 }

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import { FollowUps, type TickedJob, type TickResult } from '../../../lib/ticks/missed-ticks.js';
+import { MissedTicks, type TickedJob, type TickResult } from '../../../lib/ticks/missed-ticks.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { SETTINGS } from '../lease/harness.js';
 import { ScriptedStore } from '../lease/scripted-store.js';
@@ -11,7 +11,7 @@ const HOUR = 3_600_000;
 const SPREAD = 50;
 
 let clock: ManualClock;
-let followUps: FollowUps;
+let missedTicks: MissedTicks;
 let tick: number;
 let fired: JobStart[];
 let errors: unknown[];
@@ -19,7 +19,7 @@ let errors: unknown[];
 beforeEach(() => {
   clock = new ManualClock();
   errors = [];
-  followUps = new FollowUps(clock, (error) => errors.push(error));
+  missedTicks = new MissedTicks(clock, (error) => errors.push(error));
   tick = clock.now() - 60_000;
   fired = [];
 });
@@ -47,27 +47,27 @@ const running = (expiresIn?: number): TickResult => ({
 
 /** Begins the newest tick, and lets the store answer so. */
 function end(of: TickedJob, result: TickResult): void {
-  followUps.ended(of, followUps.begin(of, undefined) ?? {}, result);
+  missedTicks.ended(of, missedTicks.begin(of, undefined) ?? {}, result);
 }
 
 describe('a call by the scheduler', () => {
   test('begins the newest tick, with what the store is to know about it', () => {
-    expect(followUps.begin(job(), undefined)).toEqual({ tick, schedule: 'nightly', maxClockSkew: 1_000 });
-    expect(followUps.begin(job({ rerun: 2 }), undefined)).toMatchObject({ rerun: 2 });
+    expect(missedTicks.begin(job(), undefined)).toEqual({ tick, schedule: 'nightly', maxClockSkew: 1_000 });
+    expect(missedTicks.begin(job({ rerun: 2 }), undefined)).toMatchObject({ rerun: 2 });
   });
 
   test('begins the given tick if this library fires it', () => {
-    expect(followUps.begin(job(), { tick: 7, only: 'known' })).toEqual({ tick: 7, only: 'known' });
+    expect(missedTicks.begin(job(), { tick: 7, only: 'known' })).toEqual({ tick: 7, only: 'known' });
   });
 
   test('begins none with oncePerTick: false, nor without a schedule', () => {
-    expect(followUps.begin(job({ oncePerTick: false }), undefined)).toBeUndefined();
-    expect(followUps.begin(job({}, { schedule: undefined }), undefined)).toBeUndefined();
+    expect(missedTicks.begin(job({ oncePerTick: false }), undefined)).toBeUndefined();
+    expect(missedTicks.begin(job({}, { schedule: undefined }), undefined)).toBeUndefined();
   });
 
   test('begins an interval as it is', () => {
     const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
-    const start = followUps.begin(job({ rerun: 1, catchUp: HOUR }, { schedule }), undefined);
+    const start = missedTicks.begin(job({ rerun: 1, catchUp: HOUR }, { schedule }), undefined);
     expect(start).toEqual({ interval: 500 });
   });
 
@@ -75,7 +75,7 @@ describe('a call by the scheduler', () => {
     const nightly = job({ rerun: 1 });
     end(nightly, running(5_000));
     tick += 30_000;
-    followUps.begin(nightly, undefined);
+    missedTicks.begin(nightly, undefined);
     expect(clock.pending).toBe(0);
     await clock.advance(HOUR);
     expect(fired).toEqual([]);
@@ -115,7 +115,7 @@ describe('a tick that another instance is running', () => {
     end(nightly, running(5_000));
     await clock.advance(5_000 + SPREAD);
     for (const wait of [1_000, 2_000, 4_000]) {
-      followUps.ended(nightly, fired.at(-1) ?? {}, local);
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, local);
       const before = fired.length;
       await clock.advance(wait - 1);
       expect(fired).toHaveLength(before);
@@ -124,7 +124,7 @@ describe('a tick that another instance is running', () => {
       expect(fired.at(-1)).toMatchObject({ tick, only: 'interrupted', watching: true });
     }
     // Then the next lease is found in the way, and is waited for as the first one.
-    followUps.ended(nightly, fired.at(-1) ?? {}, running(8_000));
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, running(8_000));
     await clock.advance(7_999);
     expect(fired).toHaveLength(4);
     await clock.advance(1 + SPREAD);
@@ -139,7 +139,7 @@ describe('a tick that another instance is running', () => {
     await clock.advance(1 + SPREAD);
     // A store that has lost its data knows nothing of the run.
     expect(fired).toMatchObject([{ tick, only: 'known' }]);
-    followUps.ended(nightly, fired[0] ?? {}, running(5_000));
+    missedTicks.ended(nightly, fired[0] ?? {}, running(5_000));
     await clock.advance(HOUR);
     expect(fired).toHaveLength(1);
     end(job({ catchUp: 62_000 }), running(5_000));
@@ -151,7 +151,7 @@ describe('a tick that another instance is running', () => {
     const nightly = job({ rerun: 1 });
     end(nightly, running(5_000));
     await clock.advance(5_000 + SPREAD);
-    followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, unavailable);
     await clock.advance(1_000);
     expect(fired.at(-1)).toMatchObject({ tick, only: 'interrupted', rerun: 1 });
   });
@@ -181,18 +181,18 @@ describe('a tick whose lock is taken for something else', () => {
       expect(fired.at(-1)).toMatchObject({ tick, schedule: 'nightly' });
       expect(fired.at(-1)?.only).toBeUndefined();
       // The lease was renewed.
-      followUps.ended(nightly, fired.at(-1) ?? {}, result());
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, result());
     }
     await clock.advance(5_000 + SPREAD);
-    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: true });
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, { ran: true });
     expect(clock.pending).toBe(0);
   });
 
   test('as the instance starts, is asked for again, if its job ran before', async () => {
     const nightly = job({ catchUp: HOUR });
-    followUps.catchUp(nightly);
+    missedTicks.catchUp(nightly);
     await clock.advance(0);
-    followUps.ended(nightly, fired.at(-1) ?? {}, taken());
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, taken());
     await clock.advance(5_000 + SPREAD);
     expect(fired).toHaveLength(2);
     expect(fired.at(-1)).toMatchObject({ tick, only: 'known' });
@@ -207,7 +207,7 @@ describe('a tick whose lock is taken for something else', () => {
       expect(fired).toHaveLength(before);
       await clock.advance(1);
       expect(fired).toHaveLength(before + 1);
-      followUps.ended(nightly, fired.at(-1) ?? {}, local);
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, local);
     }
   });
 
@@ -216,12 +216,12 @@ describe('a tick whose lock is taken for something else', () => {
     end(nightly, taken());
     await clock.advance(5_000 + SPREAD);
     for (const wait of [1_000, 2_000]) {
-      followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, unavailable);
       const before = fired.length;
       await clock.advance(wait);
       expect(fired).toHaveLength(before + 1);
     }
-    followUps.ended(nightly, fired.at(-1) ?? {}, taken());
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, taken());
     await clock.advance(4_999);
     expect(fired).toHaveLength(3);
     await clock.advance(1 + SPREAD);
@@ -266,10 +266,10 @@ describe('a tick that met a store that was away', () => {
       expect(fired.at(-1)).toMatchObject({ tick });
       // A store that knows no start of the job may have lost its data: another instance may have run the tick.
       expect(fired.at(-1)?.only).toBe('known');
-      followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, unavailable);
     }
     await clock.advance(30_000);
-    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: true });
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, { ran: true });
     expect(clock.pending).toBe(0);
   });
 
@@ -278,7 +278,7 @@ describe('a tick that met a store that was away', () => {
     end(nightly, unavailable);
     await clock.advance(1_000);
     expect(fired).toHaveLength(1);
-    followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, unavailable);
     await clock.advance(2_000);
     expect(fired).toHaveLength(1);
     expect(clock.pending).toBe(0);
@@ -306,7 +306,7 @@ describe('at the start of an instance', () => {
     ['none without catchUp and rerun', {}, undefined],
     ['none with oncePerTick: false', { oncePerTick: false, catchUp: HOUR, rerun: 1 }, undefined],
   ])('%s', async (_, settings, expected) => {
-    followUps.catchUp(job(settings));
+    missedTicks.catchUp(job(settings));
     await clock.advance(0);
     expect(fired).toEqual(expected === undefined ? [] : [expect.objectContaining({ tick, ...expected })]);
     expect(clock.pending).toBe(0);
@@ -314,23 +314,25 @@ describe('at the start of an instance', () => {
 
   test('an interrupted run is looked for until the store answers, also when it is too old to be caught up', async () => {
     const nightly = job({ rerun: 1, catchUp: 61_500 });
-    followUps.catchUp(nightly);
+    missedTicks.catchUp(nightly);
     const asked: (string | undefined)[] = [];
     for (const wait of [0, 1_000, 2_000, 4_000]) {
       await clock.advance(wait);
       asked.push(fired.at(-1)?.only);
       expect(fired).toHaveLength(asked.length);
-      followUps.ended(nightly, fired.at(-1) ?? {}, unavailable);
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, unavailable);
     }
     expect(asked).toEqual(['known', 'known', 'interrupted', 'interrupted']);
     await clock.advance(8_000);
-    followUps.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'already-ran' });
+    missedTicks.ended(nightly, fired.at(-1) ?? {}, { ran: false, reason: 'already-ran' });
     expect(clock.pending).toBe(0);
   });
 
   test('nothing is fired before the initialDelay of the job has passed', async () => {
     const startAt = () => ({ tick });
-    followUps.catchUp(job({ catchUp: HOUR }, { schedule: { startAt, isCron: true, initialDelay: 90_000 } }));
+    missedTicks.catchUp(
+      job({ catchUp: HOUR }, { schedule: { startAt, isCron: true, initialDelay: 90_000 } }),
+    );
     await clock.advance(89_999);
     expect(fired).toEqual([]);
     await clock.advance(1);
@@ -339,7 +341,7 @@ describe('at the start of an instance', () => {
 
   test('an interval is not caught up', async () => {
     const schedule = { startAt: () => ({ interval: 500 }), isCron: false, initialDelay: 0 };
-    followUps.catchUp(job({ rerun: 1, catchUp: HOUR }, { schedule }));
+    missedTicks.catchUp(job({ rerun: 1, catchUp: HOUR }, { schedule }));
     await clock.advance(HOUR);
     expect(fired).toEqual([]);
   });
@@ -347,13 +349,13 @@ describe('at the start of an instance', () => {
   test('a job that the scheduler makes late is waited for, a minute at most', async () => {
     let made = false;
     const schedule = { startAt: () => (made ? { tick } : {}), isCron: true, initialDelay: 0 };
-    followUps.catchUp(job({ catchUp: HOUR }, { schedule }));
+    missedTicks.catchUp(job({ catchUp: HOUR }, { schedule }));
     await clock.advance(10_000);
     made = true;
     await clock.advance(1_000);
     expect(fired).toHaveLength(1);
     made = false;
-    followUps.catchUp(job({ catchUp: HOUR }, { schedule }));
+    missedTicks.catchUp(job({ catchUp: HOUR }, { schedule }));
     await clock.advance(60_000);
     expect(clock.pending).toBe(0);
     expect(fired).toHaveLength(1);
@@ -366,14 +368,14 @@ test.each([
     throw new Error('failed');
   },
 ])('what a job throws that is fired again is told, however it throws', async (fire) => {
-  followUps.catchUp(job({ catchUp: HOUR }, { fire }));
+  missedTicks.catchUp(job({ catchUp: HOUR }, { fire }));
   await clock.advance(0);
   expect(errors).toEqual([new Error('failed')]);
 });
 
 test('nothing is fired after the stop', async () => {
   end(job({ rerun: 1 }), running(5_000));
-  followUps.stop();
+  missedTicks.stop();
   await clock.advance(HOUR);
   expect(fired).toEqual([]);
 });
@@ -388,7 +390,7 @@ describe('watchers of a long run', () => {
     const runner = new LockRunner(store, name, clock, () => undefined, SETTINGS.storeTimeout);
     const asked: number[] = [];
     const attempts: number[] = [];
-    const follow = new FollowUps(clock, (error) => errors.push(error));
+    const follow = new MissedTicks(clock, (error) => errors.push(error));
     const nightly: TickedJob = job({ rerun: 1 }, { fire: (start) => call(start) });
     const call = async (given?: JobStart): Promise<void> => {
       const start = follow.begin(nightly, given);

@@ -26,7 +26,7 @@ test('a new leader of many jobs leaves room for what else is due, such as the re
     app.clock.setTimer(renew, 100);
   };
   renew();
-  app.followUps.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
   await app.clock.advance(50 * SEARCH);
   expect(app.fired).toHaveLength(jobs.length);
   const late = renewals.map((at, index) => at - (renewals[index - 1] ?? 0) - 100);
@@ -40,12 +40,12 @@ test('a leader that is elected anew goes on with the jobs of its new term alone'
     const startAt = schedule?.startAt;
     Object.assign(schedule ?? {}, { startAt: () => (app.clock.block(1_000), startAt?.(app.clock.now())) });
   }
-  app.followUps.lead(jobs, { maxAge: HOUR, since: 0 });
-  app.followUps.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
   await app.clock.advance(10_000);
   expect(app.fired).toHaveLength(1 + jobs.length);
-  app.followUps.lead(jobs, { maxAge: HOUR, since: 0 });
-  app.followUps.stop();
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.stop();
   await app.clock.advance(10_000);
   expect(app.clock.pending).toBe(0);
 });
@@ -70,9 +70,9 @@ test('what was up is judged by how long ago it was, also where the clock has bee
   await app.clock.advance(AGE);
   app.clock.setWallClock(app.clock.now() + HOUR);
   app.tick = app.clock.now() - AGE / 2;
-  app.followUps.lead([app.job()], { maxAge: HOUR, since });
+  app.missedTicks.lead([app.job()], { maxAge: HOUR, since });
   app.tick = app.clock.now() - 2 * AGE;
-  app.followUps.lead([app.job()], { maxAge: HOUR, since });
+  app.missedTicks.lead([app.job()], { maxAge: HOUR, since });
   await app.clock.advance(0);
   expect(app.asked).toEqual([undefined, 'known']);
 });

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { expect, test } from '@jest/globals';
 import { Cron, Interval } from '@nestjs/schedule';
-import { isInactive, MadeJobs } from '../../../lib/scheduler/cron-job-state.js';
+import { isInactive, CronJobState } from '../../../lib/scheduler/cron-job-state.js';
 import { CronTime } from './support/cron-time.js';
 
 class Jobs {
@@ -24,7 +24,7 @@ class Scheduler {
   readonly #jobs = new Map<string, object>();
   readonly schedulerRegistry = { getCronJobs: () => this.#jobs };
   readonly stopped = new Set<object>();
-  readonly made = new MadeJobs(
+  readonly made = new CronJobState(
     () => [this],
     (job) => this.stopped.has(job),
   );
@@ -104,7 +104,7 @@ test('a job is gone that was deleted, or whose name has been given to another on
 
 test('a job that is still to be made is not stopped, nor is one that nobody knows of', () => {
   const scheduler = new Scheduler().add('named');
-  const nobody = new MadeJobs(
+  const nobody = new CronJobState(
     () => [],
     () => true,
   );
@@ -126,7 +126,7 @@ test('a job that is asked for while the scheduler looks for methods is looked up
 
 test('two schedulers each make a job of every method: one that is stopped in either is stopped', () => {
   const [first, second] = [new Scheduler().add('one', 'twin'), new Scheduler().add('one', 'twin')];
-  const made = new MadeJobs(
+  const made = new CronJobState(
     () => [first, second],
     (job) => first.stopped.has(job) || second.stopped.has(job),
   );

@@ -1,18 +1,18 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { SecondChances } from '../../../lib/ticks/retry-timers.js';
+import { RetryTimers } from '../../../lib/ticks/retry-timers.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /** The longest by which watchers of one lease are spread, ms; two of them must not ask at the same moment. */
 const SPREAD = 50;
 
 let clock: ManualClock;
-let chances: SecondChances;
+let chances: RetryTimers;
 let fired: string[];
 const fire = (what: string) => (): void => void fired.push(what);
 
 beforeEach(() => {
   clock = new ManualClock();
-  chances = new SecondChances(clock);
+  chances = new RetryTimers(clock);
   fired = [];
 });
 

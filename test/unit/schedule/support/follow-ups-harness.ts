@@ -1,5 +1,5 @@
 import type { JobStart } from '../../../../lib/job-start.js';
-import { FollowUps, type TickedJob, type TickResult } from '../../../../lib/ticks/missed-ticks.js';
+import { MissedTicks, type TickedJob, type TickResult } from '../../../../lib/ticks/missed-ticks.js';
 import type { JobState } from '../../../../lib/scheduler/cron-job-state.js';
 import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
@@ -15,7 +15,7 @@ export const unavailable: TickResult = { ran: false, reason: 'store-unavailable'
 /** What one instance fires again, on a manual clock: the test speaks for the scheduler, the store and the election. */
 export class Harness {
   readonly clock = new ManualClock();
-  readonly followUps = new FollowUps(this.clock, (error) => {
+  readonly missedTicks = new MissedTicks(this.clock, (error) => {
     throw error;
   });
   /** The newest tick of every job. */
@@ -54,18 +54,18 @@ export class Harness {
   /** Elects this instance, which has been up for so long, after one that is called `last`. */
   async elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void> {
     const since = this.clock.monotonic() - uptime;
-    this.followUps.lead([of], { maxAge, since, lastLeader: 'last' });
+    this.missedTicks.lead([of], { maxAge, since, lastLeader: 'last' });
     await this.clock.advance(0);
   }
 
   /** Lets the store answer so to what was fired last. */
   answer(of: TickedJob, result: TickResult): void {
-    this.followUps.ended(of, this.fired.at(-1) ?? {}, result);
+    this.missedTicks.ended(of, this.fired.at(-1) ?? {}, result);
   }
 
   /** Fires the newest tick as the scheduler does, and lets the store answer so. */
   come(of: TickedJob, result: TickResult): void {
-    this.followUps.ended(of, this.followUps.begin(of, undefined) ?? {}, result);
+    this.missedTicks.ended(of, this.missedTicks.begin(of, undefined) ?? {}, result);
   }
 
   /** What the store says where a leader has died in the middle of a run, the day before. */
