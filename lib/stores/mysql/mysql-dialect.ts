@@ -3,12 +3,12 @@ import { LockStateError } from '../../errors.js';
 import { type AttemptRow, isTrue, NO_ROW, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { isPlain, lockedBy } from '../sql/holding.js';
+import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { roomProblem } from '../sql/name-room.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { briefIfMariadb } from './brief.js';
+import { withLockTimeoutOnMariadb } from './with-lock-timeout.js';
 import { type MysqlClient, read, type Row, write, type Written } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
@@ -27,28 +27,32 @@ import {
   writeBackFirstStatement,
   writeBackStatement,
 } from './statements.js';
-import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './table-look.js';
+import { indexStatement, judgeTable, lookStatement, type MysqlTableInfo } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
-export class MysqlDialect implements SqlDialect<MysqlLook> {
+export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly table: string;
   readonly #client: MysqlClient;
-  readonly #brief: MysqlClient;
+  readonly #withLockTimeout: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
   #migration: string;
   readonly #lastGranted = new LastGranted();
 
-  /** @param brief a client whose statements wait for locks for a short time only */
-  constructor(client: MysqlClient, options: SqlStoreOptions, brief: MysqlClient = briefIfMariadb(client)) {
+  /** @param lockTimeout a client whose statements wait for locks for a short time only */
+  constructor(
+    client: MysqlClient,
+    options: SqlStoreOptions,
+    lockTimeout: MysqlClient = withLockTimeoutOnMariadb(client),
+  ) {
     this.#client = client;
-    this.#brief = brief;
+    this.#withLockTimeout = lockTimeout;
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
     this.#migration = mysqlCreation(this.table);
   }
 
-  async look(): Promise<TableLook<MysqlLook>> {
+  async look(): Promise<TableLook<MysqlTableInfo>> {
     const columns = await read(this.#client, lookStatement(this.#where));
     const look = judgeTable(this.table, columns, await read(this.#client, indexStatement(this.#where)));
     if ('missing' in look) this.#migration = look.migration;
@@ -71,7 +75,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return `ALTER TABLE ${this.table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
   }
 
-  nameProblem(table: MysqlLook, name: string): string | undefined {
+  nameProblem(table: MysqlTableInfo, name: string): string | undefined {
     const stored = storedName(name);
     const widening = this.widening();
     if (!isTaken(table, stored)) {
@@ -81,10 +85,10 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async migrate(statement: string): Promise<void> {
-    await this.#brief.query(statement, []);
+    await this.#withLockTimeout.query(statement, []);
   }
 
-  async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+  async attempt(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
     const { name } = request;
     const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
     if (guessed !== undefined) return guessed;
@@ -93,7 +97,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return row;
   }
 
-  async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<Renewed[]> {
+  async renew(table: MysqlTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const names = [...new Set(leases.map(({ name }) => name))];
     if (!table.mariadb) await read(this.#client, unlockedStatement(table, names));
     const { affectedRows } = await write(this.#client, extendStatement(table, leases));
@@ -108,7 +112,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async giveBack(
-    table: MysqlLook,
+    table: MysqlTableInfo,
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
@@ -124,7 +128,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async writeBack(
-    table: MysqlLook,
+    table: MysqlTableInfo,
     lease: LeaseRef,
     seen: string | null,
     outcome?: ReleaseOutcome,
@@ -142,7 +146,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     }
   }
 
-  async all(table: MysqlLook): Promise<LockInfo[]> {
+  async all(table: MysqlTableInfo): Promise<LockInfo[]> {
     const rows = await read(this.#client, inspectStatement(table));
     return rows.map((row) => {
       const name = nameOf(String(row['name']));
@@ -160,7 +164,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return 'unknown';
   }
 
-  async #seen(table: MysqlLook, name: string): Promise<SeenRow> {
+  async #seen(table: MysqlTableInfo, name: string): Promise<SeenRow> {
     const [row] = await read(this.#client, seenStatement(table, [name]));
     const isIt = row !== undefined && nameOf(String(row['name'])) === name;
     return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
@@ -169,7 +173,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   /**
    * Takes a lock by one statement, if it is free and nothing else of its row is needed; `undefined` if that found no such row.
    */
-  async #takeAsUsual(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow | undefined> {
+  async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow | undefined> {
     const granted =
       request.tick === undefined && request.interval === undefined
         ? tokenOf(await write(this.#client, table.plain.take(request)))
@@ -178,7 +182,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   /** Reads the row first: a refusal costs one plain read, a grant another statement. */
-  async #lookAndTake(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+  async #lookAndTake(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
     this.#checkName(table, request.name);
     const start = startOf(request);
     const seen = one(await read(this.#client, refusalStatement(table, request, start)));
@@ -205,14 +209,14 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
    * @throws the error that the database would give for a name that the column cannot hold: without a strict `sql_mode` it
    *   gives none
    */
-  #checkName(table: MysqlLook, name: string): void {
+  #checkName(table: MysqlTableInfo, name: string): void {
     if (this.nameProblem(table, name) !== undefined)
       throw Object.assign(new Error('name'), { errno: TOO_LONG });
   }
 
   /** Returns the fencing token, or `undefined` if the statement did not take the lock. */
   async #take(
-    table: MysqlLook,
+    table: MysqlTableInfo,
     request: AcquireRequest,
     how: { attempt: number; condition: Sql },
   ): Promise<number | undefined> {
@@ -220,7 +224,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   /** Takes a lock that had no row a moment ago. */
-  async #first(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+  async #first(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
     try {
       const { insertId } = await write(this.#client, firstStatement(table, request, startOf(request)));
       return { ...NOTHING_SEEN, granted: Number(insertId), attempt: 1 };
@@ -232,7 +236,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
 
   /** Takes a lock for a tick, provided that the job's last start is still the one that was read. */
   async #takeAsSeen(
-    table: MysqlLook,
+    table: MysqlTableInfo,
     request: AcquireRequest,
     seen: AttemptRow,
     startable: Sql,
@@ -248,7 +252,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
 }
 
 /** Whether the column takes these characters. */
-function isTaken({ unicode }: MysqlLook, stored: string): boolean {
+function isTaken({ unicode }: MysqlTableInfo, stored: string): boolean {
   // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
   return unicode || !/[^\u0000-\u007f]/.test(stored);
 }

@@ -1,5 +1,5 @@
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { endedBy, lockedBy } from '../sql/holding.js';
+import { endedBy, lockedBy } from '../sql/locked-by.js';
 import {
   afterMicroseconds,
   clockOf,

@@ -1,5 +1,5 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
-import { endedBy, lockedBy } from '../sql/holding.js';
+import { endedBy, lockedBy } from '../sql/locked-by.js';
 import {
   after,
   clockOf,

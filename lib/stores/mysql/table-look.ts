@@ -1,11 +1,11 @@
-import { HOLDING_LENGTH } from '../sql/holding.js';
+import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
 import type { MysqlTable } from './columns.js';
 import { mysqlAddition, mysqlCreation, OUR_COLUMN_NAMES } from './schema.js';
 import { type PlainStatements, plainStatements } from './plain-statements.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
 /** The facts about the table, and about the session that asked for them. */
-export interface MysqlLook extends MysqlTable {
+export interface MysqlTableInfo extends MysqlTable {
   /** The length of the column `name`, characters. Without a strict `sql_mode`, longer names would be cut. */
   readonly nameLength: number;
   /** The statements for most calls. */
@@ -15,7 +15,7 @@ export interface MysqlLook extends MysqlTable {
 }
 
 export type MysqlFinding =
-  | { readonly statements: MysqlLook }
+  | { readonly statements: MysqlTableInfo }
   | { readonly missing: string; readonly lacks: 'table' | 'columns'; readonly migration: string }
   | { readonly problem: string };
 
@@ -109,11 +109,11 @@ export function judgeTable(table: string, rows: readonly Row[], indexes: readonl
     };
   }
   const by = columns.get('locked_by');
-  if (!/char|text/i.test(by?.type ?? '') || Number(by?.length) < HOLDING_LENGTH) {
+  if (!/char|text/i.test(by?.type ?? '') || Number(by?.length) < LOCKED_BY_LENGTH) {
     return {
       problem:
-        `The column locked_by of ${table} is a ${by?.type}(${String(by?.length)}), and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
-        `ALTER TABLE ${table} MODIFY locked_by VARCHAR(${HOLDING_LENGTH}) NOT NULL;`,
+        `The column locked_by of ${table} is a ${by?.type}(${String(by?.length)}), and has to take ${LOCKED_BY_LENGTH} characters, as ShedLock's does. Run this:\n` +
+        `ALTER TABLE ${table} MODIFY locked_by VARCHAR(${LOCKED_BY_LENGTH}) NOT NULL;`,
     };
   }
   if (Number(name.autocommit) !== 1) {

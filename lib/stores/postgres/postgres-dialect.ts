@@ -2,15 +2,15 @@ import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { endedBy, isPlain, lockedBy } from '../sql/holding.js';
+import { endedBy, isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/migration.js';
 import { roomProblem } from '../sql/name-room.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
-import { briefly, isPool } from './brief.js';
+import { withLockTimeout, isPool } from './with-lock-timeout.js';
 import { postgresMigration, postgresTable } from './schema.js';
-import { judgeTable, LOOK, type PostgresLook } from './table-look.js';
+import { judgeTable, LOOK, type PostgresTableInfo } from './table-look.js';
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
@@ -23,7 +23,7 @@ export interface PostgresClient {
 type Row = Readonly<Record<string, unknown>>;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
-export class PostgresDialect implements SqlDialect<PostgresLook> {
+export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly table: string;
   readonly #client: PostgresClient;
@@ -46,7 +46,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     this.#migration = postgresMigration(this.table, 'table');
   }
 
-  async look(): Promise<TableLook<PostgresLook>> {
+  async look(): Promise<TableLook<PostgresTableInfo>> {
     const look = judgeTable(this.table, await this.#rows(LOOK, [this.table]));
     if ('lacks' in look) this.#migration = postgresMigration(this.table, look.lacks);
     return look;
@@ -60,17 +60,17 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
   }
 
-  nameProblem({ nameLength }: PostgresLook, name: string): string | undefined {
+  nameProblem({ nameLength }: PostgresTableInfo, name: string): string | undefined {
     return roomProblem(name, nameLength, { table: this.table, widening: this.widening() });
   }
 
   async migrate(statement: string): Promise<void> {
-    const text = briefly(statement);
+    const text = withLockTimeout(statement);
     if (isPool(this.#client)) await this.#client.query({ text, values: [], query_timeout: this.tryLimit });
     else await this.#client.query(text, []);
   }
 
-  async attempt(statements: PostgresLook, request: AcquireRequest): Promise<AttemptRow> {
+  async attempt(statements: PostgresTableInfo, request: AcquireRequest): Promise<AttemptRow> {
     const { name, ttl, job = '', tick, interval } = request;
     const values = [name, lockedBy(request), text(ttl), job];
     let statement = statements.acquire;
@@ -93,7 +93,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     return { ...NOTHING_SEEN, ...granted, ...explained };
   }
 
-  async renew({ extend }: PostgresLook, leases: readonly LeaseRef[]): Promise<Renewed[]> {
+  async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
     const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
     const results: Renewed[] = [];
@@ -104,7 +104,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   }
 
   async giveBack(
-    { release, releasePlain }: PostgresLook,
+    { release, releasePlain }: PostgresTableInfo,
     lease: LeaseRef,
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
@@ -123,7 +123,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   }
 
   async writeBack(
-    { writeBack }: PostgresLook,
+    { writeBack }: PostgresTableInfo,
     lease: LeaseRef,
     seen: string | null,
     outcome?: ReleaseOutcome,
@@ -136,7 +136,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     return (await this.#rows(writeBack, [...values, text(fencingToken)])).length > 0;
   }
 
-  async all({ inspect }: PostgresLook): Promise<LockInfo[]> {
+  async all({ inspect }: PostgresTableInfo): Promise<LockInfo[]> {
     return (await this.#rows(inspect, [])).map((row) => lockInfo(row as unknown as LockRow));
   }
 

@@ -1,5 +1,5 @@
 import type { TableLook } from '../sql/dialect.js';
-import { HOLDING_LENGTH } from '../sql/holding.js';
+import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
 import { postgresStatements, type PostgresStatements } from './statements.js';
 
 /**
@@ -24,7 +24,7 @@ interface Column {
 }
 
 /** The facts about the table. */
-export interface PostgresLook extends PostgresStatements {
+export interface PostgresTableInfo extends PostgresStatements {
   /** The length of the column `name`, characters; `undefined` if it is unlimited. */
   readonly nameLength: number | undefined;
 }
@@ -37,7 +37,7 @@ const OUR_COLUMNS = ['fencing_token', 'job_state'];
 export function judgeTable(
   table: string,
   rows: readonly Readonly<Record<string, unknown>>[],
-): TableLook<PostgresLook> {
+): TableLook<PostgresTableInfo> {
   const columns = new Map((rows as unknown as Column[]).map((column) => [column.name, column]));
   if (columns.size === 0) {
     return { missing: `The table ${table} does not exist.`, lacks: 'table' };
@@ -68,11 +68,11 @@ export function judgeTable(
   }
   const by = columns.get('locked_by')?.type ?? '';
   const [, varying, length = '255'] = /^(text|character varying)(?:\((\d+)\))?$/.exec(by) ?? [];
-  if (varying === undefined || Number(length) < HOLDING_LENGTH) {
+  if (varying === undefined || Number(length) < LOCKED_BY_LENGTH) {
     return {
       problem:
-        `The column locked_by of ${table} is a ${by}, and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
-        `ALTER TABLE ${table} ALTER COLUMN locked_by TYPE VARCHAR(${HOLDING_LENGTH});`,
+        `The column locked_by of ${table} is a ${by}, and has to take ${LOCKED_BY_LENGTH} characters, as ShedLock's does. Run this:\n` +
+        `ALTER TABLE ${table} ALTER COLUMN locked_by TYPE VARCHAR(${LOCKED_BY_LENGTH});`,
     };
   }
   if (columns.get('name')?.usable !== true) {

@@ -7,15 +7,15 @@ import type { TableCreation } from './table-creation.js';
 const LOOK_EVERY = 10_000;
 
 /** Waits for pending statements, but for a migration only up to a limit. */
-export class Patience<S> {
+export class Patience<Table> {
   /** When it last checked whether the migration has ended, monotonic. */
   #lookedAt = 0;
 
   /** @param look finds the statements of a table that can be used */
   constructor(
     private readonly clock: Clock,
-    private readonly creation: Pick<TableCreation<S>, 'underWay'>,
-    private readonly look: () => Promise<S>,
+    private readonly creation: Pick<TableCreation<Table>, 'underWay'>,
+    private readonly look: () => Promise<Table>,
   ) {}
 
   /**
@@ -24,7 +24,7 @@ export class Patience<S> {
    * @param limit how long to wait for a migration, ms; the migration goes on after that
    * @throws StoreUnavailableError if the migration takes longer
    */
-  wait(pending: Promise<S>, limit: number): Promise<S> {
+  wait(pending: Promise<Table>, limit: number): Promise<Table> {
     const start = this.clock.monotonic();
     return new Promise((resolve, reject) => {
       let over = false;

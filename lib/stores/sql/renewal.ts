@@ -4,7 +4,7 @@ import { AGAIN, mayBeForgotten, NO_ROW, readMissedRenewal, type Renewed } from '
 import type { SqlDialect } from './dialect.js';
 
 /** One renewal of many leases. Each lease is judged alone. */
-export class Renewal<S> {
+export class Renewal<Table> {
   readonly #results: ExtendResult[] = [];
   /** Indexes of the leases that are not judged yet. */
   #left: number[];
@@ -14,7 +14,7 @@ export class Renewal<S> {
    * @param failed turns an error into the one that a caller gets for a lock
    */
   constructor(
-    private readonly dialect: SqlDialect<S>,
+    private readonly dialect: SqlDialect<Table>,
     private readonly leases: readonly LeaseRef[],
     private readonly late: () => boolean,
     private readonly failed: (error: unknown, lock: string) => SchedulerLockError,
@@ -27,7 +27,7 @@ export class Renewal<S> {
   }
 
   /** Judges the leases that are left, except those whose rows other transactions have locked. */
-  async try(statements: S): Promise<void> {
+  async try(statements: Table): Promise<void> {
     const asked = this.#left.flatMap((index) => {
       const lease = this.leases[index];
       return lease === undefined ? [] : [{ index, lease }];
@@ -57,7 +57,7 @@ export class Renewal<S> {
   }
 
   /** If a batch cannot be renewed because one of its rows is locked, renews its halves, and halves of those. */
-  async #renew(statements: S, batch: readonly LeaseRef[]): Promise<Renewed[]> {
+  async #renew(statements: Table, batch: readonly LeaseRef[]): Promise<Renewed[]> {
     try {
       return await this.dialect.renew(statements, batch);
     } catch (error) {
@@ -74,7 +74,12 @@ export class Renewal<S> {
    * Restores a lease that the database may have forgotten. One at a time: there are few of them, unless the database was just
    * replaced.
    */
-  async #restored(statements: S, lease: LeaseRef, row: Renewed, missed: ExtendResult): Promise<ExtendResult> {
+  async #restored(
+    statements: Table,
+    lease: LeaseRef,
+    row: Renewed,
+    missed: ExtendResult,
+  ): Promise<ExtendResult> {
     if (row === true || row === AGAIN || !mayBeForgotten(lease, row)) return missed;
     try {
       if (this.late()) throw noTime();

@@ -41,15 +41,18 @@ const TRYING = 1_000;
  * Leases in a table of a database. Each operation is one statement, in a transaction of its own, on the database's clock. The
  * statement itself reads the row and decides.
  */
-export class SqlLockStore<S> implements LockStore {
+export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
-  readonly #dialect: SqlDialect<S>;
-  readonly #table: SqlTable<S>;
+  readonly #dialect: SqlDialect<Table>;
+  readonly #table: SqlTable<Table>;
   readonly #gate: OutageGate;
   readonly #clock: Clock;
 
   /** @internal */
-  constructor(dialect: SqlDialect<S>, { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock }) {
+  constructor(
+    dialect: SqlDialect<Table>,
+    { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock },
+  ) {
     this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
     this.#table = new SqlTable(dialect, { migrate, clock });
@@ -159,7 +162,7 @@ export class SqlLockStore<S> implements LockStore {
   }
 
   async #missedRelease(
-    statements: S,
+    statements: Table,
     lease: LeaseRef,
     { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
   ): Promise<ReleaseResult | typeof AGAIN> {
@@ -178,7 +181,7 @@ export class SqlLockStore<S> implements LockStore {
    *   for leases that may be live. These go on with an incomplete table, as long as their statements do not need what is missing
    */
   async #run<T>(
-    operation: (statements: S) => Promise<T | typeof AGAIN>,
+    operation: (statements: Table) => Promise<T | typeof AGAIN>,
     otherwise: () => T,
     {
       lock,
@@ -215,7 +218,7 @@ export class SqlLockStore<S> implements LockStore {
     return otherwise();
   }
 
-  async #ask<T>(operation: (statements: S) => Promise<T>, known: S | undefined): Promise<T> {
+  async #ask<T>(operation: (statements: Table) => Promise<T>, known: Table | undefined): Promise<T> {
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {

@@ -15,33 +15,33 @@ const FOR_EVER = 30 * 86_400_000;
  * Never created anew: if the table vanishes under running instances, all live leases are forgotten. An empty table would let
  * other instances win while the holders still run. Without a table, no instance wins until a person decides.
  */
-export class SqlTable<S> {
-  readonly #dialect: SqlDialect<S>;
+export class SqlTable<Table> {
+  readonly #dialect: SqlDialect<Table>;
   readonly #migrate: boolean;
   readonly #clock: Clock;
-  readonly #creation: TableCreation<S>;
-  readonly #patience: Patience<S>;
-  #pending: Promise<S> | undefined;
-  #ready: S | undefined;
-  #known: S | undefined;
+  readonly #creation: TableCreation<Table>;
+  readonly #patience: Patience<Table>;
+  #pending: Promise<Table> | undefined;
+  #ready: Table | undefined;
+  #known: Table | undefined;
   #closed = false;
 
-  constructor(dialect: SqlDialect<S>, options: { migrate: boolean; clock?: Clock }) {
+  constructor(dialect: SqlDialect<Table>, options: { migrate: boolean; clock?: Clock }) {
     this.#dialect = dialect;
     this.#migrate = options.migrate;
     this.#clock = options.clock ?? systemClock;
-    const look = (): Promise<S> => this.#look();
+    const look = (): Promise<Table> => this.#look();
     this.#creation = new TableCreation(dialect, this.#clock, look);
     this.#patience = new Patience(this.#clock, this.#creation, look);
   }
 
   /** The statements, if the table was found complete. */
-  get ready(): S | undefined {
+  get ready(): Table | undefined {
     return this.#ready;
   }
 
   /** The statements that were found last, even if something is missing by now: not all statements need it. */
-  get known(): S | undefined {
+  get known(): Table | undefined {
     return this.#known;
   }
 
@@ -56,7 +56,7 @@ export class SqlTable<S> {
    * @throws TableError if it cannot be used
    * @throws StoreUnavailableError if its migration takes longer
    */
-  statements(patience: number = PATIENCE): Promise<S> {
+  statements(patience: number = PATIENCE): Promise<Table> {
     const create = this.#migrate && !this.#seen && !this.#closed;
     this.#pending ??= this.#kept(create ? this.#creation.run() : this.#look());
     return this.#patience.wait(this.#pending, patience);
@@ -97,7 +97,7 @@ export class SqlTable<S> {
     this.#ready = undefined;
   }
 
-  #kept(statements: Promise<S>): Promise<S> {
+  #kept(statements: Promise<Table>): Promise<Table> {
     const kept = statements.then(
       (ready) => {
         this.#ready = ready;
@@ -113,7 +113,7 @@ export class SqlTable<S> {
     return kept;
   }
 
-  async #look(): Promise<S> {
+  async #look(): Promise<Table> {
     const look = await this.#dialect.look();
     // `#seen` is read after the look: another look may have found the table complete meanwhile.
     return statementsOf(look, this.#dialect, this.#seen);

@@ -4,15 +4,15 @@ import { Migration } from './migration.js';
 import { notAllowed, TableError } from './table-error.js';
 
 /** Creates the table, or adds what is missing. Concurrent callers share one migration. */
-export class TableCreation<S> {
+export class TableCreation<Table> {
   #migration: Migration | undefined;
-  #result: Promise<S> | undefined;
+  #result: Promise<Table> | undefined;
 
   /** @param look finds the statements of a table that can be used */
   constructor(
-    private readonly dialect: SqlDialect<S>,
+    private readonly dialect: SqlDialect<Table>,
     private readonly clock: Clock,
-    private readonly look: () => Promise<S>,
+    private readonly look: () => Promise<Table>,
   ) {}
 
   /** The migration that is under way; `undefined` also while it only looks whether anything is missing. */
@@ -25,7 +25,7 @@ export class TableCreation<S> {
    *
    * @throws TableError if the table cannot be used even so, or may not be created
    */
-  run(): Promise<S> {
+  run(): Promise<Table> {
     if (this.#result !== undefined) return this.#result;
     const result = this.#run(new Migration(this.dialect, this.clock)).finally(() => {
       this.#result = undefined;
@@ -38,7 +38,7 @@ export class TableCreation<S> {
     this.#migration?.stop();
   }
 
-  async #run(migration: Migration): Promise<S> {
+  async #run(migration: Migration): Promise<Table> {
     this.#migration = migration;
     try {
       await migration.run();

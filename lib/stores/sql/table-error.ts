@@ -23,7 +23,7 @@ type Migrated = Pick<SqlDialect<unknown>, 'migration'>;
  * @param wasThere whether an earlier look has found the table complete
  * @throws TableError if the look has found that the table cannot be used
  */
-export function statementsOf<S>(look: TableLook<S>, dialect: Migrated, wasThere: boolean): S {
+export function statementsOf<Table>(look: TableLook<Table>, dialect: Migrated, wasThere: boolean): Table {
   if ('statements' in look) return look.statements;
   if ('problem' in look) throw new TableError(look.problem);
   const help = wasThere ? WAS_THERE[look.lacks] : 'Run this, or leave it to the store (migrate: true):';

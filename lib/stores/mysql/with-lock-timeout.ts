@@ -9,7 +9,7 @@ import { type CallbackConnection, type CallbackPool, closeSilent } from './limit
  *
  * @param limit milliseconds, the wait for a connection included
  */
-export function briefOn(
+export function withLockTimeout(
   pool: CallbackPool,
   limit: number = TRY_LIMIT,
   clock: Clock = systemClock,
@@ -55,7 +55,7 @@ export function briefOn(
  * The same for a client that does not give out its connections. It needs a statement that only MariaDB has: for MySQL the prefix is
  * a comment, and the `lock_wait_timeout` of the connection applies.
  */
-export function briefIfMariadb(client: MysqlClient): MysqlClient {
+export function withLockTimeoutOnMariadb(client: MysqlClient): MysqlClient {
   return {
     query: (statement, values) =>
       client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, values),

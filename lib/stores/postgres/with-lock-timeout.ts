@@ -15,7 +15,7 @@ export function isPool(client: unknown): client is Pool {
  * Wraps a statement so that it fails when it has waited
  * {@link LOCK_WAIT} for a lock. In one statement, as there is no session in which to set the limit; it applies to this transaction only.
  */
-export function briefly(statement: string): string {
+export function withLockTimeout(statement: string): string {
   let quote = '$migration$';
   // A table may have any name.
   while (statement.includes(quote)) quote = quote.replace('$m', '$mm');

@@ -1,5 +1,5 @@
 import { expect, jest, test } from '@jest/globals';
-import { briefOn } from '../../../lib/stores/mysql/brief.js';
+import { withLockTimeout } from '../../../lib/stores/mysql/with-lock-timeout.js';
 import type { CallbackConnection } from '../../../lib/stores/mysql/limited-pool.js';
 import { MysqlDialect } from '../../../lib/stores/mysql/mysql-dialect.js';
 import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
@@ -54,7 +54,7 @@ function scripted(refused: Error | null = null) {
       give = () => use(refused, connection);
     },
   };
-  const result = briefOn(pool, 60_000, clock).query('ALTER TABLE t', []);
+  const result = withLockTimeout(pool, 60_000, clock).query('ALTER TABLE t', []);
   return {
     clock,
     sent,
