@@ -6,13 +6,13 @@ import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
-import { roomProblem } from '../sql/name-room.js';
+import { nameProblem } from '../sql/table-judgement.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import { withLockTimeoutOnMariadb } from './with-lock-timeout.js';
 import { type MysqlClient, read, type Row, write, type Written } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
-import { mysqlCreation, mysqlTable } from './schema.js';
+import { mysqlTable } from './schema.js';
 import { type Sql, sql } from './sql-text.js';
 import { jobOfKey, startOf, unchangedStart } from './starts.js';
 import {
@@ -27,7 +27,7 @@ import {
   writeBackFirstStatement,
   writeBackStatement,
 } from './statements.js';
-import { indexStatement, judgeTable, lookStatement, type MysqlTableInfo } from './table-look.js';
+import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
@@ -36,7 +36,6 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly #client: MysqlClient;
   readonly #withLockTimeout: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
-  #migration: string;
   readonly #lastGranted = new LastGranted();
 
   /** @param lockTimeout a client whose statements wait for locks for a short time only */
@@ -49,15 +48,13 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     this.#withLockTimeout = lockTimeout;
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
-    this.#migration = mysqlCreation(this.table);
   }
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
     const columns = await read(this.#client, lookStatement(this.#where));
-    const look = judgeTable(this.table, columns, await read(this.#client, indexStatement(this.#where)));
-    if ('missing' in look) this.#migration = look.migration;
+    const look = readLook(this.table, columns, await read(this.#client, indexStatement(this.#where)));
     // Statements that write nothing show whether this user may write.
-    if ('statements' in look) {
+    if ('table' in look) {
       await this.#client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
       await this.#client.query(
         `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
@@ -67,21 +64,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return look;
   }
 
-  migration(): readonly string[] {
-    return [this.#migration];
-  }
-
-  widening(): string {
-    return `ALTER TABLE ${this.table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
-  }
-
-  nameProblem(table: MysqlTableInfo, name: string): string | undefined {
-    const stored = storedName(name);
-    const widening = this.widening();
-    if (!isTaken(table, stored)) {
-      return `the column name of ${this.table} does not take every character. Give it another name, or run this: ${widening};`;
-    }
-    return roomProblem(stored, table.nameLength, { table: this.table, widening });
+  nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
+    return nameProblem(this.table, storedName(name), names);
   }
 
   async migrate(statement: string): Promise<void> {
@@ -189,7 +173,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     if (seen['by'] !== null && !isTrue(seen['same'])) {
       throw new LockStateError(
         request.name,
-        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
+        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`,
       );
     }
     const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
@@ -249,12 +233,6 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const granted = await this.#take(table, request, { attempt, condition });
     return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
   }
-}
-
-/** Whether the column takes these characters. */
-function isTaken({ unicode }: MysqlTableInfo, stored: string): boolean {
-  // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-  return unicode || !/[^\u0000-\u007f]/.test(stored);
 }
 
 /** The fencing token that a write has granted. */

@@ -1,4 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
+import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
+import type { TableDdl } from '../sql/table-judgement.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
 
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
@@ -26,7 +28,7 @@ const OUR_COLUMNS = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as 
  * The SQL that creates the table. With DATETIME, as a TIMESTAMP means a different time in each session's zone, and with a
  * collation for which no two different names are equal.
  */
-export function mysqlCreation(table: string): string {
+function mysqlCreation(table: string): string {
   const columns = Object.entries(OUR_COLUMNS).map(([name, type]) => `  ${name} ${type}`);
   return `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
@@ -37,16 +39,28 @@ ${columns.join(',\n')}
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
 }
 
-/** The SQL that adds our columns to a table that ShedLock has created. */
-export function mysqlAddition(table: string, missing: readonly string[]): string {
+/** The SQL that adds columns of ours to a table that ShedLock has created. */
+function mysqlAddition(table: string, columns: readonly string[]): string {
   const additions = Object.entries(OUR_COLUMNS)
-    .filter(([name]) => missing.includes(name))
+    .filter(([name]) => columns.includes(name))
     .map(([name, type]) => `ADD COLUMN ${name} ${type}`);
   return `ALTER TABLE ${table} ${additions.join(', ')}`;
 }
 
-/** The names of the columns that ShedLock's table lacks. */
-export const OUR_COLUMN_NAMES: readonly string[] = Object.keys(OUR_COLUMNS);
+/** The SQL that makes a table fit. @param timeType the type of its times */
+export function mysqlDdl(table: string, timeType: string): TableDdl {
+  return {
+    creation: [mysqlCreation(table)],
+    addition: (columns) => [mysqlAddition(table, columns)],
+    exactTimes: `MODIFY lock_until ${timeType}(3) NOT NULL, MODIFY locked_at ${timeType}(3) NOT NULL`,
+    longLockedBy: `MODIFY locked_by VARCHAR(${LOCKED_BY_LENGTH}) NOT NULL`,
+  };
+}
+
+/** The statement that makes room for long names, and for every character. */
+export function widening(table: string): string {
+  return `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
+}
 
 /** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
 export const SCHEMA = `${mysqlCreation('shedlock')};\n`;
@@ -55,4 +69,4 @@ export const SCHEMA = `${mysqlCreation('shedlock')};\n`;
  * The SQL that adds the missing columns to a table `shedlock` that ShedLock has created. It cannot be repeated, as MySQL has no
  * `ADD COLUMN IF NOT EXISTS`.
  */
-export const SHEDLOCK_ADDITION = `${mysqlAddition('shedlock', OUR_COLUMN_NAMES)};\n`;
+export const SHEDLOCK_ADDITION = `${mysqlAddition('shedlock', Object.keys(OUR_COLUMNS))};\n`;

@@ -6,11 +6,11 @@ import { endedBy, isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/migration.js';
-import { roomProblem } from '../sql/name-room.js';
+import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
 import { withLockTimeout, isPool } from './with-lock-timeout.js';
-import { postgresMigration, postgresTable } from './schema.js';
-import { judgeTable, LOOK, type PostgresTableInfo } from './table-look.js';
+import { postgresTable } from './schema.js';
+import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
@@ -27,7 +27,6 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly table: string;
   readonly #client: PostgresClient;
-  #migration: readonly string[];
   readonly #lastGranted = new LastGranted();
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
@@ -43,25 +42,14 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   ) {
     this.#client = client;
     this.table = postgresTable(options);
-    this.#migration = postgresMigration(this.table, 'table');
   }
 
   async look(): Promise<TableLook<PostgresTableInfo>> {
-    const look = judgeTable(this.table, await this.#rows(LOOK, [this.table]));
-    if ('lacks' in look) this.#migration = postgresMigration(this.table, look.lacks);
-    return look;
+    return readLook(this.table, await this.#rows(LOOK, [this.table]));
   }
 
-  migration(): readonly string[] {
-    return this.#migration;
-  }
-
-  widening(): string {
-    return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
-  }
-
-  nameProblem({ nameLength }: PostgresTableInfo, name: string): string | undefined {
-    return roomProblem(name, nameLength, { table: this.table, widening: this.widening() });
+  nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
+    return nameProblem(this.table, name, names);
   }
 
   async migrate(statement: string): Promise<void> {

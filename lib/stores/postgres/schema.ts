@@ -1,3 +1,5 @@
+import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
+import type { TableDdl } from '../sql/table-judgement.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
 
 /** PostgreSQL cuts longer names. */
@@ -8,10 +10,9 @@ export function postgresTable(options: SqlStoreOptions): string {
   return quotedTable(options, '"', NAME_BYTES);
 }
 
-/** The statements that create the table, or add our columns to one of ShedLock's. Each can be repeated. */
-export function postgresMigration(table: string, lacks: 'table' | 'columns'): readonly string[] {
+/** The SQL that makes a table fit. Each statement can be repeated. */
+export function postgresDdl(table: string): TableDdl {
   const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`;
-  if (lacks === 'columns') return [addition];
   const creation = `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
   lock_until TIMESTAMP NOT NULL,
@@ -20,14 +21,24 @@ export function postgresMigration(table: string, lacks: 'table' | 'columns'): re
   fencing_token BIGINT,
   job_state JSONB
 )`;
-  // A ShedLock may create it at the same moment.
-  return [creation, addition];
+  return {
+    // A ShedLock may create it at the same moment.
+    creation: [creation, addition],
+    addition: () => [addition],
+    exactTimes: 'ALTER COLUMN lock_until TYPE TIMESTAMP, ALTER COLUMN locked_at TYPE TIMESTAMP',
+    longLockedBy: `ALTER COLUMN locked_by TYPE VARCHAR(${LOCKED_BY_LENGTH})`,
+  };
+}
+
+/** The statement that makes room for long names. */
+export function widening(table: string): string {
+  return `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`;
 }
 
 /**
  * The SQL that creates the table `shedlock`, or adds the missing columns to one that ShedLock has created, for teams
  * with their own migrations (`migrate: false`). It can be repeated.
  */
-export const SCHEMA: string = postgresMigration('shedlock', 'table')
-  .map((statement) => `${statement};\n`)
+export const SCHEMA: string = postgresDdl('shedlock')
+  .creation.map((statement) => `${statement};\n`)
   .join('');

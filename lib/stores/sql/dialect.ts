@@ -2,7 +2,7 @@ import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
 
-/** What {@link SqlLockStore} needs of a kind of database. `Table` is its knowledge of the table: the statements. */
+/** What {@link SqlLockStore} needs of a kind of database. `Table` is what it knows of a table that it can use. */
 export interface SqlDialect<Table> {
   /** The kind of database. */
   readonly kind: string;
@@ -10,27 +10,23 @@ export interface SqlDialect<Table> {
   readonly table: string;
   /** Looks at the table. */
   look(): Promise<TableLook<Table>>;
-  /** The statements that create the table or the missing columns. Several instances may run them, also at once. */
-  migration(): readonly string[];
-  /** The statement that makes room for long names. */
-  widening(): string;
-  /** The problem of a name that the table cannot keep, with what to do; `undefined` if it can. */
-  nameProblem(statements: Table, name: string): string | undefined;
+  /** Why the table cannot keep a name, with what to do; `undefined` if it can. */
+  nameProblem(table: Table, name: string): string | undefined;
   /**
    * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and then fails as `locked`. If the client
    * supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
    */
   migrate(statement: string): Promise<void>;
 
-  attempt(statements: Table, request: AcquireRequest): Promise<AttemptRow>;
+  attempt(table: Table, request: AcquireRequest): Promise<AttemptRow>;
   /**
    * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
    * as `locked` without having renewed any.
    */
-  renew(statements: Table, leases: readonly LeaseRef[]): Promise<Renewed[]>;
+  renew(table: Table, leases: readonly LeaseRef[]): Promise<Renewed[]>;
   /** Releases a lease. Answers whether it was still live, or what the row says if the lease was not there. */
   giveBack(
-    statements: Table,
+    table: Table,
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow>;
@@ -40,13 +36,8 @@ export interface SqlDialect<Table> {
    *
    * @param seen the `locked_by` that the row had, `null` if there was no row
    */
-  writeBack(
-    statements: Table,
-    lease: LeaseRef,
-    seen: string | null,
-    outcome?: ReleaseOutcome,
-  ): Promise<boolean>;
-  all(statements: Table): Promise<LockInfo[]>;
+  writeBack(table: Table, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
+  all(table: Table): Promise<LockInfo[]>;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
@@ -54,8 +45,16 @@ export interface SqlDialect<Table> {
 
 /** The result of a look at the table. */
 export type TableLook<Table> =
-  | { readonly statements: Table }
-  /** The table or columns are missing: the migration helps. */
-  | { readonly missing: string; readonly lacks: 'table' | 'columns' }
-  /** The table cannot be used, and the migration does not help: what to do. */
+  | { readonly table: Table }
+  | MissingParts
+  /** The table cannot be used, and a migration does not help: what to do. */
   | { readonly problem: string };
+
+/** The table or columns are missing, and a migration helps. */
+export interface MissingParts {
+  /** What is missing, as a sentence. */
+  readonly missing: string;
+  readonly lacks: 'table' | 'columns';
+  /** The statements that create it. Several instances may run them, also at once. */
+  readonly migration: readonly string[];
+}

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
-import type { SqlDialect } from './dialect.js';
+import type { MissingParts, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 
 /**
@@ -27,7 +27,7 @@ const REPEATS = 20;
  */
 export class Migration {
   /** What the table lacks; `undefined` as long as the migration only looks. */
-  missing: string | undefined;
+  missing: MissingParts | undefined;
   /** When the migration began, monotonic. */
   readonly since: number;
   #lastFailure: unknown;
@@ -38,7 +38,7 @@ export class Migration {
   #end: (error?: Error) => void = () => undefined;
 
   constructor(
-    private readonly dialect: Pick<SqlDialect<unknown>, 'look' | 'migration' | 'migrate' | 'failure'>,
+    private readonly dialect: Pick<SqlDialect<unknown>, 'look' | 'migrate' | 'failure'>,
     private readonly clock: Clock,
   ) {
     this.since = clock.monotonic();
@@ -67,7 +67,7 @@ export class Migration {
 
   /** Ends the migration, done or not. A statement that is under way ends by itself. */
   stop(): void {
-    const what = this.missing === undefined ? '' : ` ${this.missing}`;
+    const what = this.missing === undefined ? '' : ` ${this.missing.missing}`;
     const message = `The store was closed before its migration was done.${what}`;
     this.#end(new StoreUnavailableError(message, { outcome: 'not-applied' }));
   }
@@ -80,7 +80,7 @@ export class Migration {
         ? ''
         : ` The last try was given up, and the next one follows: ${describeFailure(this.#lastFailure)}.`;
     return (
-      `${this.missing} Its migration has been running for ${seconds} s, and no lock can be taken until it is done.${failed} ` +
+      `${this.missing?.missing} Its migration has been running for ${seconds} s, and no lock can be taken until it is done.${failed} ` +
       'It may be waiting for a transaction that uses the table.'
     );
   }
@@ -90,8 +90,8 @@ export class Migration {
       // An unneeded migration would wait for, and hold up, all users of the table.
       const look = await this.dialect.look();
       if (!('missing' in look)) return;
-      this.missing = look.missing;
-      const error = await this.#try();
+      this.missing = look;
+      const error = await this.#try(look);
       const again = error === undefined ? undefined : this.dialect.failure(error);
       if (again === 'locked' || again === 'unknown') {
         this.#lastFailure = error;
@@ -108,9 +108,9 @@ export class Migration {
   }
 
   /** Resolves to the error with which it failed. */
-  async #try(): Promise<unknown> {
+  async #try({ migration }: MissingParts): Promise<unknown> {
     try {
-      for (const statement of this.dialect.migration()) {
+      for (const statement of migration) {
         if (!this.#over) await this.dialect.migrate(statement);
       }
       return undefined;

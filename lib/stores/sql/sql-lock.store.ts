@@ -113,7 +113,7 @@ export class SqlLockStore<Table> implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
-      async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
+      async (table) => readAttempt(request, await this.#dialect.attempt(table, request)),
       // The lock changed hands between any two looks, so another holder has it.
       () => ({ acquired: false, reason: 'held' }),
       { lock: request.name, limit: Math.min(TRYING, request.ttl / 3) },
@@ -129,7 +129,7 @@ export class SqlLockStore<Table> implements LockStore {
     const renewal = new Renewal(this.#dialect, leases, late, failed);
     for (let tries = 1; ; tries++) {
       try {
-        await this.#run((statements) => renewal.try(statements), giveUp, {
+        await this.#run((table) => renewal.try(table), giveUp, {
           limit: limit - passed(),
           ofLease: true,
         });
@@ -147,9 +147,9 @@ export class SqlLockStore<Table> implements LockStore {
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     return this.#run(
-      async (statements): Promise<ReleaseResult | typeof AGAIN> => {
-        const row = await this.#dialect.giveBack(statements, lease, { outcome, keepFor });
-        if (!('live' in row)) return this.#missedRelease(statements, lease, { row, outcome });
+      async (table): Promise<ReleaseResult | typeof AGAIN> => {
+        const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
+        if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,
@@ -158,11 +158,11 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   inspect(): Promise<LockInfo[]> {
-    return this.#run((statements) => this.#dialect.all(statements), giveUp);
+    return this.#run((table) => this.#dialect.all(table), giveUp);
   }
 
   async #missedRelease(
-    statements: Table,
+    table: Table,
     lease: LeaseRef,
     { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
   ): Promise<ReleaseResult | typeof AGAIN> {
@@ -170,7 +170,7 @@ export class SqlLockStore<Table> implements LockStore {
     // Records the end, so that no late renewal restores the lease. Not for a lease whose grant was never answered (0): it can never
     // be restored, and its end could hide a live lease.
     if (result === AGAIN || lease.fencingToken === 0 || !mayBeForgotten(lease, row)) return result;
-    const recorded = await this.#dialect.writeBack(statements, lease, row.by, outcome);
+    const recorded = await this.#dialect.writeBack(table, lease, row.by, outcome);
     return recorded ? { released: false, reason: 'expired' } : result;
   }
 
@@ -181,7 +181,7 @@ export class SqlLockStore<Table> implements LockStore {
    *   for leases that may be live. These go on with an incomplete table, as long as their statements do not need what is missing
    */
   async #run<T>(
-    operation: (statements: Table) => Promise<T | typeof AGAIN>,
+    operation: (table: Table) => Promise<T | typeof AGAIN>,
     otherwise: () => T,
     {
       lock,
@@ -218,7 +218,7 @@ export class SqlLockStore<Table> implements LockStore {
     return otherwise();
   }
 
-  async #ask<T>(operation: (statements: Table) => Promise<T>, known: Table | undefined): Promise<T> {
+  async #ask<T>(operation: (table: Table) => Promise<T>, known: Table | undefined): Promise<T> {
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../clock.js';
 import type { SqlDialect } from './dialect.js';
 import { Patience } from './patience.js';
 import { TableCreation } from './table-creation.js';
-import { statementsOf } from './table-error.js';
+import { tableOf } from './table-error.js';
 
 /** How long a call waits for a migration, ms: less than a caller waits by default, so that its error can name the migration. */
 const PATIENCE = 1_000;
@@ -116,6 +116,6 @@ export class SqlTable<Table> {
   async #look(): Promise<Table> {
     const look = await this.#dialect.look();
     // `#seen` is read after the look: another look may have found the table complete meanwhile.
-    return statementsOf(look, this.#dialect, this.#seen);
+    return tableOf(look, this.#seen);
   }
 }

@@ -47,7 +47,7 @@ export class TableCreation<Table> {
       const { missing } = migration;
       const denied = !(error instanceof TableError) && this.dialect.failure(error) === 'denied';
       if (missing === undefined || !denied) throw error;
-      throw notAllowed(missing, error, this.dialect);
+      throw notAllowed(missing, error);
     } finally {
       this.#migration = undefined;
     }

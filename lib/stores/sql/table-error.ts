@@ -1,4 +1,4 @@
-import type { SqlDialect, TableLook } from './dialect.js';
+import type { MissingParts, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
 
 /** The table cannot be used. The message says what to do. */
@@ -14,38 +14,27 @@ const WAS_THERE = {
     'leases that lived in it. When the jobs that run have ended, start an instance that may alter it, call migrate(), or run this:',
 } as const;
 
-/** The dialect whose migration has to be run by hand. */
-type Migrated = Pick<SqlDialect<unknown>, 'migration'>;
-
 /**
- * The statements that a look has found.
+ * The table that a look has found.
  *
- * @param wasThere whether an earlier look has found the table complete
- * @throws TableError if the look has found that the table cannot be used
+ * @param wasThere whether an earlier look has found it complete
+ * @throws TableError if the look has found that it cannot be used
  */
-export function statementsOf<Table>(look: TableLook<Table>, dialect: Migrated, wasThere: boolean): Table {
-  if ('statements' in look) return look.statements;
+export function tableOf<Table>(look: TableLook<Table>, wasThere: boolean): Table {
+  if ('table' in look) return look.table;
   if ('problem' in look) throw new TableError(look.problem);
   const help = wasThere ? WAS_THERE[look.lacks] : 'Run this, or leave it to the store (migrate: true):';
-  throw new TableError(`${look.missing} ${help}\n${sqlOf(dialect)}`);
+  throw new TableError(`${look.missing} ${help}\n${sqlOf(look)}`);
 }
 
-/**
- * What to say if the store may not create what is missing.
- *
- * @param missing what is missing, as a sentence
- * @param error what the database said
- */
-export function notAllowed(missing: string, error: unknown, dialect: Migrated): TableError {
+/** The error if the store may not create what is missing. @param error what the database said */
+export function notAllowed(missing: MissingParts, error: unknown): TableError {
   return new TableError(
-    `${missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${sqlOf(dialect)}`,
+    `${missing.missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${sqlOf(missing)}`,
   );
 }
 
 /** The migration, to be run by hand. */
-function sqlOf(dialect: Migrated): string {
-  return dialect
-    .migration()
-    .map((statement) => `${statement};`)
-    .join('\n');
+function sqlOf({ migration }: MissingParts): string {
+  return migration.map((statement) => `${statement};`).join('\n');
 }

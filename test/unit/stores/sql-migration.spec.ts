@@ -6,7 +6,11 @@ import { SqlLockStore } from '../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../lib/testing/index.js';
 import { request, scripted } from './scripted-dialect.js';
 
-const MISSING = { missing: 'The table shedlock has no column job_state.', lacks: 'columns' } as const;
+const MISSING = {
+  missing: 'The table shedlock has no column job_state.',
+  lacks: 'columns',
+  migration: ['ALTER TABLE shedlock'],
+} as const;
 
 function opened(script: Partial<SqlDialect<object>>) {
   const clock = new ManualClock();
@@ -21,7 +25,7 @@ describe('a migration that takes long', () => {
     let done = false;
     let fail!: (error: Error) => void;
     let succeed!: () => void;
-    const looks = jest.fn(async (): Promise<TableLook<object>> => (done ? { statements: {} } : MISSING));
+    const looks = jest.fn(async (): Promise<TableLook<object>> => (done ? { table: {} } : MISSING));
     const migrate = jest.fn(
       () =>
         new Promise<void>((resolve, reject) => {
@@ -136,7 +140,7 @@ describe('a migration that others keep from the table', () => {
     let free = false;
     let tries = 0;
     const { clock, store } = opened({
-      look: async () => (free ? { statements: {} } : MISSING),
+      look: async () => (free ? { table: {} } : MISSING),
       migrate: async () => {
         tries += 1;
         throw new Error('canceling statement due to lock timeout');
