@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../clock.js';
-import { LOCK_WAIT, TRY_LIMIT } from '../sql/migration.js';
+import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
 import type { MysqlClient } from './client.js';
 import { type CallbackConnection, type CallbackPool, closeSilent } from './limited-pool.js';
 

@@ -5,7 +5,7 @@ import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { endedBy, isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
-import { TRY_LIMIT } from '../sql/migration.js';
+import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
 import { withLockTimeout, isPool } from './with-lock-timeout.js';

@@ -1,4 +1,4 @@
-import { LOCK_WAIT } from '../sql/migration.js';
+import { LOCK_WAIT } from '../sql/dialect.js';
 
 /** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
 export interface Pool {

@@ -2,6 +2,17 @@ import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
 
+/**
+ * How long a statement of a migration waits for locks, seconds. For that time all other users of the table wait behind it. No limit
+ * once it has its locks.
+ */
+export const LOCK_WAIT = 2;
+/**
+ * How long a statement of a migration may take as a whole until its connection is given up, ms: many times what it needs once it has
+ * its locks.
+ */
+export const TRY_LIMIT = 60_000;
+
 /** What {@link SqlLockStore} needs of a kind of database. `Table` is what it knows of a table that it can use. */
 export interface SqlDialect<Table> {
   /** The kind of database. */
@@ -44,13 +55,12 @@ export interface SqlDialect<Table> {
 }
 
 /** The result of a look at the table. */
-export type TableLook<Table> =
-  | { readonly table: Table }
-  | MissingParts
-  /** The table cannot be used, and a migration does not help: what to do. */
-  | { readonly problem: string };
+export type TableLook<Table> = { readonly table: Table } | Fault;
 
-/** The table or columns are missing, and a migration helps. */
+/** Why the table cannot be used: a migration helps, or a person has to do what `problem` says. */
+export type Fault = MissingParts | { readonly problem: string };
+
+/** What a migration can create. */
 export interface MissingParts {
   /** What is missing, as a sentence. */
   readonly missing: string;

@@ -23,7 +23,7 @@ import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
 import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
-import { TableError } from './table-error.js';
+import { TableError } from './table-judgement.js';
 
 /**
  * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
@@ -33,7 +33,7 @@ const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
 /** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
-const START_PATIENCE = 8_000;
+const START_WAIT = 8_000;
 /** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
@@ -70,7 +70,7 @@ export class SqlLockStore<Table> implements LockStore {
   async init(): Promise<void> {
     this.#table.open();
     try {
-      await this.#table.statements(START_PATIENCE);
+      await this.#table.whenReady(START_WAIT);
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
@@ -222,7 +222,7 @@ export class SqlLockStore<Table> implements LockStore {
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {
-      return await operation(this.#table.ready ?? known ?? (await this.#table.statements()));
+      return await operation(this.#table.ready ?? known ?? (await this.#table.whenReady()));
     } finally {
       this.#gate.leave();
     }

@@ -1,4 +1,5 @@
-import type { MissingParts } from './dialect.js';
+import type { Fault, MissingParts } from './dialect.js';
+import { describeFailure } from './failure.js';
 import { LOCKED_BY_LENGTH } from './locked-by.js';
 
 /** A column, as the database describes it. */
@@ -45,7 +46,7 @@ const DIGITS = 3;
 export function judgeTable(
   { table, columns, unique, problem }: TableFacts,
   ddl: TableDdl,
-): MissingParts | { readonly problem: string } | undefined {
+): Fault | undefined {
   const lacking = (names: string[]): string[] => names.filter((name) => !columns.has(name));
   const unfit = (column: string, demand: string, remedy: string): { problem: string } => ({
     problem:
@@ -105,4 +106,36 @@ export function nameProblem(table: string, stored: string, column: NameColumn): 
   const { length } = [...stored];
   if (length <= column.length) return undefined;
   return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, ${remedy}`;
+}
+
+/** The table cannot be used. The message says what to do. */
+export class TableError extends Error {}
+
+/** What to say about a table that was complete before. */
+const WAS_THERE = {
+  table:
+    'It was there before, and the leases that lived in it are forgotten: an empty one would let others win while their ' +
+    'holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:',
+  columns:
+    'It had that before, and what was in it is forgotten (fencing tokens, which ticks have run); if the table was made anew, so are the ' +
+    'leases that lived in it. When the jobs that run have ended, start an instance that may alter it, call migrate(), or run this:',
+} as const;
+
+/** The error for what a look has found. @param wasThere whether an earlier look has found the table complete */
+export function tableError(found: Fault, wasThere: boolean): TableError {
+  if ('problem' in found) return new TableError(found.problem);
+  const help = wasThere ? WAS_THERE[found.lacks] : 'Run this, or leave it to the store (migrate: true):';
+  return new TableError(`${found.missing} ${help}\n${sqlOf(found)}`);
+}
+
+/** The error if the store may not create what is missing. @param error what the database said */
+export function notAllowed(missing: MissingParts, error: unknown): TableError {
+  return new TableError(
+    `${missing.missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${sqlOf(missing)}`,
+  );
+}
+
+/** The migration, to be run by hand. */
+function sqlOf({ migration }: MissingParts): string {
+  return migration.map((statement) => `${statement};`).join('\n');
 }

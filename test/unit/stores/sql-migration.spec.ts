@@ -112,7 +112,7 @@ describe('a migration that takes long', () => {
     fail(new Error('ETIMEDOUT'));
     await clock.advance(0);
     expect(await store.acquire(request)).toMatchObject({ acquired: true });
-    expect([looks.mock.calls.length, migrate.mock.calls.length]).toEqual([3, 1]);
+    expect([looks.mock.calls.length, migrate.mock.calls.length]).toEqual([2, 1]);
     expect(clock.pending).toBe(0);
   });
 
@@ -127,6 +127,25 @@ describe('a migration that takes long', () => {
     expect(migrate).toHaveBeenCalledTimes(1);
     expect(clock.pending).toBe(0);
   });
+});
+
+test('a migration by hand goes on with the look of a call that may create nothing itself', async () => {
+  let missing = true;
+  let answer!: () => void;
+  const clock = new ManualClock();
+  const look = jest.fn(async (): Promise<TableLook<object>> => {
+    if (look.mock.calls.length === 1) await new Promise<void>((resolve) => (answer = resolve));
+    return missing ? MISSING : { table: {} };
+  });
+  const migrate = jest.fn(async () => void (missing = false));
+  const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
+  const store = new SqlLockStore(scripted({ look, migrate, attempt }), { migrate: false, clock });
+  const call = store.acquire(request);
+  const migrated = store.migrate();
+  answer();
+  await migrated;
+  expect(await call).toMatchObject({ acquired: true });
+  expect([look.mock.calls.length, migrate.mock.calls.length, clock.pending]).toEqual([2, 1, 0]);
 });
 
 describe('a migration that others keep from the table', () => {
