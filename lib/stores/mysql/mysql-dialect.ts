@@ -1,17 +1,17 @@
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
 import { type AttemptRow, isTrue, NO_ROW, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
-import type { SqlDialect, TableLook } from '../sql/dialect.js';
+import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { withLockTimeoutOnMariadb } from './with-lock-timeout.js';
 import { type MysqlClient, read, type Row, write, type Written } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
+import { LimitedPool } from './limited-pool.js';
 import { mysqlTable } from './schema.js';
 import { type Sql, sql } from './sql-text.js';
 import { jobOfKey, startOf, unchangedStart } from './starts.js';
@@ -33,19 +33,12 @@ import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly table: string;
-  readonly #client: MysqlClient;
-  readonly #withLockTimeout: MysqlClient;
+  readonly #client: MysqlClient | LimitedPool;
   readonly #where: { table: string; schema: string | undefined };
   readonly #lastGranted = new LastGranted();
 
-  /** @param lockTimeout a client whose statements wait for locks for a short time only */
-  constructor(
-    client: MysqlClient,
-    options: SqlStoreOptions,
-    lockTimeout: MysqlClient = withLockTimeoutOnMariadb(client),
-  ) {
+  constructor(client: MysqlClient | LimitedPool, options: SqlStoreOptions) {
     this.#client = client;
-    this.#withLockTimeout = lockTimeout;
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
   }
@@ -68,8 +61,14 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return nameProblem(this.table, storedName(name), names);
   }
 
+  /**
+   * A client that does not give out its connections needs a statement that only MariaDB has: for MySQL its beginning is a comment,
+   * and the `lock_wait_timeout` of the connection applies.
+   */
   async migrate(statement: string): Promise<void> {
-    await this.#withLockTimeout.query(statement, []);
+    if (this.#client instanceof LimitedPool) await this.#client.queryWithLockTimeout(statement);
+    else
+      await this.#client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
   }
 
   async attempt(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {

@@ -2,7 +2,6 @@ import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { withLockTimeout } from './with-lock-timeout.js';
 import type { MysqlClient } from './client.js';
 import { LimitedPool, poolOf } from './limited-pool.js';
 import { MysqlDialect } from './mysql-dialect.js';
@@ -49,8 +48,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
       ]);
     }
     const pool = poolOf(client);
-    const limited = pool && new LimitedPool(pool, limit);
-    super(new MysqlDialect(limited ?? clientOf(client), options, pool && withLockTimeout(pool)), { migrate });
+    super(new MysqlDialect(pool ? new LimitedPool(pool, limit) : clientOf(client), options), { migrate });
   }
 }
 

@@ -8,8 +8,7 @@ import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
-import { withLockTimeout, isPool } from './with-lock-timeout.js';
-import { postgresTable } from './schema.js';
+import { postgresTable, withLockTimeout } from './schema.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
 /**
@@ -18,6 +17,17 @@ import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
  */
 export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
+}
+
+/** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
+interface Pool {
+  query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
+}
+
+/** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
+function isPool(client: unknown): client is Pool {
+  const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
+  return typeof connect === 'function' && typeof totalCount === 'number';
 }
 
 type Row = Readonly<Record<string, unknown>>;

@@ -1,3 +1,4 @@
+import { LOCK_WAIT } from '../sql/dialect.js';
 import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
 import type { TableDdl } from '../sql/table-judgement.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
@@ -33,6 +34,17 @@ export function postgresDdl(table: string): TableDdl {
 /** The statement that makes room for long names. */
 export function widening(table: string): string {
   return `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`;
+}
+
+/**
+ * Makes a statement fail when it has waited {@link LOCK_WAIT} for a lock. In one statement, as there is no session in which to set
+ * the limit; it applies to this transaction only.
+ */
+export function withLockTimeout(statement: string): string {
+  let quote = '$migration$';
+  // A table may have any name.
+  while (statement.includes(quote)) quote = quote.replace('$m', '$mm');
+  return `DO ${quote} BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END ${quote}`;
 }
 
 /**
