@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
-import { GivenUp } from './given-up.js';
+import { KillAbandoned } from './kill-abandoned.js';
 
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
@@ -50,7 +50,7 @@ interface Sending {
  * connection: with its `timeout`, a silent connection keeps its place in the pool.
  */
 export class LimitedPool {
-  readonly #givenUp: GivenUp;
+  readonly #killAbandoned: KillAbandoned;
 
   /**
    * @param limit milliseconds until a connection that has not answered is closed
@@ -62,7 +62,7 @@ export class LimitedPool {
     private readonly clock: Clock = systemClock,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
-    this.#givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }), clock);
+    this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
@@ -83,7 +83,8 @@ export class LimitedPool {
         over = true;
         reject(closeSilent(used, limit));
         const { sql: text } = Object(sent) as { sql?: unknown };
-        if (kill && typeof text === 'string') this.#givenUp.add({ thread: Number(used?.threadId), text });
+        if (kill && typeof text === 'string')
+          this.#killAbandoned.add({ thread: Number(used?.threadId), text });
       };
       const timer = this.#timer(giveUp, limit);
       const settle = (error: Error | null, result?: unknown): void => {
@@ -92,7 +93,7 @@ export class LimitedPool {
         if (error !== null) return reject(error);
         resolve(result);
         // The database answers, so it can be asked about the statements that it did not answer before.
-        if (kill) this.#givenUp.end();
+        if (kill) this.#killAbandoned.resume();
       };
       this.pool.getConnection((noConnection, connection) => {
         // The statement was given up before it got a connection.
