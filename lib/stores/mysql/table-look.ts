@@ -1,8 +1,8 @@
 import type { TableLook } from '../sql/dialect.js';
 import { type Column, judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import type { MysqlTable } from './columns.js';
-import { type PlainStatements, plainStatements } from './plain-statements.js';
-import { mysqlDdl, widening } from './schema.js';
+import { type PlainStatements, plainStatements } from './statements.js';
+import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
 /** A table that the store can use. */
@@ -46,7 +46,8 @@ export function readLook(
   const timeType = String(byName.get('lock_until')?.['type']).toLowerCase();
   const name = byName.get('name') ?? {};
   const facts = { table, columns, unique: index !== undefined, problem: sessionProblem(name) };
-  const fault = judgeTable(facts, mysqlDdl(table, timeType));
+  const ddl = mysqlDdl(table, timeType);
+  const fault = judgeTable(facts, ddl);
   if (fault !== undefined) return fault;
   const known: MysqlTable = {
     table: raw(table),
@@ -55,11 +56,8 @@ export function readLook(
     index: raw(`\`${index?.replaceAll('`', '``')}\``),
     mariadb: /mariadb/i.test(String(name['server'])),
   };
-  const names = {
-    length: Number(name['length']),
-    unicode: name['charset'] === 'utf8mb4',
-    widening: widening(table),
-  };
+  const unicode = name['charset'] === 'utf8mb4';
+  const names = { length: Number(name['length']), unicode, widening: ddl.widening };
   return { table: { ...known, plain: plainStatements(known), names } };
 }
 

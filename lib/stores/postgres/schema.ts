@@ -25,15 +25,11 @@ export function postgresDdl(table: string): TableDdl {
   return {
     // A ShedLock may create it at the same moment.
     creation: [creation, addition],
-    addition: () => [addition],
+    addition: () => addition,
     exactTimes: 'ALTER COLUMN lock_until TYPE TIMESTAMP, ALTER COLUMN locked_at TYPE TIMESTAMP',
     longLockedBy: `ALTER COLUMN locked_by TYPE VARCHAR(${LOCKED_BY_LENGTH})`,
+    widening: `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`,
   };
-}
-
-/** The statement that makes room for long names. */
-export function widening(table: string): string {
-  return `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`;
 }
 
 /**

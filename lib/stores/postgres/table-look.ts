@@ -1,7 +1,7 @@
 import type { TableLook } from '../sql/dialect.js';
 import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
-import { postgresDdl, widening } from './schema.js';
-import { postgresStatements, type PostgresStatements } from './statements.js';
+import { postgresDdl } from './schema.js';
+import { postgresStatements } from './statements.js';
 
 /**
  * What there is to know of the table. $1 its name, quoted
@@ -18,7 +18,7 @@ SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
 
 /** A table that the store can use: its statements, and the column of its names. */
-export interface PostgresTableInfo extends PostgresStatements {
+export interface PostgresTableInfo extends ReturnType<typeof postgresStatements> {
   readonly names: NameColumn;
 }
 
@@ -39,13 +39,14 @@ export function readLook(
     usable === true
       ? undefined
       : `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.`;
-  const fault = judgeTable({ table, columns, unique: unique === true, problem }, postgresDdl(table));
+  const ddl = postgresDdl(table);
+  const fault = judgeTable({ table, columns, unique: unique === true, problem }, ddl);
   if (fault !== undefined) return fault;
   const [, digits = '6', zone] = TIME.exec(types.get('lock_until') ?? '') ?? [];
   const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: digits === '6' });
   const [, room = Infinity] = /^character(?: varying)?\((\d+)\)$/.exec(types.get('name') ?? '') ?? [];
   return {
-    table: { ...statements, names: { length: Number(room), unicode: true, widening: widening(table) } },
+    table: { ...statements, names: { length: Number(room), unicode: true, widening: ddl.widening } },
   };
 }
 

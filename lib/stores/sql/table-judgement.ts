@@ -28,18 +28,22 @@ export interface TableFacts {
 export interface TableDdl {
   /** The statements that create the table. Several instances may run them, also at once. */
   readonly creation: readonly string[];
-  /** The statements that add these columns of ours. */
-  addition(columns: readonly string[]): readonly string[];
+  /** The statement that adds these columns of ours. */
+  addition(columns: readonly OurColumn[]): string;
   /** The clauses of an ALTER TABLE after which `lock_until` and `locked_at` know milliseconds. */
   readonly exactTimes: string;
   /** The clause after which `locked_by` has room for what a lease writes there. */
   readonly longLockedBy: string;
+  /** The statement after which `name` has room for long names, and for every character. */
+  readonly widening: string;
 }
 
 /** The columns that ShedLock documents; without them it is another table. */
-const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'];
-const OUR_COLUMNS = ['fencing_token', 'job_state'];
-/** Whole seconds would end leases up to half a second before their holders expect it. */
+const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
+/** The columns that we add. */
+export const OUR_COLUMNS = ['fencing_token', 'job_state'] as const;
+type OurColumn = (typeof OUR_COLUMNS)[number];
+/** Digits of a second. Whole seconds would end leases up to half a second before their holders expect it. */
 const DIGITS = 3;
 
 /** Judges a table by its columns: what is missing or wrong, with what to do; `undefined` if the store can use it. */
@@ -47,7 +51,8 @@ export function judgeTable(
   { table, columns, unique, problem }: TableFacts,
   ddl: TableDdl,
 ): Fault | undefined {
-  const lacking = (names: string[]): string[] => names.filter((name) => !columns.has(name));
+  const lacking = <Name extends string>(names: readonly Name[]): Name[] =>
+    names.filter((name) => !columns.has(name));
   const unfit = (column: string, demand: string, remedy: string): { problem: string } => ({
     problem:
       `The column ${column} of ${table} is a ${columns.get(column)?.type}, and has to ${demand}. Run this:\n` +
@@ -65,7 +70,7 @@ export function judgeTable(
   const ours = lacking(OUR_COLUMNS);
   if (ours.length > 0) {
     const missing = `The table ${table} has no column ${ours.join(', ')}.`;
-    return { missing, lacks: 'columns', migration: ddl.addition(ours) };
+    return { missing, lacks: 'columns', migration: [ddl.addition(ours)] };
   }
   if ((columns.get('lock_until')?.digits ?? 0) < DIGITS) {
     return unfit('lock_until', 'know milliseconds', ddl.exactTimes);
@@ -88,7 +93,6 @@ export interface NameColumn {
   readonly length: number;
   /** Whether it takes every character. */
   readonly unicode: boolean;
-  /** The statement that makes room for long names, and for every character. */
   readonly widening: string;
 }
 
@@ -98,14 +102,13 @@ export interface NameColumn {
  * @param stored the name as the column has it
  */
 export function nameProblem(table: string, stored: string, column: NameColumn): string | undefined {
-  const remedy = `or run this: ${column.widening};`;
   // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
   if (!column.unicode && /[^\u0000-\u007f]/.test(stored)) {
-    return `the column name of ${table} does not take every character. Give it another name, ${remedy}`;
+    return `the column name of ${table} does not take every character. Give it another name, or run this: ${column.widening};`;
   }
   const { length } = [...stored];
   if (length <= column.length) return undefined;
-  return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, ${remedy}`;
+  return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;
 }
 
 /** The table cannot be used. The message says what to do. */

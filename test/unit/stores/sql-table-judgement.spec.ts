@@ -8,9 +8,10 @@ import {
 
 const ddl = {
   creation: ['CREATE'],
-  addition: (columns: readonly string[]) => [`ADD ${columns.join()}`],
+  addition: (columns: readonly string[]) => `ADD ${columns.join()}`,
   exactTimes: 'TIMES',
   longLockedBy: 'LONG',
+  widening: 'WIDEN',
 };
 
 const COLUMNS: Readonly<Record<string, Column>> = {
