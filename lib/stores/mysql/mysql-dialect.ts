@@ -8,13 +8,13 @@ import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { type MysqlClient, read, type Row, write, type Written } from './client.js';
+import { type MysqlClient, read, type Row, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { LimitedPool } from './limited-pool.js';
 import { mysqlTable } from './schema.js';
 import { type Sql, sql } from './sql-text.js';
-import { jobOfKey, startOf, unchangedStart } from './starts.js';
+import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
 import {
   extendStatement,
   firstStatement,
@@ -33,23 +33,24 @@ import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly table: string;
-  readonly #client: MysqlClient | LimitedPool;
   readonly #where: { table: string; schema: string | undefined };
   readonly #lastGranted = new LastGranted();
 
-  constructor(client: MysqlClient | LimitedPool, options: SqlStoreOptions) {
-    this.#client = client;
+  constructor(
+    private readonly client: MysqlClient | LimitedPool,
+    options: SqlStoreOptions,
+  ) {
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
   }
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
-    const columns = await read(this.#client, lookStatement(this.#where));
-    const look = readLook(this.table, columns, await read(this.#client, indexStatement(this.#where)));
+    const columns = await read(this.client, lookStatement(this.#where));
+    const look = readLook(this.table, columns, await read(this.client, indexStatement(this.#where)));
     // Statements that write nothing show whether this user may write.
     if ('table' in look) {
-      await this.#client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
-      await this.#client.query(
+      await this.client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
+      await this.client.query(
         `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
         [],
       );
@@ -66,9 +67,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
    * and the `lock_wait_timeout` of the connection applies.
    */
   async migrate(statement: string): Promise<void> {
-    if (this.#client instanceof LimitedPool) await this.#client.queryWithLockTimeout(statement);
+    if (this.client instanceof LimitedPool) await this.client.queryWithLockTimeout(statement);
     else
-      await this.#client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
+      await this.client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
   }
 
   async attempt(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
@@ -82,11 +83,11 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
 
   async renew(table: MysqlTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const names = [...new Set(leases.map(({ name }) => name))];
-    if (!table.mariadb) await read(this.#client, unlockedStatement(table, names));
-    const { affectedRows } = await write(this.#client, extendStatement(table, leases));
+    if (!table.mariadb) await read(this.client, unlockedStatement(table, names));
+    const { affectedRows } = await write(this.client, extendStatement(table, leases));
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
-    const rows = await read(this.#client, seenStatement(table, names));
+    const rows = await read(this.client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? NO_ROW;
@@ -100,12 +101,12 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
     if (isPlain(lease, options)) {
-      const { affectedRows } = await write(this.#client, table.plain.release(lease, options.outcome));
+      const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
       const seen = await this.#seen(table, lease.name);
       if (seen.by !== lockedBy(lease)) return seen;
     }
-    const { affectedRows, insertId } = await write(this.#client, releaseStatement(table, lease, options));
+    const { affectedRows, insertId } = await write(this.client, releaseStatement(table, lease, options));
     if (Number(affectedRows) > 0 && Number(insertId) > 0) return { live: Number(insertId) === 2 };
     return this.#seen(table, lease.name);
   }
@@ -121,7 +122,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
         ? writeBackFirstStatement(table, lease, outcome)
         : writeBackStatement(table, lease, { seen, outcome });
     try {
-      return Number((await write(this.#client, statement)).affectedRows) > 0;
+      return Number((await write(this.client, statement)).affectedRows) > 0;
     } catch (error) {
       // Another client has made the row by now.
       if (seen === null && this.failure(error) === 'conflict') return false;
@@ -130,7 +131,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   async all(table: MysqlTableInfo): Promise<LockInfo[]> {
-    const rows = await read(this.#client, inspectStatement(table));
+    const rows = await read(this.client, inspectStatement(table));
     return rows.map((row) => {
       const name = nameOf(String(row['name']));
       return lockInfo({ ...(row as unknown as LockRow), name }, jobOfKey);
@@ -148,7 +149,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   async #seen(table: MysqlTableInfo, name: string): Promise<SeenRow> {
-    const [row] = await read(this.#client, seenStatement(table, [name]));
+    const [row] = await read(this.client, seenStatement(table, [name]));
     const isIt = row !== undefined && nameOf(String(row['name'])) === name;
     return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
   }
@@ -157,21 +158,26 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
    * Takes a lock by one statement, if it is free and nothing else of its row is needed; `undefined` if that found no such row.
    */
   async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow | undefined> {
-    const granted =
+    const start = startOf(request);
+    const statement =
       request.tick === undefined && request.interval === undefined
-        ? tokenOf(await write(this.#client, table.plain.take(request)))
-        : await this.#take(table, request, { attempt: 1, condition: startOf(request).usual });
+        ? table.plain.take(request)
+        : takeStatement(table, request, start, { attempt: 1, condition: start.usual });
+    const granted = await this.#take(statement);
     return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
   }
 
   /** Reads the row first: a refusal costs one plain read, a grant another statement. */
   async #lookAndTake(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
-    this.#checkName(table, request.name);
+    const { name, job = '', tick } = request;
+    // The error that the database would give: without a strict `sql_mode` it gives none.
+    if (this.nameProblem(table, name) !== undefined)
+      throw Object.assign(new Error('name'), { errno: TOO_LONG });
     const start = startOf(request);
-    const seen = one(await read(this.#client, refusalStatement(table, request, start)));
+    const [seen] = (await read(this.client, refusalStatement(table, request, start))) as [Row];
     if (seen['by'] !== null && !isTrue(seen['same'])) {
       throw new LockStateError(
-        request.name,
+        name,
         `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`,
       );
     }
@@ -179,68 +185,31 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const startable = isTrue(row.startable) && !isTrue(row.ahead);
     if (!startable || Number(row.remaining ?? 0) > 0) return row;
     if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) return row;
-    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
+    if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
+    // For a tick, the job's last start has to be still the one that was read.
+    const last = { tick: row.tick, attempts: row.attempts, schedule: seen['schedule'] };
+    const again = tick !== undefined && row.tick !== null;
+    const condition = again ? sql`${start.startable} AND ${unchangedStart(job, last)}` : start.startable;
+    const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
+    const granted = await this.#take(takeStatement(table, request, start, { attempt, condition }));
     // If the write finds no row, another client was faster. Then the row that was read explains nothing.
-    if (request.tick !== undefined && row.tick !== null) {
-      return (await this.#takeAsSeen(table, request, row, start.startable, seen['schedule'])) ?? NOTHING_SEEN;
-    }
-    const granted = await this.#take(table, request, { attempt: 1, condition: start.startable });
-    return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
-  }
-
-  /**
-   * @throws the error that the database would give for a name that the column cannot hold: without a strict `sql_mode` it
-   *   gives none
-   */
-  #checkName(table: MysqlTableInfo, name: string): void {
-    if (this.nameProblem(table, name) !== undefined)
-      throw Object.assign(new Error('name'), { errno: TOO_LONG });
-  }
-
-  /** Returns the fencing token, or `undefined` if the statement did not take the lock. */
-  async #take(
-    table: MysqlTableInfo,
-    request: AcquireRequest,
-    how: { attempt: number; condition: Sql },
-  ): Promise<number | undefined> {
-    return tokenOf(await write(this.#client, takeStatement(table, request, startOf(request), how)));
+    return granted === undefined ? NOTHING_SEEN : { ...row, granted, attempt, previous: last.schedule };
   }
 
   /** Takes a lock that had no row a moment ago. */
-  async #first(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
+  async #takeFirst(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<AttemptRow> {
     try {
-      const { insertId } = await write(this.#client, firstStatement(table, request, startOf(request)));
-      return { ...NOTHING_SEEN, granted: Number(insertId), attempt: 1 };
+      const granted = await this.#take(firstStatement(table, request, start));
+      return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
     } catch (error) {
       if (this.failure(error) !== 'conflict') throw error;
       return NOTHING_SEEN;
     }
   }
 
-  /** Takes a lock for a tick, provided that the job's last start is still the one that was read. */
-  async #takeAsSeen(
-    table: MysqlTableInfo,
-    request: AcquireRequest,
-    seen: AttemptRow,
-    startable: Sql,
-    schedule: unknown,
-  ): Promise<AttemptRow | undefined> {
-    const attempt = Number(seen.tick) === request.tick ? Number(seen.attempts) + 1 : 1;
-    const { tick, attempts } = seen;
-    const unchanged = unchangedStart(request.job ?? '', { tick, attempts, schedule });
-    const condition = sql`${startable} AND ${unchanged}`;
-    const granted = await this.#take(table, request, { attempt, condition });
-    return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
+  /** Returns the fencing token, or `undefined` if the statement did not take the lock. */
+  async #take(statement: Sql): Promise<number | undefined> {
+    const { affectedRows, insertId } = await write(this.client, statement);
+    return Number(affectedRows) > 0 ? Number(insertId) : undefined;
   }
-}
-
-/** The fencing token that a write has granted. */
-function tokenOf({ affectedRows, insertId }: Written): number | undefined {
-  return Number(affectedRows) > 0 ? Number(insertId) : undefined;
-}
-
-function one(rows: readonly Row[]): Row {
-  const [row] = rows;
-  if (row === undefined) throw new Error('The database answered nothing to a statement that always answers.');
-  return row;
 }

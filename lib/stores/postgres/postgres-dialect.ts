@@ -36,7 +36,6 @@ type Row = Readonly<Record<string, unknown>>;
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly table: string;
-  readonly #client: PostgresClient;
   readonly #lastGranted = new LastGranted();
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
@@ -46,11 +45,10 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
 
   /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
   constructor(
-    client: PostgresClient,
+    private readonly client: PostgresClient,
     options: SqlStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
-    this.#client = client;
     this.table = postgresTable(options);
   }
 
@@ -64,8 +62,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
 
   async migrate(statement: string): Promise<void> {
     const text = withLockTimeout(statement);
-    if (isPool(this.#client)) await this.#client.query({ text, values: [], query_timeout: this.tryLimit });
-    else await this.#client.query(text, []);
+    if (isPool(this.client)) await this.client.query({ text, values: [], query_timeout: this.tryLimit });
+    else await this.client.query(text, []);
   }
 
   async attempt(statements: PostgresTableInfo, request: AcquireRequest): Promise<AttemptRow> {
@@ -109,7 +107,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor })) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const result = await this.#client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
@@ -149,7 +147,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#client.query(statement, values));
+    return rowsOf(await this.client.query(statement, values));
   }
 }
 
