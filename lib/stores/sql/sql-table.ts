@@ -17,22 +17,22 @@ const LOOK_EVERY = 10_000;
 const FOR_EVER = 30 * 86_400_000;
 
 /**
- * What the store knows of its table:
+ * What the store knows of its table, what a call does then, and what comes next:
  *
- * - `unknown`: nothing, or the last look found that it cannot be used. The next call begins a look.
- * - `looking`: a look is under way; all calls wait for it. It ends in `ready`, or in `unknown` with an error. If parts of the table
- *   are missing, and may be created, it goes on as `migrating`.
- * - `migrating`: tries to create what is missing, until a look finds nothing missing (`ready`), or a try fails for a reason that does
- *   not pass by itself (`unknown`). Calls wait a moment, then fail with the state of the migration.
- * - `ready`: complete. It becomes `unknown` when a statement has missed a part of it.
- *
- * The table is never created anew: if it vanishes under running instances, all live leases are forgotten. An empty table would let
- * other instances win while the holders still run. Without a table, no instance wins until a person decides.
+ * - `unknown`: nothing was found out yet, or it failed. The next call begins a look: `looking`.
+ * - `looking`: all calls wait for the look. A complete table is `ready`. A table that lacks parts which may be created is
+ *   `migrating`. For any other finding, and for an error, the calls fail with what to do: `unknown`.
+ * - `migrating`: one try after another creates what is missing, until a look finds the table complete: `ready`. Calls wait a
+ *   moment, then fail with how far the migration is. A try that fails for a reason that stays, and `close()`, end it: `unknown`.
+ * - `ready`: calls run their statements. One that misses a part of the table makes it `unknown`. `migrate()` looks again: `looking`,
+ *   and calls still run their statements until one misses something.
  */
 type State<Table> = 'unknown' | Work<Table> | { readonly ready: Table };
 
-/** A look, and the migration that follows it. It is over when it is not the state any more. */
+/** A look, and the migration that may follow it: `looking`, and `migrating` from when it knows what is missing. */
 interface Work<Table> {
+  /** The table that calls use meanwhile. */
+  ready: Table | undefined;
   readonly table: Promise<Table>;
   resolve(table: Table): void;
   reject(error: unknown): void;
@@ -40,7 +40,6 @@ interface Work<Table> {
   readonly since: number;
   /** Whether to create what is missing. */
   create: boolean;
-  /** What is missing: from then on it is `migrating`. */
   missing?: MissingParts;
   /** Why the last try was given up. */
   failure?: unknown;
@@ -49,9 +48,16 @@ interface Work<Table> {
   checkedAt: number;
 }
 
-/** The table of a store: looked at once, and created if it is missing and the store may create it. */
+/**
+ * The table of a store: looked at once, and created if it is missing and the store may create it.
+ *
+ * Never created anew: if the table vanishes under running instances, all live leases are forgotten. An empty table would let other
+ * instances win while the holders still run. Without a table, no instance wins until a person decides.
+ */
 export class SqlTable<Table> {
+  /** Work is over when it is not the state any more. */
   #state: State<Table> = 'unknown';
+  /** The last complete table. */
   #known: Table | undefined;
   #closed = false;
   readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'migrate' | 'failure'>;
@@ -64,9 +70,9 @@ export class SqlTable<Table> {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** The table, if it is `ready`. */
+  /** The table, if calls can use it. */
   get ready(): Table | undefined {
-    return typeof this.#state === 'object' && 'ready' in this.#state ? this.#state.ready : undefined;
+    return this.#state === 'unknown' ? undefined : this.#state.ready;
   }
 
   /** The table as it was found last, even if something is missing by now: not all statements need it. */
@@ -88,7 +94,7 @@ export class SqlTable<Table> {
   }
 
   /**
-   * Creates what is missing, whatever the option `migrate` says. Waits for that as long as it takes.
+   * Looks again, and creates what is missing even if the option `migrate` is false. Waits as long as it takes.
    *
    * @throws TableError if the table cannot be used even so
    * @throws StoreUnavailableError if the store is closed meanwhile
@@ -101,12 +107,14 @@ export class SqlTable<Table> {
     await work.table.finally(() => awake.cancel());
   }
 
-  /** A statement has missed a part of the table: the next call looks at it again, and says what is missing. */
+  /** A statement has missed a part of the table: the next call looks again, and says what is missing. */
   forget(): void {
-    if (this.ready !== undefined) this.#state = 'unknown';
+    const work = this.#work;
+    if (work === undefined) this.#state = 'unknown';
+    else work.ready = undefined;
   }
 
-  /** Begins no more migrations by itself, and ends the one that is under way. A statement of it that was sent ends by itself. */
+  /** Ends a migration, and lets no call begin another. A statement of it that was sent ends by itself. */
   close(): void {
     this.#closed = true;
     const work = this.#work;
@@ -130,7 +138,8 @@ export class SqlTable<Table> {
     const settle = {} as Pick<Work<Table>, 'resolve' | 'reject'>;
     const table = new Promise<Table>((resolve, reject) => Object.assign(settle, { resolve, reject }));
     const now = this.#clock.monotonic();
-    const work: Work<Table> = { ...settle, table, create, since: now, checkedAt: now };
+    const { ready } = this;
+    const work: Work<Table> = { ...settle, table, ready, create, since: now, checkedAt: now };
     this.#state = work;
     void this.#run(work);
     return work;

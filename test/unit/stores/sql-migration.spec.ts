@@ -148,6 +148,24 @@ test('a migration by hand goes on with the look of a call that may create nothin
   expect([look.mock.calls.length, migrate.mock.calls.length, clock.pending]).toEqual([2, 1, 0]);
 });
 
+test('a migration by hand of a complete table keeps no call from it', async () => {
+  const answers: (() => void)[] = [];
+  const look = async (): Promise<TableLook<object>> => {
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return { table: {} };
+  };
+  const { clock, store } = opened({ look, attempt: async () => ({ ...NOTHING_SEEN, granted: 7 }) });
+  const start = store.init();
+  answers.shift()?.();
+  await start;
+  const migrated = store.migrate();
+  expect(await store.acquire(request)).toMatchObject({ acquired: true });
+  answers.shift()?.();
+  await migrated;
+  expect(await store.acquire(request)).toMatchObject({ acquired: true });
+  expect([answers.length, clock.pending]).toEqual([0, 0]);
+});
+
 describe('a migration that others keep from the table', () => {
   const random = jest.spyOn(Math, 'random');
 
