@@ -6,8 +6,8 @@ import type { SqlDialect } from './dialect.js';
 /** One renewal of many leases. Each lease is judged alone. */
 export class Renewal<Table> {
   readonly #results: ExtendResult[] = [];
-  /** Indexes of the leases that are not judged yet. */
-  #left: number[];
+  /** The leases that are not judged yet. */
+  #left: [index: number, lease: LeaseRef][];
 
   /**
    * @param late whether it is time to answer for the leases that could be judged
@@ -19,7 +19,7 @@ export class Renewal<Table> {
     private readonly late: () => boolean,
     private readonly failed: (error: unknown, lock: string) => SchedulerLockError,
   ) {
-    this.#left = [...leases.keys()];
+    this.#left = [...leases.entries()];
   }
 
   get done(): boolean {
@@ -28,19 +28,14 @@ export class Renewal<Table> {
 
   /** Judges the leases that are left, except those whose rows other transactions have locked. */
   async try(table: Table): Promise<void> {
-    const asked = this.#left.flatMap((index) => {
-      const lease = this.leases[index];
-      return lease === undefined ? [] : [{ index, lease }];
-    });
-    const rows = await this.#renew(
-      table,
-      asked.map(({ lease }) => lease),
-    );
+    const asked = this.#left;
+    const leases = asked.map(([, lease]) => lease);
+    const rows = await this.#renew(table, leases);
     this.#left = [];
-    for (const [i, { index, lease }] of asked.entries()) {
+    for (const [i, [index, lease]] of asked.entries()) {
       const row = rows[i] ?? NO_ROW;
       const result = judged(lease, row);
-      if (result === AGAIN) this.#left.push(index);
+      if (result === AGAIN) this.#left.push([index, lease]);
       else this.#results[index] = result.held ? result : await this.#restored(table, lease, row, result);
     }
   }
