@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemClock } from '../../lib/clock.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
-import { briefOn } from '../../lib/stores/mysql/brief.js';
 import { LimitedPool, poolOf } from '../../lib/stores/mysql/limited-pool.js';
 import { MysqlDialect } from '../../lib/stores/mysql/mysql-dialect.js';
 import { PostgresDialect } from '../../lib/stores/postgres/postgres-dialect.js';
@@ -233,7 +233,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       const own = testMysqlPool(url, { connectionLimit: 1 });
       const inner = poolOf(own);
       if (inner === undefined) throw new Error('a pool of mysql2 shows its connections');
-      const dialect = new MysqlDialect(new LimitedPool(inner, 5_000), { table }, briefOn(inner, limit));
+      const dialect = new MysqlDialect(new LimitedPool(inner, 5_000, systemClock, limit), { table });
       return { store: made(dialect), end: () => own.end() };
     }
 

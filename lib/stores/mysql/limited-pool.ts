@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
-import { GivenUp, type Sent } from './given-up.js';
+import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
+import { KillAbandoned } from './kill-abandoned.js';
 
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
@@ -35,12 +36,13 @@ export function poolOf(client: unknown): CallbackPool | undefined {
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
 const LATE = 5;
 
-/** The limit of a statement, and its callbacks. */
 interface Sending {
   /** Milliseconds for the statement, the wait for a connection included. */
   readonly limit: number;
-  givenUp?(sent: Sent): void;
-  answered?(): void;
+  /** Whether to end the statement at the server if it is given up. */
+  readonly kill?: boolean;
+  /** Seconds that the statement waits for locks: the session has this limit, so the connection is closed afterwards. */
+  readonly lockTimeout?: number;
 }
 
 /**
@@ -48,66 +50,78 @@ interface Sending {
  * connection: with its `timeout`, a silent connection keeps its place in the pool.
  */
 export class LimitedPool {
-  readonly #limited: Sending;
+  readonly #killAbandoned: KillAbandoned;
 
-  /** @param limit milliseconds until a connection that has not answered is closed */
+  /**
+   * @param limit milliseconds until a connection that has not answered is closed
+   * @param tryLimit the same for a statement of a migration
+   */
   constructor(
     private readonly pool: CallbackPool,
-    limit: number,
+    private readonly limit: number,
     private readonly clock: Clock = systemClock,
+    private readonly tryLimit: number = TRY_LIMIT,
   ) {
-    const givenUp = new GivenUp((text, values) => this.#send(text, values, { limit }), clock);
-    this.#limited = {
-      limit,
-      givenUp: (sent) => givenUp.add(sent),
-      // The database answers, so it can be asked about the statements that it did not answer before.
-      answered: () => givenUp.end(),
-    };
+    this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
-    return this.#send(text, values, this.#limited);
+    return this.#send(text, values, { limit: this.limit, kill: true });
   }
 
-  #send(sql: string, values: unknown[], { limit, givenUp, answered }: Sending): Promise<unknown> {
+  /** Runs a statement that fails when it has waited {@link LOCK_WAIT} for a lock. */
+  queryWithLockTimeout(statement: string): Promise<unknown> {
+    return this.#send(statement, [], { limit: this.tryLimit, lockTimeout: LOCK_WAIT });
+  }
+
+  #send(sql: string, values: unknown[], { limit, kill, lockTimeout }: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      let sentOn: CallbackConnection | undefined;
+      let used: CallbackConnection | undefined;
       let sent: unknown;
       let over = false;
       const giveUp = (): void => {
         over = true;
-        reject(closeSilent(sentOn, limit));
+        reject(closeSilent(used, limit));
         const { sql: text } = Object(sent) as { sql?: unknown };
-        if (typeof text === 'string') givenUp?.({ thread: Number(sentOn?.threadId), text });
+        if (kill && typeof text === 'string')
+          this.#killAbandoned.add({ thread: Number(used?.threadId), text });
       };
       const timer = this.#timer(giveUp, limit);
       const settle = (error: Error | null, result?: unknown): void => {
-        if (over) return;
+        over = true;
         timer.cancel();
         if (error !== null) return reject(error);
         resolve(result);
-        answered?.();
+        // The database answers, so it can be asked about the statements that it did not answer before.
+        if (kill) this.#killAbandoned.resume();
       };
       this.pool.getConnection((noConnection, connection) => {
-        if (noConnection) return settle(noConnection);
         // The statement was given up before it got a connection.
-        if (over) return connection.release();
-        sentOn = connection;
-        // Rows have to be objects keyed by column, whatever the options of the pool say.
-        const options = { sql, values, rowsAsArray: false, nestTables: false, typeCast: true };
+        if (over) return noConnection ? undefined : connection.release();
+        if (noConnection) return settle(noConnection);
+        used = connection;
         const ended = (error: Error | null, result?: unknown): void => {
           if (over) return;
           // A broken connection, or one to a read-only server, must not go back to the pool.
           const { errno, fatal } = (error ?? {}) as { errno?: unknown; fatal?: unknown };
-          if (fatal === true || READ_ONLY.includes(Number(errno))) connection.destroy();
+          const unfit = fatal === true || READ_ONLY.includes(Number(errno)) || lockTimeout !== undefined;
+          if (unfit) connection.destroy();
           else connection.release();
           settle(error, result);
         };
-        try {
-          sent = connection.query(options, ended);
-        } catch (error) {
-          ended(error as Error);
-        }
+        const send = (text: string, callback: typeof ended): void => {
+          if (over) return;
+          try {
+            // Rows have to be objects keyed by column, whatever the options of the pool say.
+            const options = { sql: text, values, rowsAsArray: false, nestTables: false, typeCast: true };
+            sent = connection.query(options, callback);
+          } catch (error) {
+            ended(error as Error);
+          }
+        };
+        if (lockTimeout === undefined) return send(sql, ended);
+        const set = `SET SESSION lock_wait_timeout = ${lockTimeout}`;
+        send(set, (error) => (error === null ? send(sql, ended) : ended(error)));
       });
     });
   }
@@ -135,7 +149,7 @@ export class LimitedPool {
  * @param connection `undefined` if the pool gave none in time
  * @returns the error for the caller, who has waited `limit` milliseconds
  */
-export function closeSilent(connection: CallbackConnection | undefined, limit: number): Error {
+function closeSilent(connection: CallbackConnection | undefined, limit: number): Error {
   if (connection === undefined) {
     const error = new Error(`the pool had no connection within ${limit} ms`);
     return Object.assign(error, { syscall: 'connect' });

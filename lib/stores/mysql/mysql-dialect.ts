@@ -1,20 +1,20 @@
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
 import { type AttemptRow, isTrue, NO_ROW, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
-import type { SqlDialect, TableLook } from '../sql/dialect.js';
+import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { isPlain, lockedBy } from '../sql/holding.js';
+import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
-import { roomProblem } from '../sql/name-room.js';
+import { nameProblem } from '../sql/table-judgement.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { briefIfMariadb } from './brief.js';
-import { type MysqlClient, read, type Row, write, type Written } from './client.js';
+import { type MysqlClient, read, type Row, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
-import { mysqlCreation, mysqlTable } from './schema.js';
+import { LimitedPool } from './limited-pool.js';
+import { mysqlTable } from './schema.js';
 import { type Sql, sql } from './sql-text.js';
-import { jobOfKey, startOf, unchangedStart } from './starts.js';
+import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
 import {
   extendStatement,
   firstStatement,
@@ -27,35 +27,30 @@ import {
   writeBackFirstStatement,
   writeBackStatement,
 } from './statements.js';
-import { indexStatement, judgeTable, lookStatement, type MysqlLook } from './table-look.js';
+import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
-export class MysqlDialect implements SqlDialect<MysqlLook> {
+export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly table: string;
-  readonly #client: MysqlClient;
-  readonly #brief: MysqlClient;
   readonly #where: { table: string; schema: string | undefined };
-  #migration: string;
   readonly #lastGranted = new LastGranted();
 
-  /** @param brief a client whose statements wait for locks for a short time only */
-  constructor(client: MysqlClient, options: SqlStoreOptions, brief: MysqlClient = briefIfMariadb(client)) {
-    this.#client = client;
-    this.#brief = brief;
+  constructor(
+    private readonly client: MysqlClient | LimitedPool,
+    options: SqlStoreOptions,
+  ) {
     this.table = mysqlTable(options);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
-    this.#migration = mysqlCreation(this.table);
   }
 
-  async look(): Promise<TableLook<MysqlLook>> {
-    const columns = await read(this.#client, lookStatement(this.#where));
-    const look = judgeTable(this.table, columns, await read(this.#client, indexStatement(this.#where)));
-    if ('missing' in look) this.#migration = look.migration;
+  async look(): Promise<TableLook<MysqlTableInfo>> {
+    const columns = await read(this.client, lookStatement(this.#where));
+    const look = readLook(this.table, columns, await read(this.client, indexStatement(this.#where)));
     // Statements that write nothing show whether this user may write.
-    if ('statements' in look) {
-      await this.#client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
-      await this.#client.query(
+    if ('table' in look) {
+      await this.client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
+      await this.client.query(
         `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
         [],
       );
@@ -63,28 +58,21 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return look;
   }
 
-  migration(): readonly string[] {
-    return [this.#migration];
+  nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
+    return nameProblem(this.table, storedName(name), names);
   }
 
-  widening(): string {
-    return `ALTER TABLE ${this.table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`;
-  }
-
-  nameProblem(table: MysqlLook, name: string): string | undefined {
-    const stored = storedName(name);
-    const widening = this.widening();
-    if (!isTaken(table, stored)) {
-      return `the column name of ${this.table} does not take every character. Give it another name, or run this: ${widening};`;
-    }
-    return roomProblem(stored, table.nameLength, { table: this.table, widening });
-  }
-
+  /**
+   * A client that does not give out its connections needs a statement that only MariaDB has: for MySQL its beginning is a comment,
+   * and the `lock_wait_timeout` of the connection applies.
+   */
   async migrate(statement: string): Promise<void> {
-    await this.#brief.query(statement, []);
+    if (this.client instanceof LimitedPool) await this.client.queryWithLockTimeout(statement);
+    else
+      await this.client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
   }
 
-  async attempt(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+  async attempt(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
     const { name } = request;
     const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
     if (guessed !== undefined) return guessed;
@@ -93,13 +81,13 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return row;
   }
 
-  async renew(table: MysqlLook, leases: readonly LeaseRef[]): Promise<Renewed[]> {
+  async renew(table: MysqlTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const names = [...new Set(leases.map(({ name }) => name))];
-    if (!table.mariadb) await read(this.#client, unlockedStatement(table, names));
-    const { affectedRows } = await write(this.#client, extendStatement(table, leases));
+    if (!table.mariadb) await read(this.client, unlockedStatement(table, names));
+    const { affectedRows } = await write(this.client, extendStatement(table, leases));
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
-    const rows = await read(this.#client, seenStatement(table, names));
+    const rows = await read(this.client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? NO_ROW;
@@ -108,23 +96,23 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   }
 
   async giveBack(
-    table: MysqlLook,
+    table: MysqlTableInfo,
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
     if (isPlain(lease, options)) {
-      const { affectedRows } = await write(this.#client, table.plain.release(lease, options.outcome));
+      const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
       const seen = await this.#seen(table, lease.name);
       if (seen.by !== lockedBy(lease)) return seen;
     }
-    const { affectedRows, insertId } = await write(this.#client, releaseStatement(table, lease, options));
+    const { affectedRows, insertId } = await write(this.client, releaseStatement(table, lease, options));
     if (Number(affectedRows) > 0 && Number(insertId) > 0) return { live: Number(insertId) === 2 };
     return this.#seen(table, lease.name);
   }
 
   async writeBack(
-    table: MysqlLook,
+    table: MysqlTableInfo,
     lease: LeaseRef,
     seen: string | null,
     outcome?: ReleaseOutcome,
@@ -134,7 +122,7 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
         ? writeBackFirstStatement(table, lease, outcome)
         : writeBackStatement(table, lease, { seen, outcome });
     try {
-      return Number((await write(this.#client, statement)).affectedRows) > 0;
+      return Number((await write(this.client, statement)).affectedRows) > 0;
     } catch (error) {
       // Another client has made the row by now.
       if (seen === null && this.failure(error) === 'conflict') return false;
@@ -142,8 +130,8 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     }
   }
 
-  async all(table: MysqlLook): Promise<LockInfo[]> {
-    const rows = await read(this.#client, inspectStatement(table));
+  async all(table: MysqlTableInfo): Promise<LockInfo[]> {
+    const rows = await read(this.client, inspectStatement(table));
     return rows.map((row) => {
       const name = nameOf(String(row['name']));
       return lockInfo({ ...(row as unknown as LockRow), name }, jobOfKey);
@@ -160,8 +148,8 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
     return 'unknown';
   }
 
-  async #seen(table: MysqlLook, name: string): Promise<SeenRow> {
-    const [row] = await read(this.#client, seenStatement(table, [name]));
+  async #seen(table: MysqlTableInfo, name: string): Promise<SeenRow> {
+    const [row] = await read(this.client, seenStatement(table, [name]));
     const isIt = row !== undefined && nameOf(String(row['name'])) === name;
     return isIt ? (row as unknown as SeenRow) : NOTHING_SEEN;
   }
@@ -169,97 +157,59 @@ export class MysqlDialect implements SqlDialect<MysqlLook> {
   /**
    * Takes a lock by one statement, if it is free and nothing else of its row is needed; `undefined` if that found no such row.
    */
-  async #takeAsUsual(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow | undefined> {
-    const granted =
+  async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow | undefined> {
+    const start = startOf(request);
+    const statement =
       request.tick === undefined && request.interval === undefined
-        ? tokenOf(await write(this.#client, table.plain.take(request)))
-        : await this.#take(table, request, { attempt: 1, condition: startOf(request).usual });
+        ? table.plain.take(request)
+        : takeStatement(table, request, start, { attempt: 1, condition: start.usual });
+    const granted = await this.#take(statement);
     return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
   }
 
   /** Reads the row first: a refusal costs one plain read, a grant another statement. */
-  async #lookAndTake(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
-    this.#checkName(table, request.name);
+  async #lookAndTake(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
+    const { name, job = '', tick } = request;
+    // The error that the database would give: without a strict `sql_mode` it gives none.
+    if (this.nameProblem(table, name) !== undefined)
+      throw Object.assign(new Error('name'), { errno: TOO_LONG });
     const start = startOf(request);
-    const seen = one(await read(this.#client, refusalStatement(table, request, start)));
+    const [seen] = (await read(this.client, refusalStatement(table, request, start))) as [Row];
     if (seen['by'] !== null && !isTrue(seen['same'])) {
       throw new LockStateError(
-        request.name,
-        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${this.widening()};`,
+        name,
+        `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`,
       );
     }
     const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
     const startable = isTrue(row.startable) && !isTrue(row.ahead);
     if (!startable || Number(row.remaining ?? 0) > 0) return row;
     if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) return row;
-    if (row.by === null) return start.startableFirst ? this.#first(table, request) : row;
+    if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
+    // For a tick, the job's last start has to be still the one that was read.
+    const last = { tick: row.tick, attempts: row.attempts, schedule: seen['schedule'] };
+    const again = tick !== undefined && row.tick !== null;
+    const condition = again ? sql`${start.startable} AND ${unchangedStart(job, last)}` : start.startable;
+    const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
+    const granted = await this.#take(takeStatement(table, request, start, { attempt, condition }));
     // If the write finds no row, another client was faster. Then the row that was read explains nothing.
-    if (request.tick !== undefined && row.tick !== null) {
-      return (await this.#takeAsSeen(table, request, row, start.startable, seen['schedule'])) ?? NOTHING_SEEN;
-    }
-    const granted = await this.#take(table, request, { attempt: 1, condition: start.startable });
-    return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
-  }
-
-  /**
-   * @throws the error that the database would give for a name that the column cannot hold: without a strict `sql_mode` it
-   *   gives none
-   */
-  #checkName(table: MysqlLook, name: string): void {
-    if (this.nameProblem(table, name) !== undefined)
-      throw Object.assign(new Error('name'), { errno: TOO_LONG });
-  }
-
-  /** Returns the fencing token, or `undefined` if the statement did not take the lock. */
-  async #take(
-    table: MysqlLook,
-    request: AcquireRequest,
-    how: { attempt: number; condition: Sql },
-  ): Promise<number | undefined> {
-    return tokenOf(await write(this.#client, takeStatement(table, request, startOf(request), how)));
+    return granted === undefined ? NOTHING_SEEN : { ...row, granted, attempt, previous: last.schedule };
   }
 
   /** Takes a lock that had no row a moment ago. */
-  async #first(table: MysqlLook, request: AcquireRequest): Promise<AttemptRow> {
+  async #takeFirst(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<AttemptRow> {
     try {
-      const { insertId } = await write(this.#client, firstStatement(table, request, startOf(request)));
-      return { ...NOTHING_SEEN, granted: Number(insertId), attempt: 1 };
+      const granted = await this.#take(firstStatement(table, request, start));
+      return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
     } catch (error) {
       if (this.failure(error) !== 'conflict') throw error;
       return NOTHING_SEEN;
     }
   }
 
-  /** Takes a lock for a tick, provided that the job's last start is still the one that was read. */
-  async #takeAsSeen(
-    table: MysqlLook,
-    request: AcquireRequest,
-    seen: AttemptRow,
-    startable: Sql,
-    schedule: unknown,
-  ): Promise<AttemptRow | undefined> {
-    const attempt = Number(seen.tick) === request.tick ? Number(seen.attempts) + 1 : 1;
-    const { tick, attempts } = seen;
-    const unchanged = unchangedStart(request.job ?? '', { tick, attempts, schedule });
-    const condition = sql`${startable} AND ${unchanged}`;
-    const granted = await this.#take(table, request, { attempt, condition });
-    return granted === undefined ? undefined : { ...seen, granted, attempt, previous: schedule };
+  /** Returns the fencing token, or `undefined` if the statement did not take the lock. */
+  async #take(statement: Sql): Promise<number | undefined> {
+    const { affectedRows, insertId } = await write(this.client, statement);
+    return Number(affectedRows) > 0 ? Number(insertId) : undefined;
   }
-}
-
-/** Whether the column takes these characters. */
-function isTaken({ unicode }: MysqlLook, stored: string): boolean {
-  // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
-  return unicode || !/[^\u0000-\u007f]/.test(stored);
-}
-
-/** The fencing token that a write has granted. */
-function tokenOf({ affectedRows, insertId }: Written): number | undefined {
-  return Number(affectedRows) > 0 ? Number(insertId) : undefined;
-}
-
-function one(rows: readonly Row[]): Row {
-  const [row] = rows;
-  if (row === undefined) throw new Error('The database answered nothing to a statement that always answers.');
-  return row;
 }

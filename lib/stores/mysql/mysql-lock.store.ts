@@ -2,11 +2,10 @@ import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { briefOn } from './brief.js';
 import type { MysqlClient } from './client.js';
 import { LimitedPool, poolOf } from './limited-pool.js';
 import { MysqlDialect } from './mysql-dialect.js';
-import type { MysqlLook } from './table-look.js';
+import type { MysqlTableInfo } from './table-look.js';
 
 /** Options of {@link MysqlLockStore}. */
 export interface MysqlLockStoreOptions extends SqlStoreOptions {
@@ -33,7 +32,7 @@ const QUERY_TIMEOUT = 5_000;
  *
  * The pool is yours: it is never closed. It needs no session of its own, and any isolation level will do.
  */
-export class MysqlLockStore extends SqlLockStore<MysqlLook> {
+export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
   /**
    * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client has to
    *   end calls without an answer by itself: until it does, they wait, and most of the calls behind them are turned away
@@ -49,8 +48,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlLook> {
       ]);
     }
     const pool = poolOf(client);
-    const limited = pool && new LimitedPool(pool, limit);
-    super(new MysqlDialect(limited ?? clientOf(client), options, pool && briefOn(pool)), { migrate });
+    super(new MysqlDialect(pool ? new LimitedPool(pool, limit) : clientOf(client), options), { migrate });
   }
 }
 

@@ -1,4 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
+import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
+import { OUR_COLUMNS, type TableDdl } from '../sql/table-judgement.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
 
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
@@ -20,39 +22,41 @@ export function mysqlTable(options: SqlStoreOptions): string {
   return quoted;
 }
 
-const OUR_COLUMNS = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;
+const TYPES = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;
 
 /**
- * The SQL that creates the table. With DATETIME, as a TIMESTAMP means a different time in each session's zone, and with a
+ * The SQL that makes a table fit. A new one has DATETIME, as a TIMESTAMP means a different time in each session's zone, and a
  * collation for which no two different names are equal.
+ *
+ * @param timeType the type of the times in the table that is there
  */
-export function mysqlCreation(table: string): string {
-  const columns = Object.entries(OUR_COLUMNS).map(([name, type]) => `  ${name} ${type}`);
-  return `CREATE TABLE IF NOT EXISTS ${table} (
+export function mysqlDdl(table: string, timeType: string): TableDdl {
+  return {
+    creation: [
+      `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
   lock_until DATETIME(6) NOT NULL,
   locked_at DATETIME(6) NOT NULL,
   locked_by VARCHAR(255) NOT NULL,
-${columns.join(',\n')}
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
+  fencing_token ${TYPES.fencing_token},
+  job_state ${TYPES.job_state}
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+    ],
+    addition: (columns) =>
+      `ALTER TABLE ${table} ${columns.map((name) => `ADD COLUMN ${name} ${TYPES[name]}`).join(', ')}`,
+    exactTimes: `MODIFY lock_until ${timeType}(3) NOT NULL, MODIFY locked_at ${timeType}(3) NOT NULL`,
+    longLockedBy: `MODIFY locked_by VARCHAR(${LOCKED_BY_LENGTH}) NOT NULL`,
+    widening: `ALTER TABLE ${table} MODIFY name VARCHAR(255) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL`,
+  };
 }
 
-/** The SQL that adds our columns to a table that ShedLock has created. */
-export function mysqlAddition(table: string, missing: readonly string[]): string {
-  const additions = Object.entries(OUR_COLUMNS)
-    .filter(([name]) => missing.includes(name))
-    .map(([name, type]) => `ADD COLUMN ${name} ${type}`);
-  return `ALTER TABLE ${table} ${additions.join(', ')}`;
-}
-
-/** The names of the columns that ShedLock's table lacks. */
-export const OUR_COLUMN_NAMES: readonly string[] = Object.keys(OUR_COLUMNS);
+const SHEDLOCK = mysqlDdl('shedlock', 'timestamp');
 
 /** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
-export const SCHEMA = `${mysqlCreation('shedlock')};\n`;
+export const SCHEMA = `${SHEDLOCK.creation.join('')};\n`;
 
 /**
  * The SQL that adds the missing columns to a table `shedlock` that ShedLock has created. It cannot be repeated, as MySQL has no
  * `ADD COLUMN IF NOT EXISTS`.
  */
-export const SHEDLOCK_ADDITION = `${mysqlAddition('shedlock', OUR_COLUMN_NAMES)};\n`;
+export const SHEDLOCK_ADDITION = `${SHEDLOCK.addition(OUR_COLUMNS)};\n`;

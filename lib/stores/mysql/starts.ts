@@ -1,5 +1,5 @@
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { lockedBy } from '../sql/holding.js';
+import { lockedBy } from '../sql/locked-by.js';
 import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING } from '../sql/interval.js';
 import { EPOCH_MS } from './columns.js';
 import { raw, type Sql, sql } from './sql-text.js';

@@ -1,23 +1,17 @@
-import { HOLDING_LENGTH } from '../sql/holding.js';
+import type { TableLook } from '../sql/dialect.js';
+import { type Column, judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import type { MysqlTable } from './columns.js';
-import { mysqlAddition, mysqlCreation, OUR_COLUMN_NAMES } from './schema.js';
-import { type PlainStatements, plainStatements } from './plain-statements.js';
+import { type PlainStatements, plainStatements } from './statements.js';
+import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
-/** The facts about the table, and about the session that asked for them. */
-export interface MysqlLook extends MysqlTable {
-  /** The length of the column `name`, characters. Without a strict `sql_mode`, longer names would be cut. */
-  readonly nameLength: number;
+/** A table that the store can use. */
+export interface MysqlTableInfo extends MysqlTable {
+  /** The column of its names. Without a strict `sql_mode`, longer names would be cut. */
+  readonly names: NameColumn;
   /** The statements for most calls. */
   readonly plain: PlainStatements;
-  /** Whether the column takes every character. */
-  readonly unicode: boolean;
 }
-
-export type MysqlFinding =
-  | { readonly statements: MysqlLook }
-  | { readonly missing: string; readonly lacks: 'table' | 'columns'; readonly migration: string }
-  | { readonly problem: string };
 
 /** A row per column of the table, with settings of the session; no row if there is no table. */
 export function lookStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
@@ -38,21 +32,52 @@ WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name 
   AND s.sub_part IS NULL`;
 }
 
-interface Column {
-  readonly name: string;
-  readonly type: string;
-  readonly digits: unknown;
-  readonly length: unknown;
-  readonly collation: string | null;
-  readonly charset: string | null;
-  readonly autocommit: unknown;
-  readonly mode: string;
-  readonly server: string;
-}
-
 type Row = Readonly<Record<string, unknown>>;
 
-const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'];
+/** Reads the answers to {@link lookStatement} and {@link indexStatement}. */
+export function readLook(
+  table: string,
+  rows: readonly Row[],
+  indexes: readonly Row[],
+): TableLook<MysqlTableInfo> {
+  const byName = new Map(rows.map((row) => [String(row['name']).toLowerCase(), row]));
+  const columns = new Map([...byName].map(([name, row]) => [name, columnOf(row)]));
+  const index = uniqueIndex('name', indexes);
+  const timeType = String(byName.get('lock_until')?.['type']).toLowerCase();
+  const name = byName.get('name') ?? {};
+  const facts = { table, columns, unique: index !== undefined, problem: sessionProblem(name) };
+  const ddl = mysqlDdl(table, timeType);
+  const fault = judgeTable(facts, ddl);
+  if (fault !== undefined) return fault;
+  const known: MysqlTable = {
+    table: raw(table),
+    zoned: timeType === 'timestamp',
+    exact: name['collation'] === 'utf8mb4_bin',
+    index: raw(`\`${index?.replaceAll('`', '``')}\``),
+    mariadb: /mariadb/i.test(String(name['server'])),
+  };
+  const unicode = name['charset'] === 'utf8mb4';
+  const names = { length: Number(name['length']), unicode, widening: ddl.widening };
+  return { table: { ...known, plain: plainStatements(known), names } };
+}
+
+function columnOf({ type, digits, length }: Row): Column {
+  const kind = String(type).toLowerCase();
+  return {
+    type: `${kind}(${String(digits ?? length)})`,
+    ...(['datetime', 'timestamp'].includes(kind) ? { digits: Number(digits) } : undefined),
+    ...(/char|text/.test(kind) ? { length: Number(length) } : undefined),
+  };
+}
+
+/** What keeps the store from using any table in such a session. */
+function sessionProblem({ autocommit, mode }: Row): string | undefined {
+  if (Number(autocommit) !== 1) {
+    return 'The pool has autocommit switched off: nothing that the store writes would ever be seen.';
+  }
+  if (!String(mode).includes('NO_BACKSLASH_ESCAPES')) return undefined;
+  return 'The pool has the sql_mode NO_BACKSLASH_ESCAPES, in which mysql2 does not quote values safely.';
+}
 
 /** The unique index on this column alone, if there is one; preferably the primary key. */
 function uniqueIndex(column: string, indexes: readonly Row[]): string | undefined {
@@ -64,82 +89,4 @@ function uniqueIndex(column: string, indexes: readonly Row[]): string | undefine
     )
     .map((row) => String(row['index']));
   return names.find((name) => name === 'PRIMARY') ?? names[0];
-}
-
-/** Judges the table by the answers to {@link lookStatement} and {@link indexStatement}. */
-export function judgeTable(table: string, rows: readonly Row[], indexes: readonly Row[]): MysqlFinding {
-  const columns = new Map((rows as unknown as Column[]).map((column) => [column.name.toLowerCase(), column]));
-  if (columns.size === 0) {
-    return {
-      missing: `The table ${table} does not exist.`,
-      lacks: 'table',
-      migration: mysqlCreation(table),
-    };
-  }
-  const lacking = (names: readonly string[]): string[] => names.filter((name) => !columns.has(name));
-  const foreign = lacking(SHEDLOCK_COLUMNS);
-  if (foreign.length > 0) {
-    return {
-      problem: `The table ${table} has no column ${foreign.join(', ')}: it is not one of ShedLock's. Give another name (table).`,
-    };
-  }
-  const missing = lacking(OUR_COLUMN_NAMES);
-  if (missing.length > 0) {
-    return {
-      missing: `The table ${table} has no column ${missing.join(', ')}.`,
-      lacks: 'columns',
-      migration: mysqlAddition(table, missing),
-    };
-  }
-  const [name, until] = [columns.get('name'), columns.get('lock_until')];
-  if (name === undefined || until === undefined) throw new Error('These columns have just been seen.');
-  const type = until.type.toLowerCase();
-  if (!['datetime', 'timestamp'].includes(type) || Number(until.digits) < 3) {
-    return {
-      // Whole seconds would end leases up to half a second before their holders expect it.
-      problem:
-        `The column lock_until of ${table} is a ${type}(${String(until.digits)}), and has to know milliseconds. Run this:\n` +
-        `ALTER TABLE ${table} MODIFY lock_until ${type}(3) NOT NULL, MODIFY locked_at ${type}(3) NOT NULL;`,
-    };
-  }
-  const index = uniqueIndex('name', indexes);
-  if (index === undefined) {
-    return {
-      problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
-    };
-  }
-  const by = columns.get('locked_by');
-  if (!/char|text/i.test(by?.type ?? '') || Number(by?.length) < HOLDING_LENGTH) {
-    return {
-      problem:
-        `The column locked_by of ${table} is a ${by?.type}(${String(by?.length)}), and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
-        `ALTER TABLE ${table} MODIFY locked_by VARCHAR(${HOLDING_LENGTH}) NOT NULL;`,
-    };
-  }
-  if (Number(name.autocommit) !== 1) {
-    return {
-      problem: 'The pool has autocommit switched off: nothing that the store writes would ever be seen.',
-    };
-  }
-  if (name.mode.includes('NO_BACKSLASH_ESCAPES')) {
-    return {
-      problem:
-        'The pool has the sql_mode NO_BACKSLASH_ESCAPES, in which mysql2 does not quote values safely.',
-    };
-  }
-  const known: MysqlTable = {
-    table: raw(table),
-    zoned: type === 'timestamp',
-    exact: name.collation === 'utf8mb4_bin',
-    index: raw(`\`${index.replaceAll('`', '``')}\``),
-    mariadb: /mariadb/i.test(name.server),
-  };
-  return {
-    statements: {
-      ...known,
-      plain: plainStatements(known),
-      nameLength: Number(name.length),
-      unicode: name.charset === 'utf8mb4',
-    },
-  };
 }

@@ -2,15 +2,14 @@ import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { endedBy, isPlain, lockedBy } from '../sql/holding.js';
+import { endedBy, isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
-import { TRY_LIMIT } from '../sql/migration.js';
-import { roomProblem } from '../sql/name-room.js';
+import { TRY_LIMIT } from '../sql/dialect.js';
+import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
-import { briefly, isPool } from './brief.js';
-import { postgresMigration, postgresTable } from './schema.js';
-import { judgeTable, LOOK, type PostgresLook } from './table-look.js';
+import { postgresTable, withLockTimeout } from './schema.js';
+import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
@@ -20,14 +19,23 @@ export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
+/** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
+interface Pool {
+  query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
+}
+
+/** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
+function isPool(client: unknown): client is Pool {
+  const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
+  return typeof connect === 'function' && typeof totalCount === 'number';
+}
+
 type Row = Readonly<Record<string, unknown>>;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
-export class PostgresDialect implements SqlDialect<PostgresLook> {
+export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly table: string;
-  readonly #client: PostgresClient;
-  #migration: readonly string[];
   readonly #lastGranted = new LastGranted();
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
@@ -37,40 +45,28 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
 
   /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
   constructor(
-    client: PostgresClient,
+    private readonly client: PostgresClient,
     options: SqlStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
-    this.#client = client;
     this.table = postgresTable(options);
-    this.#migration = postgresMigration(this.table, 'table');
   }
 
-  async look(): Promise<TableLook<PostgresLook>> {
-    const look = judgeTable(this.table, await this.#rows(LOOK, [this.table]));
-    if ('lacks' in look) this.#migration = postgresMigration(this.table, look.lacks);
-    return look;
+  async look(): Promise<TableLook<PostgresTableInfo>> {
+    return readLook(this.table, await this.#rows(LOOK, [this.table]));
   }
 
-  migration(): readonly string[] {
-    return this.#migration;
-  }
-
-  widening(): string {
-    return `ALTER TABLE ${this.table} ALTER COLUMN name TYPE VARCHAR(255)`;
-  }
-
-  nameProblem({ nameLength }: PostgresLook, name: string): string | undefined {
-    return roomProblem(name, nameLength, { table: this.table, widening: this.widening() });
+  nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
+    return nameProblem(this.table, name, names);
   }
 
   async migrate(statement: string): Promise<void> {
-    const text = briefly(statement);
-    if (isPool(this.#client)) await this.#client.query({ text, values: [], query_timeout: this.tryLimit });
-    else await this.#client.query(text, []);
+    const text = withLockTimeout(statement);
+    if (isPool(this.client)) await this.client.query({ text, values: [], query_timeout: this.tryLimit });
+    else await this.client.query(text, []);
   }
 
-  async attempt(statements: PostgresLook, request: AcquireRequest): Promise<AttemptRow> {
+  async attempt(statements: PostgresTableInfo, request: AcquireRequest): Promise<AttemptRow> {
     const { name, ttl, job = '', tick, interval } = request;
     const values = [name, lockedBy(request), text(ttl), job];
     let statement = statements.acquire;
@@ -93,7 +89,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     return { ...NOTHING_SEEN, ...granted, ...explained };
   }
 
-  async renew({ extend }: PostgresLook, leases: readonly LeaseRef[]): Promise<Renewed[]> {
+  async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
     const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
     const results: Renewed[] = [];
@@ -104,14 +100,14 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   }
 
   async giveBack(
-    { release, releasePlain }: PostgresLook,
+    { release, releasePlain }: PostgresTableInfo,
     lease: LeaseRef,
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor })) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const result = await this.#client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
@@ -123,7 +119,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   }
 
   async writeBack(
-    { writeBack }: PostgresLook,
+    { writeBack }: PostgresTableInfo,
     lease: LeaseRef,
     seen: string | null,
     outcome?: ReleaseOutcome,
@@ -136,7 +132,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
     return (await this.#rows(writeBack, [...values, text(fencingToken)])).length > 0;
   }
 
-  async all({ inspect }: PostgresLook): Promise<LockInfo[]> {
+  async all({ inspect }: PostgresTableInfo): Promise<LockInfo[]> {
     return (await this.#rows(inspect, [])).map((row) => lockInfo(row as unknown as LockRow));
   }
 
@@ -151,7 +147,7 @@ export class PostgresDialect implements SqlDialect<PostgresLook> {
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.#client.query(statement, values));
+    return rowsOf(await this.client.query(statement, values));
   }
 }
 

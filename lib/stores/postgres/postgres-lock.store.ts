@@ -2,7 +2,7 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import { type PostgresClient, PostgresDialect } from './postgres-dialect.js';
-import type { PostgresLook } from './table-look.js';
+import type { PostgresTableInfo } from './table-look.js';
 
 /** Options of {@link PostgresLockStore}. */
 export type PostgresLockStoreOptions = SqlStoreOptions;
@@ -19,7 +19,7 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
  * the server goes on with statements that were given up. The store needs no session of its own, so a proxy that pools transactions
  * (PgBouncer) may stand between, and any isolation level will do.
  */
-export class PostgresLockStore extends SqlLockStore<PostgresLook> {
+export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
   /**
    * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
    * @throws SchedulerLockConfigError for a client without `query()`, and for invalid names

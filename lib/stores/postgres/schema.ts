@@ -1,3 +1,6 @@
+import { LOCK_WAIT } from '../sql/dialect.js';
+import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
+import type { TableDdl } from '../sql/table-judgement.js';
 import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
 
 /** PostgreSQL cuts longer names. */
@@ -8,10 +11,9 @@ export function postgresTable(options: SqlStoreOptions): string {
   return quotedTable(options, '"', NAME_BYTES);
 }
 
-/** The statements that create the table, or add our columns to one of ShedLock's. Each can be repeated. */
-export function postgresMigration(table: string, lacks: 'table' | 'columns'): readonly string[] {
+/** The SQL that makes a table fit. Each statement can be repeated. */
+export function postgresDdl(table: string): TableDdl {
   const addition = `ALTER TABLE ${table} ADD COLUMN IF NOT EXISTS fencing_token BIGINT, ADD COLUMN IF NOT EXISTS job_state JSONB`;
-  if (lacks === 'columns') return [addition];
   const creation = `CREATE TABLE IF NOT EXISTS ${table} (
   name VARCHAR(255) NOT NULL PRIMARY KEY,
   lock_until TIMESTAMP NOT NULL,
@@ -20,14 +22,31 @@ export function postgresMigration(table: string, lacks: 'table' | 'columns'): re
   fencing_token BIGINT,
   job_state JSONB
 )`;
-  // A ShedLock may create it at the same moment.
-  return [creation, addition];
+  return {
+    // A ShedLock may create it at the same moment.
+    creation: [creation, addition],
+    addition: () => addition,
+    exactTimes: 'ALTER COLUMN lock_until TYPE TIMESTAMP, ALTER COLUMN locked_at TYPE TIMESTAMP',
+    longLockedBy: `ALTER COLUMN locked_by TYPE VARCHAR(${LOCKED_BY_LENGTH})`,
+    widening: `ALTER TABLE ${table} ALTER COLUMN name TYPE VARCHAR(255)`,
+  };
+}
+
+/**
+ * Makes a statement fail when it has waited {@link LOCK_WAIT} for a lock. In one statement, as there is no session in which to set
+ * the limit; it applies to this transaction only.
+ */
+export function withLockTimeout(statement: string): string {
+  let quote = '$migration$';
+  // A table may have any name.
+  while (statement.includes(quote)) quote = quote.replace('$m', '$mm');
+  return `DO ${quote} BEGIN PERFORM set_config('lock_timeout', '${LOCK_WAIT}s', true); ${statement}; END ${quote}`;
 }
 
 /**
  * The SQL that creates the table `shedlock`, or adds the missing columns to one that ShedLock has created, for teams
  * with their own migrations (`migrate: false`). It can be repeated.
  */
-export const SCHEMA: string = postgresMigration('shedlock', 'table')
-  .map((statement) => `${statement};\n`)
+export const SCHEMA: string = postgresDdl('shedlock')
+  .creation.map((statement) => `${statement};\n`)
   .join('');

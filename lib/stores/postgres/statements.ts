@@ -21,19 +21,6 @@ export interface PostgresTable {
   readonly exact: boolean;
 }
 
-/** The statements for one table. */
-export interface PostgresStatements {
-  readonly takeAgain: string;
-  readonly acquire: string;
-  readonly acquireTick: string;
-  readonly acquireInterval: string;
-  readonly extend: string;
-  readonly release: string;
-  readonly releasePlain: string;
-  readonly writeBack: string;
-  readonly inspect: string;
-}
-
 /*
  * What the statements have in common
  *
@@ -59,7 +46,7 @@ export interface PostgresStatements {
  *
  * Every parameter is a text, and is cast: drivers differ in the types that they send.
  */
-export function postgresStatements({ sql: table, zoned, exact }: PostgresTable): PostgresStatements {
+export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) {
   const local = (time: string): string => (zoned ? time : `(${time} AT TIME ZONE 'utc')`);
   const now = local(exact ? 'statement_timestamp()' : `date_trunc('milliseconds', statement_timestamp())`);
   const clock = local('clock_timestamp()');

@@ -1,6 +1,7 @@
 import type { TableLook } from '../sql/dialect.js';
-import { HOLDING_LENGTH } from '../sql/holding.js';
-import { postgresStatements, type PostgresStatements } from './statements.js';
+import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
+import { postgresDdl } from './schema.js';
+import { postgresStatements } from './statements.js';
 
 /**
  * What there is to know of the table. $1 its name, quoted
@@ -16,69 +17,45 @@ SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
     AND i.indpred IS NULL AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
 
-interface Column {
-  readonly name: string;
-  readonly type: string;
-  readonly usable: boolean;
-  readonly unique: boolean;
+/** A table that the store can use: its statements, and the column of its names. */
+export interface PostgresTableInfo extends ReturnType<typeof postgresStatements> {
+  readonly names: NameColumn;
 }
 
-/** The facts about the table. */
-export interface PostgresLook extends PostgresStatements {
-  /** The length of the column `name`, characters; `undefined` if it is unlimited. */
-  readonly nameLength: number | undefined;
-}
+/** The digits of a type that holds times, and its zone. */
+const TIME = /^timestamp(?:\((\d)\))? (with|without) time zone$/;
 
-/** The columns that ShedLock documents; without them it is another table. */
-const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'];
-const OUR_COLUMNS = ['fencing_token', 'job_state'];
-
-/** Judges the table by its columns. */
-export function judgeTable(
+/** Reads the answer to {@link LOOK}. */
+export function readLook(
   table: string,
   rows: readonly Readonly<Record<string, unknown>>[],
-): TableLook<PostgresLook> {
-  const columns = new Map((rows as unknown as Column[]).map((column) => [column.name, column]));
-  if (columns.size === 0) {
-    return { missing: `The table ${table} does not exist.`, lacks: 'table' };
-  }
-  const lacking = (names: string[]): string => names.filter((name) => !columns.has(name)).join(', ');
-  const foreign = lacking(SHEDLOCK_COLUMNS);
-  if (foreign !== '') {
-    return {
-      problem: `The table ${table} has no column ${foreign}: it is not one of ShedLock's. Give another name (table).`,
-    };
-  }
-  const missing = lacking(OUR_COLUMNS);
-  if (missing !== '') return { missing: `The table ${table} has no column ${missing}.`, lacks: 'columns' };
-  const until = columns.get('lock_until')?.type ?? '';
-  const [, digits = '6', zone] = /^timestamp(?:\((\d)\))? (with|without) time zone$/.exec(until) ?? [];
-  // Whole seconds would end leases up to half a second before their holders expect it.
-  if (zone === undefined || Number(digits) < 3) {
-    return {
-      problem:
-        `The column lock_until of ${table} is a ${until}, and has to know milliseconds. Run this:\n` +
-        `ALTER TABLE ${table} ALTER COLUMN lock_until TYPE TIMESTAMP, ALTER COLUMN locked_at TYPE TIMESTAMP;`,
-    };
-  }
-  if (columns.get('name')?.unique !== true) {
-    return {
-      problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
-    };
-  }
-  const by = columns.get('locked_by')?.type ?? '';
-  const [, varying, length = '255'] = /^(text|character varying)(?:\((\d+)\))?$/.exec(by) ?? [];
-  if (varying === undefined || Number(length) < HOLDING_LENGTH) {
-    return {
-      problem:
-        `The column locked_by of ${table} is a ${by}, and has to take ${HOLDING_LENGTH} characters, as ShedLock's does. Run this:\n` +
-        `ALTER TABLE ${table} ALTER COLUMN locked_by TYPE VARCHAR(${HOLDING_LENGTH});`,
-    };
-  }
-  if (columns.get('name')?.usable !== true) {
-    return { problem: `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.` };
-  }
-  const [, room] = /^character(?: varying)?\((\d+)\)$/.exec(columns.get('name')?.type ?? '') ?? [];
-  const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: Number(digits) === 6 });
-  return { statements: { ...statements, nameLength: room === undefined ? undefined : Number(room) } };
+): TableLook<PostgresTableInfo> {
+  const types = new Map(rows.map(({ name, type }) => [String(name), String(type)]));
+  const columns = new Map(
+    [...types].map(([name, type]) => [name, { type, ...digitsOf(type), ...lengthOf(type) }]),
+  );
+  const { unique, usable } = rows.find(({ name }) => name === 'name') ?? {};
+  const problem =
+    usable === true
+      ? undefined
+      : `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.`;
+  const ddl = postgresDdl(table);
+  const fault = judgeTable({ table, columns, unique: unique === true, problem }, ddl);
+  if (fault !== undefined) return fault;
+  const [, digits = '6', zone] = TIME.exec(types.get('lock_until') ?? '') ?? [];
+  const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: digits === '6' });
+  const [, room = Infinity] = /^character(?: varying)?\((\d+)\)$/.exec(types.get('name') ?? '') ?? [];
+  return {
+    table: { ...statements, names: { length: Number(room), unicode: true, widening: ddl.widening } },
+  };
+}
+
+function digitsOf(type: string): { digits?: number } {
+  const [isTime, digits = 6] = TIME.exec(type) ?? [];
+  return isTime === undefined ? {} : { digits: Number(digits) };
+}
+
+function lengthOf(type: string): { length?: number } {
+  const [isText, length = Infinity] = /^(?:text|character varying)(?:\((\d+)\))?$/.exec(type) ?? [];
+  return isText === undefined ? {} : { length: Number(length) };
 }

@@ -7,7 +7,7 @@ import type {
   LeaseRef,
   ReleaseResult,
 } from '../lock-store.js';
-import { holdingOf, isOurs, lockedBy } from './holding.js';
+import { readLockedBy, isOurs, lockedBy } from './locked-by.js';
 
 /**
  * The row of a lock as a statement reports it, as of the beginning of the statement. Drivers represent numbers by different types,
@@ -74,7 +74,7 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   if (row.by !== null && remaining > 0) {
     // The attempt was sent twice, over a connection that broke in between.
     if (row.by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
-    const { holder, outcome } = holdingOf(row.by);
+    const { holder, outcome } = readLockedBy(row.by);
     return {
       acquired: false,
       reason: outcome === undefined ? 'held' : 'cooling-down',
@@ -106,7 +106,7 @@ export function readMissedRenewal(lease: LeaseRef, { by, remaining }: SeenRow): 
   if (by === null || !live) return { held: false, reason: 'expired' };
   if (by === lockedBy(lease)) return AGAIN;
   if (by.startsWith(`${lockedBy(lease)}/`)) return { held: false, reason: 'expired' };
-  return { held: false, reason: 'taken', holder: holdingOf(by).holder };
+  return { held: false, reason: 'taken', holder: readLockedBy(by).holder };
 }
 
 /**

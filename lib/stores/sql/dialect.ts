@@ -2,35 +2,42 @@ import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
 
-/** What {@link SqlLockStore} needs of a kind of database. `S` is its knowledge of the table: the statements. */
-export interface SqlDialect<S> {
+/**
+ * How long a statement of a migration waits for locks, seconds. For that time all other users of the table wait behind it. No limit
+ * once it has its locks.
+ */
+export const LOCK_WAIT = 2;
+/**
+ * How long a statement of a migration may take as a whole until its connection is given up, ms: many times what it needs once it has
+ * its locks.
+ */
+export const TRY_LIMIT = 60_000;
+
+/** What {@link SqlLockStore} needs of a kind of database. `Table` is what it knows of a table that it can use. */
+export interface SqlDialect<Table> {
   /** The kind of database. */
   readonly kind: string;
   /** The table as messages show it. */
   readonly table: string;
   /** Looks at the table. */
-  look(): Promise<TableLook<S>>;
-  /** The statements that create the table or the missing columns. Several instances may run them, also at once. */
-  migration(): readonly string[];
-  /** The statement that makes room for long names. */
-  widening(): string;
-  /** The problem of a name that the table cannot keep, with what to do; `undefined` if it can. */
-  nameProblem(statements: S, name: string): string | undefined;
+  look(): Promise<TableLook<Table>>;
+  /** Why the table cannot keep a name, with what to do; `undefined` if it can. */
+  nameProblem(table: Table, name: string): string | undefined;
   /**
    * Runs a statement of the migration. It waits for locks for no longer than `LOCK_WAIT`, and then fails as `locked`. If the client
    * supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
    */
   migrate(statement: string): Promise<void>;
 
-  attempt(statements: S, request: AcquireRequest): Promise<AttemptRow>;
+  attempt(table: Table, request: AcquireRequest): Promise<AttemptRow>;
   /**
    * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
    * as `locked` without having renewed any.
    */
-  renew(statements: S, leases: readonly LeaseRef[]): Promise<Renewed[]>;
+  renew(table: Table, leases: readonly LeaseRef[]): Promise<Renewed[]>;
   /** Releases a lease. Answers whether it was still live, or what the row says if the lease was not there. */
   giveBack(
-    statements: S,
+    table: Table,
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
   ): Promise<{ readonly live: boolean } | SeenRow>;
@@ -40,17 +47,24 @@ export interface SqlDialect<S> {
    *
    * @param seen the `locked_by` that the row had, `null` if there was no row
    */
-  writeBack(statements: S, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
-  all(statements: S): Promise<LockInfo[]>;
+  writeBack(table: Table, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
+  all(table: Table): Promise<LockInfo[]>;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
 }
 
 /** The result of a look at the table. */
-export type TableLook<S> =
-  | { readonly statements: S }
-  /** The table or columns are missing: the migration helps. */
-  | { readonly missing: string; readonly lacks: 'table' | 'columns' }
-  /** The table cannot be used, and the migration does not help: what to do. */
-  | { readonly problem: string };
+export type TableLook<Table> = { readonly table: Table } | Fault;
+
+/** Why the table cannot be used: a migration helps, or a person has to do what `problem` says. */
+export type Fault = MissingParts | { readonly problem: string };
+
+/** What a migration can create. */
+export interface MissingParts {
+  /** What is missing, as a sentence. */
+  readonly missing: string;
+  readonly lacks: 'table' | 'columns';
+  /** The statements that create it. Several instances may run them, also at once. */
+  readonly migration: readonly string[];
+}

@@ -14,16 +14,10 @@ export class LastGranted {
   }
 
   note(name: string, granted: boolean): void {
-    if (!granted) {
-      this.#names.delete(name);
-      return;
-    }
-    if (this.#names.has(name)) return;
+    this.#names.delete(name);
+    if (!granted) return;
     this.#names.add(name);
-    if (this.#names.size <= ROOM) return;
-    for (const oldest of this.#names) {
-      this.#names.delete(oldest);
-      return;
-    }
+    const [oldest = name] = this.#names;
+    if (this.#names.size > ROOM) this.#names.delete(oldest);
   }
 }

@@ -1,5 +1,5 @@
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
-import { holdingOf } from './holding.js';
+import { readLockedBy } from './locked-by.js';
 
 /** A row of the table, for people to look at. */
 export interface LockRow {
@@ -15,7 +15,7 @@ export interface LockRow {
 
 /** Describes the lock of a row. @param jobOf the job of a key in `job_state` */
 export function lockInfo(row: LockRow, jobOf: (key: string) => string = (key) => key): LockInfo {
-  const { holder, outcome } = holdingOf(row.by);
+  const { holder, outcome } = readLockedBy(row.by);
   const remaining = Number(row.remaining);
   const free = remaining <= 0;
   return {

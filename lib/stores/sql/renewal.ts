@@ -4,22 +4,22 @@ import { AGAIN, mayBeForgotten, NO_ROW, readMissedRenewal, type Renewed } from '
 import type { SqlDialect } from './dialect.js';
 
 /** One renewal of many leases. Each lease is judged alone. */
-export class Renewal<S> {
+export class Renewal<Table> {
   readonly #results: ExtendResult[] = [];
-  /** Indexes of the leases that are not judged yet. */
-  #left: number[];
+  /** The leases that are not judged yet. */
+  #left: [index: number, lease: LeaseRef][];
 
   /**
    * @param late whether it is time to answer for the leases that could be judged
    * @param failed turns an error into the one that a caller gets for a lock
    */
   constructor(
-    private readonly dialect: SqlDialect<S>,
+    private readonly dialect: SqlDialect<Table>,
     private readonly leases: readonly LeaseRef[],
     private readonly late: () => boolean,
     private readonly failed: (error: unknown, lock: string) => SchedulerLockError,
   ) {
-    this.#left = [...leases.keys()];
+    this.#left = [...leases.entries()];
   }
 
   get done(): boolean {
@@ -27,21 +27,16 @@ export class Renewal<S> {
   }
 
   /** Judges the leases that are left, except those whose rows other transactions have locked. */
-  async try(statements: S): Promise<void> {
-    const asked = this.#left.flatMap((index) => {
-      const lease = this.leases[index];
-      return lease === undefined ? [] : [{ index, lease }];
-    });
-    const rows = await this.#renew(
-      statements,
-      asked.map(({ lease }) => lease),
-    );
+  async try(table: Table): Promise<void> {
+    const asked = this.#left;
+    const leases = asked.map(([, lease]) => lease);
+    const rows = await this.#renew(table, leases);
     this.#left = [];
-    for (const [i, { index, lease }] of asked.entries()) {
+    for (const [i, [index, lease]] of asked.entries()) {
       const row = rows[i] ?? NO_ROW;
       const result = judged(lease, row);
-      if (result === AGAIN) this.#left.push(index);
-      else this.#results[index] = result.held ? result : await this.#restored(statements, lease, row, result);
+      if (result === AGAIN) this.#left.push([index, lease]);
+      else this.#results[index] = result.held ? result : await this.#restored(table, lease, row, result);
     }
   }
 
@@ -57,16 +52,16 @@ export class Renewal<S> {
   }
 
   /** If a batch cannot be renewed because one of its rows is locked, renews its halves, and halves of those. */
-  async #renew(statements: S, batch: readonly LeaseRef[]): Promise<Renewed[]> {
+  async #renew(table: Table, batch: readonly LeaseRef[]): Promise<Renewed[]> {
     try {
-      return await this.dialect.renew(statements, batch);
+      return await this.dialect.renew(table, batch);
     } catch (error) {
       if (this.dialect.failure(error) !== 'locked') throw error;
     }
     const half = Math.ceil(batch.length / 2);
     const renewed: Renewed[] = [];
     for (const part of batch.length > 1 ? [batch.slice(0, half), batch.slice(half)] : [])
-      if (!this.late()) renewed.push(...(await this.#renew(statements, part)));
+      if (!this.late()) renewed.push(...(await this.#renew(table, part)));
     return [...renewed, ...batch.slice(renewed.length).map((): Renewed => AGAIN)];
   }
 
@@ -74,14 +69,14 @@ export class Renewal<S> {
    * Restores a lease that the database may have forgotten. One at a time: there are few of them, unless the database was just
    * replaced.
    */
-  async #restored(statements: S, lease: LeaseRef, row: Renewed, missed: ExtendResult): Promise<ExtendResult> {
+  async #restored(table: Table, lease: LeaseRef, row: Renewed, missed: ExtendResult): Promise<ExtendResult> {
     if (row === true || row === AGAIN || !mayBeForgotten(lease, row)) return missed;
     try {
       if (this.late()) throw noTime();
-      if (await this.dialect.writeBack(statements, lease, row.by)) return { held: true, restored: true };
+      if (await this.dialect.writeBack(table, lease, row.by)) return { held: true, restored: true };
       // The database knows a newer lease, or another client was faster.
       if (missed.held === false && missed.reason === 'taken') return missed;
-      const [now = NO_ROW] = await this.#renew(statements, [lease]);
+      const [now = NO_ROW] = await this.#renew(table, [lease]);
       const result = judged(lease, now);
       return result === AGAIN ? { held: null, error: this.#isLocked(lease) } : result;
     } catch (error) {

@@ -23,7 +23,7 @@ import { describeFailure, errorsIn, isNotConnected } from './failure.js';
 import { OutageGate } from './outage-gate.js';
 import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
-import { TableError } from './table-error.js';
+import { TableError } from './table-judgement.js';
 
 /**
  * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
@@ -33,7 +33,7 @@ const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
 /** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
-const START_PATIENCE = 8_000;
+const START_WAIT = 8_000;
 /** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
@@ -41,15 +41,18 @@ const TRYING = 1_000;
  * Leases in a table of a database. Each operation is one statement, in a transaction of its own, on the database's clock. The
  * statement itself reads the row and decides.
  */
-export class SqlLockStore<S> implements LockStore {
+export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
-  readonly #dialect: SqlDialect<S>;
-  readonly #table: SqlTable<S>;
+  readonly #dialect: SqlDialect<Table>;
+  readonly #table: SqlTable<Table>;
   readonly #gate: OutageGate;
   readonly #clock: Clock;
 
   /** @internal */
-  constructor(dialect: SqlDialect<S>, { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock }) {
+  constructor(
+    dialect: SqlDialect<Table>,
+    { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock },
+  ) {
     this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
     this.#table = new SqlTable(dialect, { migrate, clock });
@@ -67,7 +70,7 @@ export class SqlLockStore<S> implements LockStore {
   async init(): Promise<void> {
     this.#table.open();
     try {
-      await this.#table.statements(START_PATIENCE);
+      await this.#table.whenReady(START_WAIT);
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
@@ -110,7 +113,7 @@ export class SqlLockStore<S> implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
-      async (statements) => readAttempt(request, await this.#dialect.attempt(statements, request)),
+      async (table) => readAttempt(request, await this.#dialect.attempt(table, request)),
       // The lock changed hands between any two looks, so another holder has it.
       () => ({ acquired: false, reason: 'held' }),
       { lock: request.name, limit: Math.min(TRYING, request.ttl / 3) },
@@ -126,7 +129,7 @@ export class SqlLockStore<S> implements LockStore {
     const renewal = new Renewal(this.#dialect, leases, late, failed);
     for (let tries = 1; ; tries++) {
       try {
-        await this.#run((statements) => renewal.try(statements), giveUp, {
+        await this.#run((table) => renewal.try(table), giveUp, {
           limit: limit - passed(),
           ofLease: true,
         });
@@ -144,9 +147,9 @@ export class SqlLockStore<S> implements LockStore {
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     return this.#run(
-      async (statements): Promise<ReleaseResult | typeof AGAIN> => {
-        const row = await this.#dialect.giveBack(statements, lease, { outcome, keepFor });
-        if (!('live' in row)) return this.#missedRelease(statements, lease, { row, outcome });
+      async (table): Promise<ReleaseResult | typeof AGAIN> => {
+        const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
+        if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,
@@ -155,11 +158,11 @@ export class SqlLockStore<S> implements LockStore {
   }
 
   inspect(): Promise<LockInfo[]> {
-    return this.#run((statements) => this.#dialect.all(statements), giveUp);
+    return this.#run((table) => this.#dialect.all(table), giveUp);
   }
 
   async #missedRelease(
-    statements: S,
+    table: Table,
     lease: LeaseRef,
     { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
   ): Promise<ReleaseResult | typeof AGAIN> {
@@ -167,7 +170,7 @@ export class SqlLockStore<S> implements LockStore {
     // Records the end, so that no late renewal restores the lease. Not for a lease whose grant was never answered (0): it can never
     // be restored, and its end could hide a live lease.
     if (result === AGAIN || lease.fencingToken === 0 || !mayBeForgotten(lease, row)) return result;
-    const recorded = await this.#dialect.writeBack(statements, lease, row.by, outcome);
+    const recorded = await this.#dialect.writeBack(table, lease, row.by, outcome);
     return recorded ? { released: false, reason: 'expired' } : result;
   }
 
@@ -178,7 +181,7 @@ export class SqlLockStore<S> implements LockStore {
    *   for leases that may be live. These go on with an incomplete table, as long as their statements do not need what is missing
    */
   async #run<T>(
-    operation: (statements: S) => Promise<T | typeof AGAIN>,
+    operation: (table: Table) => Promise<T | typeof AGAIN>,
     otherwise: () => T,
     {
       lock,
@@ -215,11 +218,11 @@ export class SqlLockStore<S> implements LockStore {
     return otherwise();
   }
 
-  async #ask<T>(operation: (statements: S) => Promise<T>, known: S | undefined): Promise<T> {
+  async #ask<T>(operation: (table: Table) => Promise<T>, known: Table | undefined): Promise<T> {
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {
-      return await operation(this.#table.ready ?? known ?? (await this.#table.statements()));
+      return await operation(this.#table.ready ?? known ?? (await this.#table.whenReady()));
     } finally {
       this.#gate.leave();
     }

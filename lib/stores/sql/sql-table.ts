@@ -1,89 +1,127 @@
-import { type Clock, systemClock } from '../../clock.js';
-import type { SqlDialect } from './dialect.js';
-import { Patience } from './patience.js';
-import { TableCreation } from './table-creation.js';
-import { statementsOf } from './table-error.js';
+import { type Clock, systemClock, type Timer } from '../../clock.js';
+import { StoreUnavailableError } from '../../errors.js';
+import type { MissingParts, SqlDialect } from './dialect.js';
+import { describeFailure } from './failure.js';
+import { notAllowed, tableError, TableError } from './table-judgement.js';
 
 /** How long a call waits for a migration, ms: less than a caller waits by default, so that its error can name the migration. */
-const PATIENCE = 1_000;
+const CALL_WAIT = 1_000;
+/** The pauses after a try of a migration, in which other users of the table get on, ms. */
+const FIRST_PAUSE = 1_000;
+const LONGEST_PAUSE = 10_000;
+/** Several instances that start at once may make each other's statement fail, each at most once per statement. */
+const REPEATS = 20;
+/** How often to check whether a migration has ended whose answer was lost with its connection, ms. */
+const LOOK_EVERY = 10_000;
 /** The delay of a timer that is cancelled before it fires, ms. */
 const FOR_EVER = 30 * 86_400_000;
 
 /**
- * The table of a store: checked once, and created if it is missing and the store may create it.
+ * What the store knows of its table, what a call does then, and what comes next:
  *
- * Never created anew: if the table vanishes under running instances, all live leases are forgotten. An empty table would let
- * other instances win while the holders still run. Without a table, no instance wins until a person decides.
+ * - `unknown`: nothing was found out yet, or it failed. The next call begins a look: `looking`.
+ * - `looking`: all calls wait for the look. A complete table is `ready`. A table that lacks parts which may be created is
+ *   `migrating`. For any other finding, and for an error, the calls fail with what to do: `unknown`.
+ * - `migrating`: one try after another creates what is missing, until a look finds the table complete: `ready`. Calls wait a
+ *   moment, then fail with how far the migration is. A try that fails for a reason that stays, and `close()`, end it: `unknown`.
+ * - `ready`: calls run their statements. One that misses a part of the table makes it `unknown`. `migrate()` looks again: `looking`,
+ *   and calls still run their statements until one misses something.
  */
-export class SqlTable<S> {
-  readonly #dialect: SqlDialect<S>;
+type State<Table> = 'unknown' | Work<Table> | { readonly ready: Table };
+
+/** A look, and the migration that may follow it: `looking`, and `migrating` from when it knows what is missing. */
+interface Work<Table> {
+  /** The table that calls use meanwhile. */
+  ready: Table | undefined;
+  readonly table: Promise<Table>;
+  resolve(table: Table): void;
+  reject(error: unknown): void;
+  /** When it began, monotonic. */
+  readonly since: number;
+  /** Whether to create what is missing. */
+  create: boolean;
+  missing?: MissingParts;
+  /** Why the last try was given up. */
+  failure?: unknown;
+  pause?: Timer;
+  /** When a call last checked whether it has ended, monotonic. */
+  checkedAt: number;
+}
+
+/**
+ * The table of a store: looked at once, and created if it is missing and the store may create it.
+ *
+ * Never created anew: if the table vanishes under running instances, all live leases are forgotten. An empty table would let other
+ * instances win while the holders still run. Without a table, no instance wins until a person decides.
+ */
+export class SqlTable<Table> {
+  /** Work is over when it is not the state any more. */
+  #state: State<Table> = 'unknown';
+  /** The last complete table. */
+  #known: Table | undefined;
+  #closed = false;
+  readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'migrate' | 'failure'>;
   readonly #migrate: boolean;
   readonly #clock: Clock;
-  readonly #creation: TableCreation<S>;
-  readonly #patience: Patience<S>;
-  #pending: Promise<S> | undefined;
-  #ready: S | undefined;
-  #known: S | undefined;
-  #closed = false;
 
-  constructor(dialect: SqlDialect<S>, options: { migrate: boolean; clock?: Clock }) {
+  constructor(dialect: SqlDialect<Table>, options: { migrate: boolean; clock?: Clock }) {
     this.#dialect = dialect;
     this.#migrate = options.migrate;
     this.#clock = options.clock ?? systemClock;
-    const look = (): Promise<S> => this.#look();
-    this.#creation = new TableCreation(dialect, this.#clock, look);
-    this.#patience = new Patience(this.#clock, this.#creation, look);
   }
 
-  /** The statements, if the table was found complete. */
-  get ready(): S | undefined {
-    return this.#ready;
+  /** The table, if calls can use it. */
+  get ready(): Table | undefined {
+    return this.#state === 'unknown' ? undefined : this.#state.ready;
   }
 
-  /** The statements that were found last, even if something is missing by now: not all statements need it. */
-  get known(): S | undefined {
+  /** The table as it was found last, even if something is missing by now: not all statements need it. */
+  get known(): Table | undefined {
     return this.#known;
   }
 
-  get #seen(): boolean {
-    return this.#known !== undefined;
-  }
-
   /**
-   * The statements for the table. Looks at the table once: at the start, or when the database is first reached.
+   * The table, when it is `ready`. Looks at it if it is `unknown`, and creates what is missing if it never was complete.
    *
-   * @param patience how long to wait for a migration, ms; the migration goes on after that
+   * @param limit how long to wait for a migration, ms; the migration goes on after that
    * @throws TableError if it cannot be used
    * @throws StoreUnavailableError if its migration takes longer
    */
-  statements(patience: number = PATIENCE): Promise<S> {
-    const create = this.#migrate && !this.#seen && !this.#closed;
-    this.#pending ??= this.#kept(create ? this.#creation.run() : this.#look());
-    return this.#patience.wait(this.#pending, patience);
+  async whenReady(limit: number = CALL_WAIT): Promise<Table> {
+    if (this.ready !== undefined) return this.ready;
+    const work = this.#work ?? this.#look(this.#migrate && this.#known === undefined && !this.#closed);
+    return this.#waitFor(work, limit);
   }
 
   /**
-   * Creates the table, or adds what is missing, whatever the option `migrate` says. Waits for a migration that is under way as
-   * long as it takes.
+   * Looks again, and creates what is missing even if the option `migrate` is false. Waits as long as it takes.
    *
    * @throws TableError if the table cannot be used even so
    * @throws StoreUnavailableError if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
+    const work = this.#work ?? this.#look(true);
+    work.create = true;
     // The caller awaits the migration, so the process must not end in a pause between two tries.
     const awake = this.#clock.setTimer(() => undefined, FOR_EVER, { keepAlive: true });
-    try {
-      this.#pending = this.#kept(this.#creation.run());
-      await this.#pending;
-    } finally {
-      awake.cancel();
-    }
+    await work.table.finally(() => awake.cancel());
   }
 
-  /** Begins no more migrations by itself, and ends the one that is under way. A statement of it that was sent ends by itself. */
+  /** A statement has missed a part of the table: the next call looks again, and says what is missing. */
+  forget(): void {
+    const work = this.#work;
+    if (work === undefined) this.#state = 'unknown';
+    else work.ready = undefined;
+  }
+
+  /** Ends a migration, and lets no call begin another. A statement of it that was sent ends by itself. */
   close(): void {
     this.#closed = true;
-    this.#creation.stop();
+    const work = this.#work;
+    if (!work?.create) return;
+    const what = work.missing === undefined ? '' : ` ${work.missing.missing}`;
+    const message = `The store was closed before its migration was done.${what}`;
+    this.#fail(work, new StoreUnavailableError(message, { outcome: 'not-applied' }));
   }
 
   /** Undoes {@link close}. */
@@ -91,31 +129,119 @@ export class SqlTable<S> {
     this.#closed = false;
   }
 
-  /** Makes the next call look at the table again, and report what is missing. */
-  forget(): void {
-    this.#pending = undefined;
-    this.#ready = undefined;
+  /** What is under way: `looking` or `migrating`. */
+  get #work(): Work<Table> | undefined {
+    return typeof this.#state === 'object' && 'table' in this.#state ? this.#state : undefined;
   }
 
-  #kept(statements: Promise<S>): Promise<S> {
-    const kept = statements.then(
-      (ready) => {
-        this.#ready = ready;
-        this.#known = ready;
-        return ready;
-      },
-      (error: unknown) => {
-        // Not if a later look or migration is under way, or has succeeded, by now.
-        if (this.#pending === kept) this.forget();
-        throw error;
-      },
+  #look(create: boolean): Work<Table> {
+    const settle = {} as Pick<Work<Table>, 'resolve' | 'reject'>;
+    const table = new Promise<Table>((resolve, reject) => Object.assign(settle, { resolve, reject }));
+    const now = this.#clock.monotonic();
+    const { ready } = this;
+    const work: Work<Table> = { ...settle, table, ready, create, since: now, checkedAt: now };
+    this.#state = work;
+    void this.#run(work);
+    return work;
+  }
+
+  /**
+   * Looks, and tries to create what is missing until a look finds nothing missing. In short tries with pauses: a statement that waits
+   * for a lock stops all other users of the table, ShedLock too, even if a transaction has only read it. If a try had no answer, the
+   * next look shows whether it was carried out.
+   */
+  async #run(work: Work<Table>): Promise<void> {
+    let [repeats, pause] = [0, FIRST_PAUSE];
+    try {
+      while (this.#state === work) {
+        // An unneeded migration would wait for, and hold up, all users of the table.
+        const look = await this.#dialect.look();
+        if ('table' in look) return this.#complete(work, look.table);
+        if (!('missing' in look) || !work.create || repeats === REPEATS)
+          throw tableError(look, this.#known !== undefined);
+        work.missing = look;
+        const error = await this.#try(work, look);
+        const failure = error === undefined ? 'conflict' : this.#dialect.failure(error);
+        if (failure === 'locked' || failure === 'unknown') {
+          work.failure = error;
+          await this.#pause(work, pause);
+          pause = Math.min(pause * 2, LONGEST_PAUSE);
+        } else {
+          // After a conflict, the next look may find it done: another instance is doing the same at this moment.
+          repeats += 1;
+          if (failure !== 'conflict' || (repeats === REPEATS && error !== undefined)) throw error;
+        }
+      }
+    } catch (error) {
+      const denied = !(error instanceof TableError) && this.#dialect.failure(error) === 'denied';
+      this.#fail(work, denied && work.missing !== undefined ? notAllowed(work.missing, error) : error);
+    }
+  }
+
+  /** Resolves to the error with which it failed. */
+  async #try(work: Work<Table>, { migration }: MissingParts): Promise<unknown> {
+    try {
+      for (const statement of migration) if (this.#state === work) await this.#dialect.migrate(statement);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  /** With a random part: instances that start together must not try one right after the other, or they would leave no gap for others. */
+  async #pause(work: Work<Table>, longest: number): Promise<void> {
+    if (this.#state !== work) return;
+    const pause = longest * (0.5 + Math.random() / 2);
+    await new Promise<void>((resolve) => (work.pause = this.#clock.setTimer(resolve, pause)));
+  }
+
+  #complete(work: Work<Table>, table: Table): void {
+    if (this.#state !== work) return;
+    this.#state = { ready: table };
+    this.#known = table;
+    work.pause?.cancel();
+    work.resolve(table);
+  }
+
+  #fail(work: Work<Table>, error: unknown): void {
+    if (this.#state !== work) return;
+    this.#state = 'unknown';
+    work.pause?.cancel();
+    work.reject(error);
+  }
+
+  /** Waits for a look as long as it takes, for a migration only up to a limit. */
+  #waitFor(work: Work<Table>, limit: number): Promise<Table> {
+    return new Promise((resolve, reject) => {
+      let timer: Timer | undefined;
+      const check = (): void => {
+        const left = limit - (this.#clock.monotonic() - work.since);
+        if (left <= 0 && work.missing !== undefined) reject(this.#stillMigrating(work, work.missing));
+        else timer = this.#clock.setTimer(check, left > 0 ? left : limit);
+      };
+      check();
+      work.table.then(resolve, reject).finally(() => timer?.cancel());
+    });
+  }
+
+  #stillMigrating(work: Work<Table>, { missing }: MissingParts): StoreUnavailableError {
+    const now = this.#clock.monotonic();
+    if (now - work.checkedAt >= LOOK_EVERY) {
+      work.checkedAt = now;
+      this.#dialect.look().then(
+        (look) => 'table' in look && this.#complete(work, look.table),
+        () => undefined,
+      );
+    }
+    const seconds = Math.round((now - work.since) / 1_000);
+    const failed =
+      work.failure === undefined
+        ? ''
+        : ` The last try was given up, and the next one follows: ${describeFailure(work.failure)}.`;
+    return new StoreUnavailableError(
+      `${missing} Its migration has been running for ${seconds} s, and no lock can be taken until it is done.${failed} ` +
+        'It may be waiting for a transaction that uses the table.',
+      { outcome: 'not-applied' },
     );
-    return kept;
-  }
-
-  async #look(): Promise<S> {
-    const look = await this.#dialect.look();
-    // `#seen` is read after the look: another look may have found the table complete meanwhile.
-    return statementsOf(look, this.#dialect, this.#seen);
   }
 }

@@ -11,9 +11,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
   return {
     kind: 'SQL',
     table: 'shedlock',
-    look: async (): Promise<TableLook<object>> => ({ statements: {} }),
-    migration: () => ['CREATE TABLE shedlock'],
-    widening: () => 'ALTER TABLE shedlock',
+    look: async (): Promise<TableLook<object>> => ({ table: {} }),
     nameProblem: () => undefined,
     migrate: nothing,
     attempt: nothing,

@@ -157,7 +157,13 @@ describe('a table that vanishes', () => {
     const missing = new Error('no such table');
     const migrate = jest.fn(async () => undefined);
     const look = jest.fn(async (): Promise<TableLook<object>> =>
-      there ? { statements: {} } : { missing: 'The table shedlock does not exist.', lacks: 'table' },
+      there
+        ? { table: {} }
+        : {
+            missing: 'The table shedlock does not exist.',
+            lacks: 'table',
+            migration: ['CREATE TABLE shedlock'],
+          },
     );
     const { store } = opened(
       {

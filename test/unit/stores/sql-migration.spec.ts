@@ -6,7 +6,11 @@ import { SqlLockStore } from '../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../lib/testing/index.js';
 import { request, scripted } from './scripted-dialect.js';
 
-const MISSING = { missing: 'The table shedlock has no column job_state.', lacks: 'columns' } as const;
+const MISSING = {
+  missing: 'The table shedlock has no column job_state.',
+  lacks: 'columns',
+  migration: ['ALTER TABLE shedlock'],
+} as const;
 
 function opened(script: Partial<SqlDialect<object>>) {
   const clock = new ManualClock();
@@ -21,7 +25,7 @@ describe('a migration that takes long', () => {
     let done = false;
     let fail!: (error: Error) => void;
     let succeed!: () => void;
-    const looks = jest.fn(async (): Promise<TableLook<object>> => (done ? { statements: {} } : MISSING));
+    const looks = jest.fn(async (): Promise<TableLook<object>> => (done ? { table: {} } : MISSING));
     const migrate = jest.fn(
       () =>
         new Promise<void>((resolve, reject) => {
@@ -108,7 +112,7 @@ describe('a migration that takes long', () => {
     fail(new Error('ETIMEDOUT'));
     await clock.advance(0);
     expect(await store.acquire(request)).toMatchObject({ acquired: true });
-    expect([looks.mock.calls.length, migrate.mock.calls.length]).toEqual([3, 1]);
+    expect([looks.mock.calls.length, migrate.mock.calls.length]).toEqual([2, 1]);
     expect(clock.pending).toBe(0);
   });
 
@@ -125,6 +129,43 @@ describe('a migration that takes long', () => {
   });
 });
 
+test('a migration by hand goes on with the look of a call that may create nothing itself', async () => {
+  let missing = true;
+  let answer!: () => void;
+  const clock = new ManualClock();
+  const look = jest.fn(async (): Promise<TableLook<object>> => {
+    if (look.mock.calls.length === 1) await new Promise<void>((resolve) => (answer = resolve));
+    return missing ? MISSING : { table: {} };
+  });
+  const migrate = jest.fn(async () => void (missing = false));
+  const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
+  const store = new SqlLockStore(scripted({ look, migrate, attempt }), { migrate: false, clock });
+  const call = store.acquire(request);
+  const migrated = store.migrate();
+  answer();
+  await migrated;
+  expect(await call).toMatchObject({ acquired: true });
+  expect([look.mock.calls.length, migrate.mock.calls.length, clock.pending]).toEqual([2, 1, 0]);
+});
+
+test('a migration by hand of a complete table keeps no call from it', async () => {
+  const answers: (() => void)[] = [];
+  const look = async (): Promise<TableLook<object>> => {
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return { table: {} };
+  };
+  const { clock, store } = opened({ look, attempt: async () => ({ ...NOTHING_SEEN, granted: 7 }) });
+  const start = store.init();
+  answers.shift()?.();
+  await start;
+  const migrated = store.migrate();
+  expect(await store.acquire(request)).toMatchObject({ acquired: true });
+  answers.shift()?.();
+  await migrated;
+  expect(await store.acquire(request)).toMatchObject({ acquired: true });
+  expect([answers.length, clock.pending]).toEqual([0, 0]);
+});
+
 describe('a migration that others keep from the table', () => {
   const random = jest.spyOn(Math, 'random');
 
@@ -136,7 +177,7 @@ describe('a migration that others keep from the table', () => {
     let free = false;
     let tries = 0;
     const { clock, store } = opened({
-      look: async () => (free ? { statements: {} } : MISSING),
+      look: async () => (free ? { table: {} } : MISSING),
       migrate: async () => {
         tries += 1;
         throw new Error('canceling statement due to lock timeout');

@@ -5,7 +5,7 @@ import { jobKey, jobOfKey } from '../../../lib/stores/mysql/starts.js';
 import { PostgresLockStore } from '../../../lib/stores/postgres/index.js';
 import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
 import { describeFailure } from '../../../lib/stores/sql/failure.js';
-import { holdingOf, lockedBy } from '../../../lib/stores/sql/holding.js';
+import { readLockedBy, lockedBy } from '../../../lib/stores/sql/locked-by.js';
 
 const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
 const client = { query: () => Promise.reject(new Error('nobody asks')) };
@@ -14,8 +14,8 @@ describe('locked_by', () => {
   test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed'])('says who has a lease: %s', (holder) => {
     const by = lockedBy({ holder, token: TOKEN });
     expect(by).toBe(`${holder}/${TOKEN}`);
-    expect(holdingOf(by)).toEqual({ holder, outcome: undefined });
-    expect(holdingOf(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+    expect(readLockedBy(by)).toEqual({ holder, outcome: undefined });
+    expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
   });
 
   test.each(['ä 🔒', '100 %', '%41', 'a\u0000\n', '水/completed'])(
@@ -23,8 +23,8 @@ describe('locked_by', () => {
     (holder) => {
       const by = lockedBy({ holder, token: TOKEN });
       expect(by).toMatch(/^[ -~]+$/);
-      expect(holdingOf(by)).toEqual({ holder, outcome: undefined });
-      expect(holdingOf(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+      expect(readLockedBy(by)).toEqual({ holder, outcome: undefined });
+      expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
     },
   );
 
@@ -34,17 +34,17 @@ describe('locked_by', () => {
     const { length } = `${by}/completed`;
     expect(length).toBeLessThanOrEqual(255);
     expect(length).toBeGreaterThan(255 - 12);
-    expect(holdingOf(by).holder).toMatch(new RegExp(`^(?:${char})+$`, 'u'));
+    expect(readLockedBy(by).holder).toMatch(new RegExp(`^(?:${char})+$`, 'u'));
   });
 
   test.each(['100 %', '%zz', '%e4'])('of another program is no text of ours to be read: %s', (holder) => {
-    expect(holdingOf(`${holder}/${TOKEN}`)).toEqual({ holder, outcome: undefined });
+    expect(readLockedBy(`${holder}/${TOKEN}`)).toEqual({ holder, outcome: undefined });
   });
 
   test.each(['spring-host', 'spring/host', 'host/completed', '', '/'])(
     'of a ShedLock is taken as it is: "%s"',
     (by) => {
-      expect(holdingOf(by)).toEqual({ holder: by, outcome: undefined });
+      expect(readLockedBy(by)).toEqual({ holder: by, outcome: undefined });
     },
   );
 });

@@ -1,14 +1,14 @@
 import type { LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 
 /** The length of ShedLock's column `locked_by`, characters. */
-export const HOLDING_LENGTH = 255;
+export const LOCKED_BY_LENGTH = 255;
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
 const OUTCOMES: readonly ReleaseOutcome[] = ['completed', 'failed', 'timed-out', 'aborted', 'abandoned'];
 
 /** The content of a `locked_by`. */
-export interface Holding {
+export interface LockedBy {
   /** Instance id of the holder; the whole text if the lease is not ours. */
   readonly holder: string;
   /** How the lease ended, if it was released. */
@@ -28,7 +28,7 @@ export function lockedBy({ holder, token }: Pick<LeaseRef, 'holder' | 'token'>):
  * would never match in comparisons.
  */
 function written(holder: string): string {
-  const room = HOLDING_LENGTH - RESERVED;
+  const room = LOCKED_BY_LENGTH - RESERVED;
   if (/^[ -$&-~]*$/.test(holder)) return holder.slice(0, room);
   let text = '';
   for (const char of holder) {
@@ -75,7 +75,7 @@ export function isOurs(text: string): boolean {
 }
 
 /** Parses a `locked_by`. A text that is not ours is the holder as a whole. */
-export function holdingOf(text: string): Holding {
+export function readLockedBy(text: string): LockedBy {
   const [, ours, end] = OURS.exec(text) ?? [];
   const outcome = OUTCOMES.find((each) => each === end);
   return { holder: ours === undefined ? text : readable(ours), outcome };

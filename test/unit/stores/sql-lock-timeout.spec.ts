@@ -1,6 +1,5 @@
 import { expect, jest, test } from '@jest/globals';
-import { briefOn } from '../../../lib/stores/mysql/brief.js';
-import type { CallbackConnection } from '../../../lib/stores/mysql/limited-pool.js';
+import { type CallbackConnection, LimitedPool } from '../../../lib/stores/mysql/limited-pool.js';
 import { MysqlDialect } from '../../../lib/stores/mysql/mysql-dialect.js';
 import { PostgresDialect } from '../../../lib/stores/postgres/postgres-dialect.js';
 import { ManualClock } from '../../../lib/testing/index.js';
@@ -54,7 +53,7 @@ function scripted(refused: Error | null = null) {
       give = () => use(refused, connection);
     },
   };
-  const result = briefOn(pool, 60_000, clock).query('ALTER TABLE t', []);
+  const result = new LimitedPool(pool, 1_000, clock).queryWithLockTimeout('ALTER TABLE t');
   return {
     clock,
     sent,

@@ -1,0 +1,91 @@
+import type { Clock } from '../../clock.js';
+import { isTrue } from '../sql/answers.js';
+import { type MysqlClient, read } from './client.js';
+import { sql } from './sql-text.js';
+
+/** A statement that was sent, and given up. */
+export interface Abandoned {
+  /** The id of its connection at the server; `NaN` if it is not known. */
+  readonly thread: number;
+  /** The statement with its values in place. */
+  readonly text: string;
+}
+
+/** How many statements are kept, the newest: more than can be under way in a usual pool. */
+const ROOM = 100;
+/** How much of a text is compared, characters: PROCESSLIST shows no more than 64 KiB of it. */
+const COMPARED = 8_000;
+/** How often a server is asked that is busy (it has not begun the statement yet) or silent, and the pause in between, ms. */
+const LOOKS = 3;
+const PAUSE = 1_000;
+
+/**
+ * Kills abandoned statements at the server, in the background and one at a time. A server does not notice a closed connection while
+ * its statement waits for a row that another transaction has locked: the statement goes on for `innodb_lock_wait_timeout`. Each new
+ * try would add one more, beyond the limit of the pool. MySQL has no limit of time for a write that the statement itself could set.
+ *
+ * A silent database is asked again a few times, then when {@link resume} is called or another statement is abandoned.
+ */
+export class KillAbandoned {
+  readonly #queue: (Abandoned & { readonly looks: number })[] = [];
+  #silences = 0;
+  #busy = false;
+
+  constructor(
+    private readonly ask: MysqlClient['query'],
+    private readonly clock: Clock,
+  ) {}
+
+  /** @param looks how often the server had not begun the statement */
+  add({ thread, text }: Abandoned, looks = 0): void {
+    if (!Number.isSafeInteger(thread) || thread <= 0) return;
+    this.#queue.push({ thread, text, looks });
+    if (this.#queue.length > ROOM) this.#queue.shift();
+    this.resume();
+  }
+
+  /** Begins, if there is a statement to kill: the database has answered another call. */
+  resume(): void {
+    if (this.#queue.length > 0 && !this.#busy) void this.#killAll();
+  }
+
+  async #killAll(): Promise<void> {
+    this.#busy = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      if (await this.#isAnswered(next)) {
+        this.#silences = 0;
+        continue;
+      }
+      this.#queue.unshift(next);
+      this.#silences += 1;
+      if (this.#silences < LOOKS) this.clock.setTimer(() => this.resume(), PAUSE);
+      break;
+    }
+    this.#busy = false;
+  }
+
+  /**
+   * Kills a statement if it runs. Only if the server shows that very text: behind a proxy, the id may belong to another client's
+   * connection. Returns whether the server answered at all, also with an error.
+   */
+  async #isAnswered({ thread, text, looks }: Abandoned & { readonly looks: number }): Promise<boolean> {
+    // Characters beyond ASCII are not compared: the column cannot hold all of them.
+    const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
+    const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
+    const look = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
+    try {
+      const [connection] = await read({ query: this.ask }, look);
+      // The connection exists, but is idle: the server has not read the statement yet.
+      if (connection?.['same'] === null && looks + 1 < LOOKS) {
+        this.clock.setTimer(() => this.add({ thread, text }, looks + 1), PAUSE);
+      }
+      if (!isTrue(connection?.['same'])) return true;
+      // On MariaDB the statement has an id of its own. On MySQL this ends the current statement of the connection.
+      const id = Number(connection?.['QUERY_ID']);
+      await this.ask(Number.isSafeInteger(id) ? `KILL QUERY ID ${id}` : `KILL QUERY ${thread}`, []);
+      return true;
+    } catch (error) {
+      return Number((error as { errno?: unknown }).errno) > 0;
+    }
+  }
+}

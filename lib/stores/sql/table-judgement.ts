@@ -1,0 +1,144 @@
+import type { Fault, MissingParts } from './dialect.js';
+import { describeFailure } from './failure.js';
+import { LOCKED_BY_LENGTH } from './locked-by.js';
+
+/** A column, as the database describes it. */
+export interface Column {
+  /** Its type, as messages show it. */
+  readonly type: string;
+  /** How many digits of a second it keeps; absent if it holds no time. */
+  readonly digits?: number | undefined;
+  /** How many characters it takes; absent if it holds no text of varying length. */
+  readonly length?: number | undefined;
+}
+
+/** What a look at the table has found. */
+export interface TableFacts {
+  /** Schema and name, quoted. */
+  readonly table: string;
+  /** By name; empty if there is no table. */
+  readonly columns: ReadonlyMap<string, Column>;
+  /** Whether `name` is unique by itself. */
+  readonly unique: boolean;
+  /** What else keeps the store from using the table, with what to do. */
+  readonly problem?: string | undefined;
+}
+
+/** The SQL that makes a table fit. */
+export interface TableDdl {
+  /** The statements that create the table. Several instances may run them, also at once. */
+  readonly creation: readonly string[];
+  /** The statement that adds these columns of ours. */
+  addition(columns: readonly OurColumn[]): string;
+  /** The clauses of an ALTER TABLE after which `lock_until` and `locked_at` know milliseconds. */
+  readonly exactTimes: string;
+  /** The clause after which `locked_by` has room for what a lease writes there. */
+  readonly longLockedBy: string;
+  /** The statement after which `name` has room for long names, and for every character. */
+  readonly widening: string;
+}
+
+/** The columns that ShedLock documents; without them it is another table. */
+const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
+/** The columns that we add. */
+export const OUR_COLUMNS = ['fencing_token', 'job_state'] as const;
+type OurColumn = (typeof OUR_COLUMNS)[number];
+/** Digits of a second. Whole seconds would end leases up to half a second before their holders expect it. */
+const DIGITS = 3;
+
+/** Judges a table by its columns: what is missing or wrong, with what to do; `undefined` if the store can use it. */
+export function judgeTable(
+  { table, columns, unique, problem }: TableFacts,
+  ddl: TableDdl,
+): Fault | undefined {
+  const lacking = <Name extends string>(names: readonly Name[]): Name[] =>
+    names.filter((name) => !columns.has(name));
+  const unfit = (column: string, demand: string, remedy: string): { problem: string } => ({
+    problem:
+      `The column ${column} of ${table} is a ${columns.get(column)?.type}, and has to ${demand}. Run this:\n` +
+      `ALTER TABLE ${table} ${remedy};`,
+  });
+  if (columns.size === 0) {
+    return { missing: `The table ${table} does not exist.`, lacks: 'table', migration: ddl.creation };
+  }
+  const foreign = lacking(SHEDLOCK_COLUMNS).join(', ');
+  if (foreign !== '') {
+    return {
+      problem: `The table ${table} has no column ${foreign}: it is not one of ShedLock's. Give another name (table).`,
+    };
+  }
+  const ours = lacking(OUR_COLUMNS);
+  if (ours.length > 0) {
+    const missing = `The table ${table} has no column ${ours.join(', ')}.`;
+    return { missing, lacks: 'columns', migration: [ddl.addition(ours)] };
+  }
+  if ((columns.get('lock_until')?.digits ?? 0) < DIGITS) {
+    return unfit('lock_until', 'know milliseconds', ddl.exactTimes);
+  }
+  if (!unique) {
+    return {
+      problem: `The column name of ${table} is not unique. Run this:\nALTER TABLE ${table} ADD PRIMARY KEY (name);`,
+    };
+  }
+  if ((columns.get('locked_by')?.length ?? 0) < LOCKED_BY_LENGTH) {
+    const demand = `take ${LOCKED_BY_LENGTH} characters, as ShedLock's does`;
+    return unfit('locked_by', demand, ddl.longLockedBy);
+  }
+  return problem === undefined ? undefined : { problem };
+}
+
+/** The column of the names. */
+export interface NameColumn {
+  /** How many characters it takes. */
+  readonly length: number;
+  /** Whether it takes every character. */
+  readonly unicode: boolean;
+  readonly widening: string;
+}
+
+/**
+ * Why the column cannot keep a name, with what to do; `undefined` if it can.
+ *
+ * @param stored the name as the column has it
+ */
+export function nameProblem(table: string, stored: string, column: NameColumn): string | undefined {
+  // oxlint-disable-next-line no-control-regex -- what is not ASCII is looked for
+  if (!column.unicode && /[^\u0000-\u007f]/.test(stored)) {
+    return `the column name of ${table} does not take every character. Give it another name, or run this: ${column.widening};`;
+  }
+  const { length } = [...stored];
+  if (length <= column.length) return undefined;
+  return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;
+}
+
+/** The table cannot be used. The message says what to do. */
+export class TableError extends Error {}
+
+/** What to say about a table that was complete before. */
+const WAS_THERE = {
+  table:
+    'It was there before, and the leases that lived in it are forgotten: an empty one would let others win while their ' +
+    'holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:',
+  columns:
+    'It had that before, and what was in it is forgotten (fencing tokens, which ticks have run); if the table was made anew, so are the ' +
+    'leases that lived in it. When the jobs that run have ended, start an instance that may alter it, call migrate(), or run this:',
+} as const;
+
+/** The error for what a look has found. @param wasThere whether an earlier look has found the table complete */
+export function tableError(found: Fault, wasThere: boolean): TableError {
+  if ('problem' in found) return new TableError(found.problem);
+  const help = wasThere ? WAS_THERE[found.lacks] : 'Run this, or leave it to the store (migrate: true):';
+  return new TableError(`${found.missing} ${help}\n${sqlOf(found)}`);
+}
+
+/** The error if the store may not create what is missing. @param error what the database said */
+export function notAllowed(missing: MissingParts, error: unknown): TableError {
+  return new TableError(
+    `${missing.missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${sqlOf(missing)}`,
+  );
+}
+
+/** The migration, to be run by hand. */
+function sqlOf({ migration }: MissingParts): string {
+  return migration.map((statement) => `${statement};`).join('\n');
+}
