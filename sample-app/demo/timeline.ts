@@ -138,7 +138,7 @@ export class Timeline {
   }
 
   #time(at: number): string {
-    return `${((at - this.start) / 1_000).toFixed(2).padStart(6)}`;
+    return ((at - this.start) / 1_000).toFixed(2).padStart(6);
   }
 }
 

@@ -171,8 +171,7 @@ async function hold(session: Session, rounds: number): Promise<Row[]> {
     figure: string,
     limit: number,
     target: string,
-    unit = '',
-    reference = '',
+    { unit = '', reference = '' } = {},
   ): Row => ({
     case: `1,000 leases held, ttl 3 s: ${label}`,
     ours: format(of('service', figure), unit),
@@ -184,13 +183,13 @@ async function hold(session: Session, rounds: number): Promise<Row[]> {
   });
   const lost = (contender: Contestant): number => Math.max(...column(all, contender, 'lost'));
   return [
-    row('batches per second', 'batches', 5, '≤ 5', '', '-'),
-    row('commands per batch', 'perBatch', 4, '≤ 4', '', '-'),
+    row('batches per second', 'batches', 5, '≤ 5', { reference: '-' }),
+    row('commands per batch', 'perBatch', 4, '≤ 4', { reference: '-' }),
     row('commands per second', 'commands', 20, '≤ 20'),
     row('timers', 'timers', 5, 'a handful'),
-    row('event-loop delay p99', 'delay', 2 * of('idle', 'delay'), '≤ 2 × idle', 'ms'),
-    { ...row('event-loop delay, longest', 'longest', 0, '', 'ms'), met: undefined },
-    { ...row('processor time of node', 'cpu', 0, '', '%'), met: undefined },
+    row('event-loop delay p99', 'delay', 2 * of('idle', 'delay'), '≤ 2 × idle', { unit: 'ms' }),
+    { ...row('event-loop delay, longest', 'longest', 0, '', { unit: 'ms' }), met: undefined },
+    { ...row('processor time of node', 'cpu', 0, '', { unit: '%' }), met: undefined },
     {
       case: '1,000 leases held, ttl 3 s: leases lost',
       ours: String(lost('service')),

@@ -47,9 +47,12 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     await Promise.all(members.map((member) => member.start()));
     const injector = new Injector(members, store, history, options.clock);
     const faults = new Set<Promise<void>>();
-    // Waits for the faults that have begun: an instance must not start again while everything is being
-    // stopped.
-    await carryOut(plan, injector, members, faults, options).finally(() => Promise.all(faults));
+    try {
+      await carryOut(plan, injector, members, faults, options);
+    } finally {
+      // Those that have begun: an instance must not start again while everything is being stopped.
+      await Promise.all(faults);
+    }
     history.write({ k: 'over', m: monotonic() });
     log(`  ${readHistory(folder).length} lines of history`);
     return injector.counts;
@@ -84,6 +87,7 @@ async function carryOut(
         .then(() => void faults.delete(fault));
       faults.add(fault);
     }
+    // oxlint-disable-next-line typescript/only-throw-error -- whatever was thrown
     if (failure !== undefined) throw failure;
     const dead = members.find(({ died }) => died);
     if (dead !== undefined) throw new Error(`${dead.name} ended by itself:\n${dead.stderr}`);

@@ -195,7 +195,7 @@ export function makePlan({ instances, seconds, seed, dataLoss, only, leftOut }: 
       delay: random.between(30, 400),
     };
     const aimed = random.next() < 0.7;
-    const step = fault === 'store-clock' ? random.between(...STEP) * (random.next() < 0.5 ? 1 : -1) : 0;
+    const step = fault === 'store-clock' ? stepOf(random) : 0;
     if (leftOut?.has(fault) !== true)
       injections.push({
         id: id++,
@@ -214,6 +214,11 @@ export function makePlan({ instances, seconds, seed, dataLoss, only, leftOut }: 
     at = isQuiet(fault) ? end + QUIET + Math.abs(step) : at + (alone ? CALM : gap);
   }
   return { seed, seconds, offsets, injections };
+}
+
+/** By how far a clock is set, forward or back. */
+function stepOf(random: Random): number {
+  return random.between(...STEP) * (random.next() < 0.5 ? 1 : -1);
 }
 
 /** The parts of a target that this fault uses. All parts are drawn for every fault, so that plans are easy to compare. */

@@ -29,7 +29,7 @@ for (const prefix of [undefined, 'app:', '{app}:']) {
         const lock = `scheduler:${i ** 5}-job-${i}:lock`;
         const keys = [lock, stateKey(lock, prefix ?? '')].map((key) => `${prefix ?? ''}${key}`);
         const [slot, stateSlot] = await Promise.all(
-          keys.map((key) => cluster.servers[0]?.command('CLUSTER', 'KEYSLOT', key)),
+          keys.map(async (key) => cluster.servers[0]?.command('CLUSTER', 'KEYSLOT', key)),
         );
         expect(stateSlot).toBe(slot);
         slots.add(Number(slot));

@@ -187,7 +187,7 @@ describe('a place where a lock cannot work', () => {
     const refusal = (name: string) =>
       `${INTRO}: @SchedulerLock() on Jobs.${name}: a generator does its work for whoever iterates over it, without the lock. ` +
       'Make it an async method that iterates inside.';
-    const decorate: MethodDecorator = SchedulerLock() as never;
+    const decorate: MethodDecorator = SchedulerLock();
     expect(() => {
       class Jobs {
         @decorate

@@ -157,7 +157,7 @@ describe('what another job has already is an error:', () => {
     const message =
       'interval(two): job: "report" is a job already, and they would share their ticks. Give one of them another.';
     expect(problemsOf(again)).toEqual([message]);
-    registry.getCronJob('one').stop();
+    void registry.getCronJob('one').stop();
     expect(problemsOf(again)).toEqual([message]);
     registry.deleteCronJob('one');
     again();

@@ -40,7 +40,7 @@ describe('a cron job that is made at run time', () => {
         .cron('report', CronExpression.EVERY_SECOND, { timeZone }, (lock) => void runs.push(lock));
     });
     await until(() => apps.every((app) => acquired(app).length + skipped(app).length >= TICKS));
-    for (const app of apps) jobOf(app, 'report').stop();
+    for (const app of apps) void jobOf(app, 'report').stop();
     const ticks = runs.map(({ tick }) => tick ?? 0);
     expect(ticks.filter((tick) => tick % 1_000 !== 0)).toEqual([]);
     expect([...new Set(ticks)]).toEqual(ticks);
@@ -58,7 +58,7 @@ test('a cron job that calls run() with tickOf() has the ticks that a decorated o
     app.get(SchedulerRegistry).addCronJob('own', job as never);
   });
   await until(() => apps.every((app) => acquired(app).length + skipped(app).length >= TICKS));
-  for (const app of apps) jobOf(app, 'own').stop();
+  for (const app of apps) void jobOf(app, 'own').stop();
   expect(ticks.filter((tick = 1) => tick % 1_000 !== 0)).toEqual([]);
   expect([...new Set(ticks)]).toEqual(ticks);
   expect(apps.flatMap(skipped).map(({ reason }) => reason)).toContain('already-ran');

@@ -179,7 +179,7 @@ describe('a new leader', () => {
       }
       return Jobs;
     }, store);
-    app.get(SchedulerRegistry).getCronJob('stopped').stop();
+    void app.get(SchedulerRegistry).getCronJob('stopped').stop();
     await until(() => Date.now() > tick);
     expect(runs).toEqual([]);
     await free();

@@ -29,7 +29,7 @@ describe('calls inside calls', () => {
         seen.push(await this.inner());
         const job = this.registry.getCronJob('inner');
         // Started anew inside this job: everything it fires inherits this job's context.
-        job.stop();
+        void job.stop();
         job.start();
         void job.fireOnTick();
         await running.opened;
@@ -72,7 +72,7 @@ describe('calls inside calls', () => {
       @SchedulerLock('shared')
       async outer() {
         const job = this.registry.getCronJob('inner');
-        job.stop();
+        void job.stop();
         job.start();
         void job.fireOnTick();
         await running.opened;

@@ -225,7 +225,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     /** A store with a pool of one connection that is to lead through a proxy, and a limit of its own for tries. */
     function opening(url: string, table: string): { store: SqlStore; end(): Promise<void> } {
       const made = (dialect: unknown): SqlStore =>
-        new SqlLockStore(dialect as MysqlDialect, { migrate: true }) as SqlStore;
+        new SqlLockStore(dialect as MysqlDialect, { migrate: true });
       if (postgres) {
         const own = testPool(url, { max: 1, query_timeout: 30_000 });
         return { store: made(new PostgresDialect(own, { table }, limit)), end: () => own.end() };

@@ -148,7 +148,7 @@ test.each([
       private readonly registry!: SchedulerRegistry;
 
       onApplicationBootstrap(): void {
-        for (const name of ['stopped', 'deleted', 'later']) this.registry.getCronJob(name).stop();
+        for (const name of ['stopped', 'deleted', 'later']) void this.registry.getCronJob(name).stop();
         this.registry.deleteCronJob('deleted');
         this.registry.getCronJob('later').start();
       }

@@ -90,7 +90,7 @@ describe('a job has the ticks of the cron job that was made of it', () => {
     ['name', { name: '', timeZone: 'UTC' }],
   ])('also with an empty %s, as configuration may give it', async (_, options) => {
     const { expression, tick } = daily();
-    const apps = await fleet(expression, options as CronOptions);
+    const apps = await fleet(expression, options);
     await fire(apps, 0);
     expect(acquired(...apps).map((event) => event.tick)).toEqual([tick]);
     expect(apps.flatMap(skipped)).toMatchObject([{ reason: 'already-ran', callTick: tick }]);

@@ -60,6 +60,7 @@ export const POSTGRES: TestDatabase = {
     const pool = testPool(url, {
       max,
       // Before the pool hands the connection out.
+      // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it, whatever its types say
       onConnect: async (client) => {
         for (const statement of session) await client.query(statement);
       },

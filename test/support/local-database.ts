@@ -48,7 +48,7 @@ export class LocalDatabase {
   }
 
   get running(): boolean {
-    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
   /** Ends the process, politely first, and removes its data. */
@@ -134,7 +134,7 @@ export class LocalDatabase {
 
   async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.pid === undefined || !this.running) return;
+    if (child?.pid === undefined || !this.running) return;
     const exited = once(child, 'exit');
     child.ref();
     if (signal === 'SIGKILL') this.#signal(signal);

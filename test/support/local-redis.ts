@@ -54,7 +54,7 @@ export class LocalRedis {
   }
 
   get running(): boolean {
-    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
   }
 
   /** Ends the process, politely first, and removes its folder. */
@@ -167,7 +167,7 @@ export class LocalRedis {
 
   async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.pid === undefined || !this.running) return;
+    if (child?.pid === undefined || !this.running) return;
     const exited = once(child, 'exit');
     child.ref();
     child.kill(signal);

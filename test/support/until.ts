@@ -37,6 +37,7 @@ export async function until<T>(
 function gaveUp(message: string | (() => string), timeout: number, failure: unknown): Error {
   const what = typeof message === 'function' ? message() : message;
   if (failure === undefined) return new Error(`Waited ${timeout} ms in vain for ${what}`);
+  // oxlint-disable-next-line typescript/no-base-to-string -- whatever was thrown
   const reason = failure instanceof Error ? failure.message : String(failure);
   return new Error(`Waited ${timeout} ms in vain for ${what}: ${reason}`, { cause: failure });
 }

@@ -24,7 +24,7 @@ export class Recorder {
   }
 
   write(line: WithoutLife<Exclude<Line, { k: 'begin' }>>): void {
-    this.#writer.write({ ...line, w: Date.now(), ...this.#life } as Line);
+    this.#writer.write({ ...line, w: Date.now(), ...this.#life });
   }
 
   /** Runs a call that the scheduler has fired, and gives it a number that all its lines have. */

@@ -112,6 +112,7 @@ export class StoreModel {
   }
 
   /** Checks the answer to an attempt, and notes it. */
+  // oxlint-disable-next-line complexity -- the rules of the contract one after another, as it states them
   acquired(lease: ModelLease, answer: AcquireResult): string | undefined {
     const lock = this.lock(lease.name);
     const { owner, record } = lock;
@@ -147,6 +148,7 @@ export class StoreModel {
     return undefined;
   }
 
+  // oxlint-disable-next-line complexity -- the rules of the contract one after another, as it states them
   extended(lease: ModelLease, answer: ExtendResult): string | undefined {
     const lock = this.lock(lease.name);
     const { record } = lock;
@@ -179,6 +181,7 @@ export class StoreModel {
     return undefined;
   }
 
+  // oxlint-disable-next-line complexity -- the rules of the contract one after another, as it states them
   released(
     lease: ModelLease,
     { keepFor, outcome = 'completed' }: ReleaseOptions,

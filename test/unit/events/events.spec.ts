@@ -105,6 +105,7 @@ describe('SchedulerLockEvents', () => {
       throw new Error('metrics are down');
     });
     events.on('acquired', () => {
+      // oxlint-disable-next-line typescript/only-throw-error -- listeners may
       throw 'a string';
     });
     events.on(listener);

@@ -207,7 +207,7 @@ describe('a store that answers a renewal with', () => {
     const app = new Harness();
     const results: unknown[] = [{ held: true }, answer];
     // Also as a hole.
-    if (answer === undefined) delete results[1];
+    if (answer === undefined) Reflect.deleteProperty(results, 1);
     app.store.next('extend', answers(results));
     await app.start('a');
     await app.start('b');

@@ -18,7 +18,9 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.stop();
   // The proxy, too, leaves nothing open.
-  await until(() => newHandles(before).length === 0, { message: () => `the end of ${newHandles(before)}` });
+  await until(() => newHandles(before).length === 0, {
+    message: () => `the end of ${newHandles(before).join(', ')}`,
+  });
 });
 
 beforeEach(async () => {

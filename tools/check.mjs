@@ -1,0 +1,111 @@
+// The parts of CI that need no server, side by side: one line for each, and all that a part says which fails.
+//
+// node tools/check.mjs                     the fast ones, under a minute: `npm run check`
+// node tools/check.mjs lint types package  those that are named, and what they need
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** Unit tests that `npm run check` leaves to `npm test`: they start servers and programs, or take long. */
+const LEFT_OUT = [
+  'support', // servers, child processes, the proxy
+  'schedule/cron-ticks.spec.ts', // compares years of dates with `cron`: minutes on a slow machine
+  'schedule/repeated-hours.spec.ts', // the same for the hours that a year has twice
+];
+
+/**
+ * The longest first: the others fill the gaps. What reads the built package comes after it: the sample app is checked
+ * against the package as its users see it, and the sabotages of the chaos run look for their lines in there.
+ */
+const PARTS = {
+  build: { command: npm('build') },
+  unit: { command: unitTests(), after: 'build' },
+  types: { command: npm('check:types'), after: 'build' },
+  lint: { command: npm('lint'), after: 'build' },
+  format: { command: npm('check:format') },
+  package: { command: npm('check:package'), after: 'build' },
+};
+const FAST = ['build', 'unit', 'types', 'lint', 'format'];
+
+const asked = process.argv.slice(2);
+const unknown = asked.filter((name) => !Object.hasOwn(PARTS, name));
+if (unknown.length > 0) {
+  console.error(`No part is called ${unknown.join(', ')}. There are ${Object.keys(PARTS).join(', ')}.`);
+  process.exit(2);
+}
+const began = performance.now();
+const ended = await runAll(withNeeds(asked.length > 0 ? asked : FAST));
+const bad = [...ended].filter(([, state]) => state !== 'ok').map(([name]) => name);
+console.log(`${bad.length === 0 ? 'all' : `not ${bad.join(', ')}: the rest is`} ok after ${seconds(began)}`);
+process.exitCode = bad.length === 0 ? 0 : 1;
+
+function npm(script) {
+  return ['npm', 'run', '--silent', script];
+}
+
+function unitTests() {
+  const gone = LEFT_OUT.filter((path) => !existsSync(join(root, 'test/unit', path)));
+  if (gone.length > 0) throw new Error(`tools/check.mjs leaves out what is not there: ${gone.join(', ')}`);
+  const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js'];
+  const leftOut = LEFT_OUT.map((path) => `/test/unit/${path.replaceAll('.', '\\.')}`);
+  return [process.execPath, ...jest, 'test/unit', '--runInBand', '--testPathIgnorePatterns', ...leftOut];
+}
+
+function withNeeds(names) {
+  const needed = names.map((name) => PARTS[name].after).filter((name) => name !== undefined);
+  return Object.keys(PARTS).filter((name) => names.includes(name) || needed.includes(name));
+}
+
+/** As many at a time as there are processors. Returns how each part ended. */
+async function runAll(names) {
+  const states = new Map();
+  const waiting = [...names];
+  const running = new Map();
+  while (waiting.length + running.size > 0) {
+    const next = waiting.find((name) => isReady(PARTS[name].after, states));
+    if (next !== undefined && running.size < availableParallelism()) {
+      waiting.splice(waiting.indexOf(next), 1);
+      running.set(next, run(next, states.get(PARTS[next].after)));
+      continue;
+    }
+    const [name, state] = await Promise.race(running.values());
+    running.delete(name);
+    states.set(name, state);
+  }
+  return states;
+}
+
+function isReady(need, states) {
+  return need === undefined || states.has(need);
+}
+
+async function run(name, need = 'ok') {
+  if (need !== 'ok') {
+    console.log(`${name.padEnd(8)} not run: ${PARTS[name].after} failed`);
+    return [name, 'not run'];
+  }
+  const from = performance.now();
+  const { code, output } = await outputOf(PARTS[name].command);
+  const state = code === 0 ? 'ok' : 'failed';
+  console.log(`${name.padEnd(8)} ${state.padEnd(6)} ${seconds(from)}`);
+  if (code !== 0) console.log(output);
+  return [name, state];
+}
+
+function outputOf([command, ...args]) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const chunks = [];
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => chunks.push(chunk));
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }));
+  });
+}
+
+function seconds(from) {
+  return `${((performance.now() - from) / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,95 @@
+// The hook before a commit, and its switch.
+//
+// node tools/hook.mjs on|off   what `npm run hook` does: the choice is kept in this clone's git configuration
+// node tools/hook.mjs prepare  after `npm ci`: on, unless something speaks against it. package.json calls it in a way that
+//                              cannot fail: the packed package has no folder `tools`, and not every machine has git
+// node tools/hook.mjs run      checks format and lint of the staged files, as they are on the disk
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const FOLDER = '.githooks';
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const commands = { on: switchOn, off: switchOff, prepare, run };
+const [name = 'on'] = process.argv.slice(2);
+if (!Object.hasOwn(commands, name)) throw new Error(`No command is called ${name}: say on or off.`);
+commands[name]();
+
+function switchOn() {
+  git('config', 'core.hooksPath', FOLDER);
+  console.log('Commits check the format and lint of staged files now. Off: npm run hook -- off');
+}
+
+/** Git's own folder, by its name: `prepare` sees that somebody has chosen. */
+function switchOff() {
+  git('config', 'core.hooksPath', gitsOwnHooks());
+  console.log('Commits check nothing any more. On: npm run hook');
+}
+
+/**
+ * Leaves alone: CI, a tarball, this package inside of another repository, hooks of somebody's own, and whoever has
+ * switched it off.
+ */
+function prepare() {
+  if (process.env['CI'] || ask('rev-parse', '--show-toplevel') === undefined || !isOwnRepository()) return;
+  if (ask('config', '--get', 'core.hooksPath') !== undefined || hasOtherHooks()) return;
+  if (ask('config', 'core.hooksPath', FOLDER) !== undefined)
+    console.log('Commits check the format and lint of staged files. Off: npm run hook -- off');
+}
+
+function isOwnRepository() {
+  return realpathSync(ask('rev-parse', '--show-toplevel')) === realpathSync(root);
+}
+
+function hasOtherHooks() {
+  const folder = gitsOwnHooks();
+  return existsSync(folder) && readdirSync(folder).some((file) => !file.endsWith('.sample'));
+}
+
+function gitsOwnHooks() {
+  return join(git('rev-parse', '--path-format=absolute', '--git-common-dir'), 'hooks');
+}
+
+function run() {
+  // Without `npm ci` there is nothing to check with.
+  if (!existsSync(join(root, 'node_modules/.bin/oxlint'))) return;
+  const staged = git('diff', '--cached', '--name-only', '--diff-filter=ACMR', '-z')
+    .split('\0')
+    .filter(Boolean);
+  const scripts = staged.filter((path) => /^(lib|test|tools|sample-app)\/.*\.[cm]?[jt]s$/.test(path));
+  const bad = [
+    staged.length === 0 ||
+      passes('prettier', '--check', '--ignore-unknown', '--log-level', 'warn', ...staged),
+    scripts.length === 0 || passes('oxlint', ...scripts),
+  ].includes(false);
+  if (!bad) return;
+  console.error(
+    'Not committed. `npm run format` mends the format; `git commit --no-verify` commits all the same.',
+  );
+  process.exitCode = 1;
+}
+
+/** Says what it found only if it found something. */
+function passes(tool, ...args) {
+  const shell = process.platform === 'win32';
+  const { status, stdout, stderr } = spawnSync(join('node_modules/.bin', tool), args, {
+    cwd: root,
+    shell,
+    encoding: 'utf8',
+  });
+  if (status !== 0) process.stderr.write(`${stdout}${stderr}`);
+  return status === 0;
+}
+
+function git(...args) {
+  const answer = ask(...args);
+  if (answer === undefined) throw new Error(`git ${args.join(' ')} failed: is this a clone?`);
+  return answer;
+}
+
+/** `undefined` if git says no, or is not there. */
+function ask(...args) {
+  const { status, stdout } = spawnSync('git', args, { cwd: root, encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
+}
