@@ -8,8 +8,7 @@ import {
 } from './connection-options.js';
 import { loadDriver } from './driver.js';
 import { type WatchedClient, watchForFreeze } from './freeze-watch.js';
-import { redisPlace } from './place.js';
-import { describeError } from './redact.js';
+import { describeError, describeRedis } from './redact.js';
 import type { RedisClient } from './redis-client.js';
 import { wrongServer } from './wrong-server.js';
 
@@ -46,7 +45,7 @@ export class RedisConnection {
   constructor(private readonly source: RedisConnectionSource) {
     const problem = connectionProblem(source);
     if (problem !== undefined) throw new SchedulerLockConfigError([problem]);
-    this.place = redisPlace(source);
+    this.place = describeRedis(source);
     if (isRedisClient(source)) {
       this.#client = source;
       this.keyPrefix = clientPrefix(source);

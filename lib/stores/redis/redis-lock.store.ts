@@ -14,8 +14,7 @@ import type {
 } from '../lock-store.js';
 import { promiseOf, type Reply, type ReplyingStore } from '../replying-store.js';
 import { explainDenied, inspectRedis } from './inspect.js';
-import { LeaseCalls } from './lease-calls.js';
-import { failure, type LeaseCall, LeaseScripts } from './lease-scripts.js';
+import { failure, type LeaseCall, LeaseCalls, LeaseScripts } from './lease-scripts.js';
 import { PROBE } from './probe.js';
 import { RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';

@@ -1,7 +1,6 @@
-import { leaseScript, scriptForOne } from './script.js';
-import { HOUR_MS, KEEP, RETENTION_SLACK_MS } from './state.js';
+import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS, scriptForOne } from './script.js';
 
-// The layout of the keys, and the rules of all these scripts: see state.ts.
+// The layout of the keys, and the rules of all these scripts: see script.ts.
 
 /**
  * Lua: answers for a lock that is taken (`current`): a refusal, or, for the token that holds it, the grant again. Goes on only if
