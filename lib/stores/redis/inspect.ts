@@ -1,7 +1,8 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
-import { DENIED, type RedisClient, RedisReplyError, runScript, translate } from './redis-client.js';
+import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
 import { script } from './script.js';
 
 interface Connection {

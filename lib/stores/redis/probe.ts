@@ -1,3 +1,6 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import type { RedisClient } from './connection-options.js';
+import { RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
 /**
@@ -8,7 +11,7 @@ import { script } from './script.js';
  *
  * Returns the commands that the user may not run. Ignores any other failure.
  */
-export const PROBE = script(/* lua */ `
+const PROBE = script(/* lua */ `
 local denied = {}
 local function try(command, ...)
   local reply = redis.pcall(command, ...)
@@ -28,3 +31,27 @@ try('SET', KEYS[1], 'probe', 'PX', 1000)
 try('HSET', KEYS[2], 'token', 'probe')
 redis.pcall('DEL', KEYS[1], KEYS[2])
 return denied`);
+
+/**
+ * Checks that the user has the rights that the scripts need.
+ *
+ * @param keys of a lock that does not exist
+ * @throws SchedulerLockConfigError if a right is missing
+ */
+export async function checkRights(
+  connection: { client(): RedisClient },
+  keys: readonly [lock: string, state: string],
+): Promise<void> {
+  const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
+    if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
+    throw new SchedulerLockConfigError([
+      `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that docs/redis.md lists; ` +
+        `the keys tried were "${keys.join('" and "')}".`,
+    ]);
+  });
+  if (!Array.isArray(denied) || denied.length === 0) return;
+  throw new SchedulerLockConfigError([
+    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that docs/redis.md ` +
+      `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
+  ]);
+}

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LeaseRef } from '../../../lib/index.js';
-import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../support/redis-monitor.js';
 import { ownRedis } from '../../support/own-redis.js';
 
@@ -20,7 +19,7 @@ let tokens = 0;
 ownRedis((own) => (client = own));
 
 beforeEach(async () => {
-  store = new RedisLockStore(new RedisConnection(client), { key: (name) => `scheduler:${name}:lock` });
+  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
   await store.init();
 });
 
@@ -402,9 +401,8 @@ describe('a lock that was given back here, which is probably free', () => {
 
   test('is left to whoever has it by now', async () => {
     await store.release(await take());
-    const connection = new RedisConnection(client);
-    const other = new RedisLockStore(connection, { key: (name) => `scheduler:${name}:lock` });
-    await connection.open();
+    const other = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+    await other.init();
     const theirs = { ...request, token: 'theirs', holder: 'there' };
     expect(await other.acquire(theirs)).toMatchObject({ acquired: true });
     const refused = await store.acquire(request);
