@@ -183,12 +183,11 @@ export class LeaseCalls<Result> {
 
   /**
    * @param args the script's arguments for this lease; those at the end may be left out
-   * @param one the script to run for this lease if it goes alone
    */
-  call(name: string, args: readonly string[], one = this.script.one): Reply<Result> {
+  call(name: string, args: readonly string[]): Reply<Result> {
     if (this.#underWay === 0) {
       this.#underWay += 1;
-      return this.scripts.one(one, name, args, this.#answered, this.#ended);
+      return this.scripts.one(this.script.one, name, args, this.#answered, this.#ended);
     }
     const { read } = this;
     const result = new Promise<Result>((resolve, reject) => {

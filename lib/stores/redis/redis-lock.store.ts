@@ -20,8 +20,7 @@ import { failure, type LeaseCall, LeaseCalls, LeaseScripts } from './lease-scrip
 import { checkRights } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
-import { Released } from './released.js';
-import { ACQUIRE, ACQUIRE_FREE, EXTEND, RELEASE } from './scripts.js';
+import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
 
 /**
  * The part of a call's limit that one node of a Cluster may take: so the answers of the others are still in time.
@@ -62,7 +61,6 @@ export class RedisLockStore implements LockStore {
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
   readonly #releases: LeaseCalls<ReleaseResult>;
-  readonly #released = new Released();
 
   /**
    * Connects to nothing yet: {@link init} does.
@@ -143,7 +141,6 @@ export class RedisLockStore implements LockStore {
     const args = [token, String(ttl), holder];
     if (job !== undefined || start !== '') args.push(job ?? '');
     if (start !== '') args.push(start);
-    else if (this.#released.take(name)) return this.#acquires.call(name, args, ACQUIRE_FREE);
     return this.#acquires.call(name, args);
   }
 
@@ -151,7 +148,6 @@ export class RedisLockStore implements LockStore {
   replyToRelease(lease: LeaseRef, options: ReleaseOptions = {}): Reply<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, holder, tick, job = '' } = lease;
-    this.#released.add(name);
     const args = [token, String(fencingToken)];
     if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
     // A lock that stays taken has to show its last holder.

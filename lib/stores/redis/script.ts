@@ -61,7 +61,7 @@ export interface LeaseScript {
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
 
 /** Makes a script for one lease: see {@link leaseScript}. */
-export const scriptForOne = (body: string): Script =>
+const scriptForOne = (body: string): Script =>
   script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`);
 
 /**

@@ -1,4 +1,4 @@
-import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS, scriptForOne } from './script.js';
+import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
 
@@ -72,11 +72,13 @@ end`;
  * where doubles (Lua's and JavaScript's) lose the last digit. Up to there, Redis writes a number argument of redis.call() with all
  * of its digits.
  */
-const acquire = (look: string, take: string): string => /* lua */ `
+export const ACQUIRE = leaseScript(/* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
-local current${look}
+local current = redis.call('GET', lock)
+if current then ${TAKEN}
+end
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
 if ticks then
   local s = redis.call('HMGET', state, 'fence', 'kept', record)
@@ -92,7 +94,7 @@ if last and last >= micros then fence = last + 1 end
 if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
 if ticks then ${START}
 end
-${take}
+if not current then redis.call('SET', lock, token, 'PX', ttl) end
 if started then
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
     record, started, 'by:' .. job, token, 'before:' .. job, before)
@@ -105,26 +107,7 @@ if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 10
   local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
 end
 if other or attempt > 1 then return { '', fence, attempt, other or '' } end
-return fence`;
-
-export const ACQUIRE = leaseScript(
-  acquire(
-    /* lua */ ` = redis.call('GET', lock)
-if current then ${TAKEN}
-end`,
-    /* lua */ `if not current then redis.call('SET', lock, token, 'PX', ttl) end`,
-  ),
-);
-
-/** The same for a call without a start whose lock is probably free: one command less if it is, three more if not. */
-export const ACQUIRE_FREE = scriptForOne(
-  acquire(
-    '',
-    /* lua */ `if not redis.call('SET', lock, token, 'PX', ttl, 'NX') then
-  current = redis.call('GET', lock)${TAKEN}
-end`,
-  ),
-);
+return fence`);
 
 /** Lua: writes back the start of a restored lease, unless a newer start of its job is known. */
 const RESTORED_START = /* lua */ `
