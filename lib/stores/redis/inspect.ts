@@ -25,7 +25,10 @@ interface ScanningClient extends RedisClient {
 }
 
 /**
- * Reads the entry of a lock. KEYS 1 lock, 2 state
+ * Reads the entry of a lock.
+ *
+ * KEYS: lock, state
+ * ARGV: -
  *
  * Returns the content of the lock key or false, ms until it expires, and the fields of the state, name and value in turn.
  */

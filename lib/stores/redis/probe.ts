@@ -7,7 +7,10 @@ import { script } from './script.js';
  * Tries the commands of the other scripts on unused keys, and leaves nothing there. A permission that is missing
  * only in the middle of a script would leave half a grant.
  *
- * KEYS  1 lock  2 state, of a lock that does not exist
+ * KEYS: lock, state
+ * ARGV: -
+ *
+ * The keys are those of a lock that does not exist.
  *
  * Returns the commands that the user may not run. Ignores any other failure.
  */

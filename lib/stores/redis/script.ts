@@ -19,6 +19,10 @@ import { createHash } from 'node:crypto';
  * Scripts keep fields that they do not know. Commands that can fail (on a key of the wrong type, say) come before the
  * first write: a script that fails has changed nothing. Times are those of the server (TIME).
  *
+ * A fragment is spliced into the text of its hosts and shares their locals. Its header says which of them it reads (`needs`), and
+ * which it declares or sets for its hosts (`leaves`). The header of a script names its keys and arguments in order. A test compares
+ * all headers with the Lua.
+ *
  * Every redis.call() and every field of a hash adds to the cost of each run: scripts read and write nothing that they
  * can do without.
  */
@@ -37,6 +41,9 @@ export const RETENTION_SLACK_MS = 2 * HOUR_MS;
 /**
  * Lua: makes the state outlive a lease of `ttl` from `now` on. It changes nothing if `kept`, until when the state is
  * kept now, reaches `spare` ms beyond that.
+ *
+ * needs: now, ttl, ticks, spare, kept, state
+ * leaves: -
  */
 export const KEEP = /* lua */ `
 local last = now + ttl + (ticks and ${TICK_RETENTION_MS} or ${STATE_RETENTION_MS})
@@ -60,12 +67,19 @@ export interface LeaseScript {
 /** Makes a script that stands alone. */
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
 
-/** Makes a script for one lease: see {@link leaseScript}. */
+/**
+ * Makes a script for one lease: see {@link leaseScript}.
+ *
+ * gives: lock, state, i, width
+ */
 const scriptForOne = (body: string): Script =>
   script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`);
 
 /**
- * Makes the same script for one lease and for many. Trailing arguments that no lease of a call needs are left out.
+ * Makes the same script for one lease and for many. The header of the body lists keys and arguments of one lease. On a Cluster all
+ * keys are in one slot. Trailing arguments (`name?`) are left out if they would be '' for all leases of the call.
+ *
+ * gives: width, lock, state, i
  *
  * @param body Lua that returns the answer for one lease; `lock` and `state` are the keys, `ARGV[i]` is the first
  *   argument, and `width` is the number of arguments per lease
