@@ -87,7 +87,10 @@ export type {
   ReleaseResult,
 } from './stores/lock-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
-export type { RedisClient } from './stores/redis/redis-client.js';
-export type { RedisConnectionOptions, RedisConnectionSource } from './stores/redis/connection-options.js';
+export type {
+  RedisClient,
+  RedisConnectionOptions,
+  RedisConnectionSource,
+} from './stores/redis/connection-options.js';
 export { LOCK_STORE } from './nest/tokens.js';
 export type { Clock, Timer } from './clock.js';

@@ -54,7 +54,7 @@ export function lockMethod(
   for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), lockedMethod);
   }
-  return lockedMethod as Method;
+  return lockedMethod;
 }
 
 /** Whether this very class has guarded the method. */

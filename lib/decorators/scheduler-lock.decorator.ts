@@ -38,9 +38,9 @@ export function SchedulerLock<A extends readonly unknown[] = never>(
     const problem = placeProblem(target, key, descriptor);
     if (problem !== undefined) throw new SchedulerLockConfigError([problem]);
     if (key === undefined || descriptor === undefined) return;
-    descriptor.value = lockMethod(target, key, descriptor.value as Method, options as SchedulerLockOptions);
+    descriptor.value = lockMethod(target, key, descriptor.value as Method, options);
   };
-  return decorate as SchedulerLockDecorator<A>;
+  return decorate;
 }
 
 function placeProblem(

@@ -50,7 +50,7 @@ export class Engine {
 
   /** Renews no more. Resolves when no timer and no store call is left. */
   async close(): Promise<void> {
-    const renewals = this.heartbeat.leases().map(({ renewal }) => renewal);
+    const renewals = this.heartbeat.leases().flatMap(({ renewal }) => renewal ?? []);
     this.heartbeat.stop();
     this.#stopListening();
     await Promise.all(renewals);

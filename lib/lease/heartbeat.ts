@@ -86,7 +86,7 @@ export class Heartbeat {
     };
     const renewal = this.extend(leases.map(({ ref }) => ref)).then(
       (results) => settle((lease, index) => lease.renewed(results[index] as ExtendResult, sent)),
-      (error: Error) => settle((lease) => lease.renewalFailed(error)),
+      (error: unknown) => settle((lease) => lease.renewalFailed(error as Error)),
     );
     for (const lease of leases) lease.renewal = renewal;
   }

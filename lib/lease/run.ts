@@ -66,7 +66,7 @@ export class Run<T> extends Pending<AcquireResult> {
     // A job that runs because of a timeout must not run in the async context of the call that armed the timer.
     void limits.within(promiseOf(this.#reply), storeTimeout).then(
       (result) => this.answered(result),
-      (error: Error) => this.failed(error),
+      (error: unknown) => this.failed(error as Error),
     );
   }
 

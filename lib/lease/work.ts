@@ -7,8 +7,8 @@ import { type LockCall, placeOf } from './lock-call.js';
  */
 export function begin<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T | Promise<T> {
   const work = job(given);
-  if (!isLazy(work)) return work as T | Promise<T>;
-  return new Promise((resolve, reject) => work.then(resolve, reject));
+  if (!isLazy(work)) return work;
+  return new Promise((resolve, reject) => void work.then(resolve, reject));
 }
 
 /**

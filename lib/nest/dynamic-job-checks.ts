@@ -73,7 +73,7 @@ export function clashes(
     dynamic: readonly BoundJob[];
     elections: ReadonlyMap<unknown, string>;
   },
-  { connection, key }: ModuleSettings,
+  { store }: ModuleSettings,
 ): string[] {
   const problems: string[] = [];
   const others = [...decorated.map(({ bound }) => bound), ...dynamic];
@@ -86,7 +86,7 @@ export function clashes(
     problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
   }
   const locks = [...others.map((other) => other.name), ...elections.keys(), name];
-  return connection === undefined ? problems : [...problems, ...sharedKeys(locks, key)];
+  return [...problems, ...sharedKeys(store, locks)];
 }
 
 export function cronParameters(name: string, expression: string | Date, options: CronJobOptions) {

@@ -59,7 +59,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   readonly #logger = new Logger('SchedulerLock');
   readonly #undo: (() => void)[] = [];
   readonly #methods = new Map<Found, BoundMethod>();
-  #found: Found[] = [];
+  readonly #found: Found[] = [];
   readonly #leaders = new Set<object>();
   #orchestrators: readonly JobOrchestrator[] = [];
   readonly #made = new CronJobState(
@@ -93,9 +93,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, this.leader.places));
     problems.push(...this.dynamic.meet(this.#found));
-    const { connection, key } = this.module.settings;
     const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.places.keys()];
-    if (connection !== undefined) problems.push(...ofModule(sharedKeys(locks, key)));
+    problems.push(...ofModule(sharedKeys(this.module.settings.store, locks)));
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule(this.#unknownScheduler()));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);

@@ -19,8 +19,6 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './tokens.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
-import { RedisConnection } from '../stores/redis/redis-connection.js';
-import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 
 /**
  * Import it once, in the root module: `SchedulerLockModule.forRoot({ connection: 'redis://…', ttl: '10m' })`, or
@@ -85,8 +83,7 @@ export class SchedulerLockModule extends ConfigurableModuleClass {
 function createStore({ settings, problems }: Checked<ModuleSettings>): LockStore {
   // Opens nothing for options that do not work: the module reports them with all other problems when it starts.
   if (problems.length > 0) return new MemoryLockStore();
-  const { store, connection, key, clock } = settings;
-  if (connection !== undefined) return new RedisLockStore(new RedisConnection(connection), { key });
+  const { store, clock } = settings;
   if (store !== undefined && store !== 'memory') return store;
   if (store === undefined) {
     new Logger('SchedulerLock').warn(

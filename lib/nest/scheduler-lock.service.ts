@@ -89,7 +89,7 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
       const { options, job } = runArguments<(lock: Lock) => T | PromiseLike<T>>(name, rest);
       return this.execute(this.#call(name, options), job);
     } catch (error) {
-      return Promise.reject(error as Error);
+      return Promise.reject(error);
     }
   }
 

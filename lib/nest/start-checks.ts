@@ -1,11 +1,9 @@
-import type { SchedulerLockConfigError } from '../errors.js';
 import type { LockedMethod } from '../decorators/locked-method.js';
 import { nameProblem } from '../lock-name.js';
 import { isScheduled } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { KnownName } from './unstorable-names.js';
 import { names } from './start-line.js';
-import { lockKey } from '../stores/redis/keys.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
@@ -120,30 +118,13 @@ export function minifiedJobs(found: readonly Found[]): string | undefined {
 }
 
 /**
- * Locks with the same key in Redis, which would silently exclude each other. Checks only names that are known at the start, not
- * those that a function makes from the arguments of a call.
- *
- * @param key makes the Redis key of a lock; often a function of the user
+ * Locks that a store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Only a store that
+ * makes a key of each name can have such locks. Checks only names that are known at the start, not those that a function makes from
+ * the arguments of a call.
  */
-export function sharedKeys(locks: readonly unknown[], key: (name: string) => unknown): string[] {
-  const known = new Set(locks.filter((name): name is string => nameProblem(name) === undefined));
-  const owners = new Map<string, string>();
-  const problems: string[] = [];
-  for (const name of known) {
-    let made: string;
-    try {
-      made = lockKey(name, key);
-    } catch (error) {
-      problems.push(...(error as SchedulerLockConfigError).problems);
-      continue;
-    }
-    const owner = owners.get(made);
-    owners.set(made, owner ?? name);
-    if (owner !== undefined) {
-      problems.push(
-        `key: it gave "${made}" for the lock "${owner}" and for the lock "${name}", so that they would exclude each other. Give each name a key of its own; jobs that are to exclude each other share one name.`,
-      );
-    }
-  }
-  return problems;
+export function sharedKeys(store: unknown, locks: readonly unknown[]): string[] {
+  const keyed = Object(store) as { sharedKeys?(names: readonly string[]): string[] };
+  return keyed.sharedKeys?.(locks.filter(isName)) ?? [];
 }
+
+const isName = (name: unknown): name is string => nameProblem(name) === undefined;

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../clock.js';
 import { formatDuration } from '../duration.js';
+import type { SchedulerLockConfigError } from '../errors.js';
 import type { LockSettings } from '../lease/lock-call.js';
 import { nameProblem } from '../lock-name.js';
 import { unknownOptions } from './names.js';
@@ -23,13 +24,13 @@ import {
   type SchedulerLockModuleOptions,
 } from './options.js';
 import type { LockStore } from '../stores/lock-store.js';
-import { connectionProblem, type RedisConnectionSource } from '../stores/redis/connection-options.js';
+import { keyProblems } from '../stores/redis/keys.js';
+import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 
 /** Options of the module, checked and complete. */
 export interface ModuleSettings {
-  readonly connection: RedisConnectionSource | undefined;
+  /** The store that was given, or that of `connection`. */
   readonly store: LockStore | 'memory' | undefined;
-  readonly key: (name: string) => string;
   readonly instanceId: string;
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
@@ -85,27 +86,18 @@ export function checkModuleOptions(
     );
   }
   const options = (typeof given === 'object' && given !== null ? given : {}) as SchedulerLockModuleOptions;
-  const { connection, store, keyPrefix = DEFAULTS.keyPrefix, key, instanceId } = options;
+  const { instanceId } = options;
   if (problems.length === 0) {
     problems.push(...unknownOptions(options, 'module'), ...storeProblems(options, environment));
   }
   const leaderProblem = notAnElection(options.leader);
   if (leaderProblem !== undefined) problems.push(leaderProblem);
   else problems.push(...unknownOptions(Object(options.leader) as object, 'leader').map(inLeader));
-  if (typeof keyPrefix !== 'string' || keyPrefix === '') {
-    problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
-  }
-  if (key !== undefined && typeof key !== 'function')
-    problems.push(
-      `key: ${show(key)} is no function. Give one that makes the Redis key of a lock from its name.`,
-    );
   const idProblem = instanceId === undefined ? undefined : nameProblem(instanceId);
   if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
   const { shutdownTimeout } = options;
   const settings: ModuleSettings = {
-    connection,
-    store,
-    key: typeof key === 'function' ? key : (name) => `${keyPrefix}:${name}:lock`,
+    store: storeOf(options, problems),
     instanceId: idProblem === undefined && instanceId !== undefined ? instanceId : defaultInstanceId(),
     storeTimeout: readDuration('storeTimeout', options.storeTimeout, problems) ?? DEFAULTS.storeTimeout,
     shutdownTimeout:
@@ -191,6 +183,13 @@ function storeProblems(options: SchedulerLockModuleOptions, environment: string 
     return ['connection and store are both given. Give one: a connection for Redis, or a store.'];
   }
   if (store === 'memory') return [];
+  const unused = (['key', 'keyPrefix'] as const).filter((option) => options[option] !== undefined);
+  if (store !== undefined && unused.length > 0) {
+    return unused.map(
+      (option) =>
+        `${option}: it goes with connection, and has no effect on a store. Give it to the store itself: new RedisLockStore(connection, { ${option} }).`,
+    );
+  }
   if (store !== undefined) {
     const methods = ['acquire', 'extend', 'release'] as const;
     const missing = methods.filter(
@@ -203,10 +202,7 @@ function storeProblems(options: SchedulerLockModuleOptions, environment: string 
             "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",
         ];
   }
-  if (connection !== undefined) {
-    const problem = connectionProblem(connection);
-    return problem === undefined ? [] : [problem];
-  }
+  if (connection !== undefined) return [];
   if ('connection' in options) {
     return [
       'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis, or, for a ' +
@@ -218,6 +214,21 @@ function storeProblems(options: SchedulerLockModuleOptions, environment: string 
     'connection: none is given, and NODE_ENV is production. Give the URL of your Redis, or, for a single instance that ' +
       "needs to exclude nobody but itself, store: 'memory'.",
   ];
+}
+
+/** `connection`, `key` and `keyPrefix` are short for a store. */
+function storeOf(options: SchedulerLockModuleOptions, problems: string[]): ModuleSettings['store'] {
+  const { connection, store, key, keyPrefix } = options;
+  if (connection === undefined || store !== undefined) {
+    problems.push(...keyProblems({ key, keyPrefix }));
+    return store;
+  }
+  try {
+    return new RedisLockStore(connection, { key, keyPrefix });
+  } catch (error) {
+    problems.push(...(error as SchedulerLockConfigError).problems);
+    return undefined;
+  }
 }
 
 function notAnElection(leader: unknown): string | undefined {

@@ -3,6 +3,7 @@ import type { Duration } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { RedisConnectionSource } from '../stores/redis/connection-options.js';
+import { DEFAULT_KEY_PREFIX } from '../stores/redis/keys.js';
 
 /** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
 export type OnStoreError = 'skip' | 'throw' | 'run';
@@ -101,7 +102,10 @@ export interface LockOptions {
 
 /** Options of `SchedulerLockModule.forRoot()`. */
 export interface SchedulerLockModuleOptions extends LockOptions {
-  /** Redis: a URL, ioredis options, or your own `Redis` or `Cluster` client, which this library never closes. */
+  /**
+   * Redis: a URL, ioredis options, or your own `Redis` or `Cluster` client, which this library never closes. With `key` and
+   * `keyPrefix`, short for `store: new RedisLockStore(connection, { key, keyPrefix })` of `nestjs-scheduler-lock/redis`.
+   */
   readonly connection?: RedisConnectionSource | undefined;
   /**
    * Any other store. `'memory'` keeps leases in this process: other processes are not excluded.
@@ -110,16 +114,14 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    */
   readonly store?: LockStore | 'memory' | undefined;
   /**
-   * Redis: locks are kept at `<keyPrefix>:<name>:lock`.
+   * With `connection`: locks are kept at `<keyPrefix>:<name>:lock`.
    *
    * @default 'scheduler'
    */
   readonly keyPrefix?: string | undefined;
   /**
-   * Redis: makes the key of a lock, instead of `keyPrefix`. Different names need different keys, or they exclude each other. The
-   * keys of decorated methods and elections are compared when the application starts. A call is skipped as `invalid-name` if this
-   * function throws for its name, or returns no text. So is a call whose key could be the state of another lock (with a hash tag,
-   * and `:state` at the end).
+   * With `connection`: makes the key of a lock, instead of `keyPrefix`. Different names need different keys, or they exclude each
+   * other. `RedisLockStoreOptions` of `nestjs-scheduler-lock/redis` says what becomes of a bad key.
    */
   readonly key?: ((name: string) => string) | undefined;
   /**
@@ -225,7 +227,7 @@ export const DEFAULTS = {
   maxClockSkew: 60_000,
   onStoreError: 'skip',
   onSkip: 'ignore',
-  keyPrefix: 'scheduler',
+  keyPrefix: DEFAULT_KEY_PREFIX,
   storeTimeout: 2_000,
   shutdownTimeout: 25_000,
   abortOnShutdown: false,

@@ -97,9 +97,8 @@ export function readLog(given: unknown, problems: string[]): ReadonlySet<string>
 export function readClock(given: unknown, problems: string[]): Clock {
   if (given === undefined) return systemClock;
   const methods = ['now', 'monotonic', 'setTimer'] as const;
-  const missing = methods.filter(
-    (method) => typeof (given as Partial<Clock> | null)?.[method] !== 'function',
-  );
+  const clock = given as Partial<Clock> | null;
+  const missing = methods.filter((method) => typeof clock?.[method] !== 'function');
   if (missing.length === 0) return given as Clock;
   problems.push(
     `clock: ${show(given)} is no Clock: it has no ${missing.join('(), ')}(). In tests give a ManualClock of nestjs-scheduler-lock/testing.`,

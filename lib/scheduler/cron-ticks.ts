@@ -105,7 +105,7 @@ function zoneOf(cronTime: CronTimeLike): string {
 /** The ticks of each `CronTime` that was asked for. */
 const ticksOf = new WeakMap<CronTimeLike, CronTicks>();
 /** The ticks by class of `CronTime` (each version of `cron` has dates of its own) and by schedule. */
-const shared = new WeakMap<Function, Map<string, CronTicks>>();
+const shared = new WeakMap<object, Map<string, CronTicks>>();
 /** More schedules than an application has, unless it makes up new ones all the time. */
 const MAX_SHARED = 1_000;
 

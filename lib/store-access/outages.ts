@@ -122,8 +122,7 @@ export class Outages {
   /** Ends an outage of the whole store, in which it could not be reached. */
   #reached(): void {
     const outage = this.#outages.get(STORE);
-    if (outage !== undefined && outage.refused.size === 0 && outage.locks.size === 0)
-      this.#end(STORE, outage);
+    if (outage?.refused.size === 0 && outage.locks.size === 0) this.#end(STORE, outage);
   }
 
   #end(key: string, outage: Outage): void {

@@ -95,6 +95,7 @@ function shown(value: unknown): string {
   if (value === undefined || value === null) return String(value);
   if (typeof value === 'object') return Array.isArray(value) ? 'an array' : 'an object';
   if (typeof value === 'function') return 'a function';
+  // oxlint-disable-next-line typescript/no-base-to-string -- objects and functions are shown above
   const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
   return `${text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text} (${typeof value})`;
 }

@@ -7,8 +7,7 @@ import { SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
 import { systemClock } from '../../lib/clock.js';
 import type { LockCall } from '../../lib/lease/lock-call.js';
 import { LockRunner } from '../../lib/lease/lock-runner.js';
-import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
 
 /** A library that takes locks: this one, others, and the minimum that is possible. */
 export interface Contender {
@@ -119,7 +118,7 @@ async function service({ url, prefix, ttl }: ContenderOptions): Promise<Contende
 /** This library without Nest. */
 async function runner({ url, prefix, ttl }: ContenderOptions): Promise<Contender> {
   const key = (name: string): string => `${prefix}:${name}:lock`;
-  const store = new RedisLockStore(new RedisConnection(url), { key });
+  const store = new RedisLockStore(url, { key });
   await store.init();
   const leases = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
   const settings: LockCall['settings'] = {

@@ -3,6 +3,7 @@ import { Controller, Get, Injectable } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
   type Duration,
+  MemoryLockStore,
   SchedulerLock,
   SchedulerLockModule,
   type SchedulerLockModuleOptions,
@@ -161,6 +162,14 @@ describe('options that cannot work', () => {
     [
       { store: 'memory', key: 'locks:' },
       "key: 'locks:' is no function. Give one that makes the Redis key of a lock from its name.",
+    ],
+    [
+      { store: new MemoryLockStore(), keyPrefix: 'jobs' },
+      'keyPrefix: it goes with connection, and has no effect on a store. Give it to the store itself: new RedisLockStore(connection, { keyPrefix }).',
+    ],
+    [
+      { store: new MemoryLockStore(), key: (name: string) => name },
+      'key: it goes with connection, and has no effect on a store. Give it to the store itself: new RedisLockStore(connection, { key }).',
     ],
     [
       { store: 'memory', log: true },

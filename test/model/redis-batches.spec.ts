@@ -2,8 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../lib/index.js';
-import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { ownRedis } from '../support/own-redis.js';
 import { parameters } from './support/parameters.js';
 
@@ -67,7 +66,7 @@ class Side {
   readonly #leases = new Map<string, LeaseRef>();
 
   constructor(readonly label: string) {
-    this.#store = new RedisLockStore(new RedisConnection(client), { key: (name) => `${label}:${name}:lock` });
+    this.#store = new RedisLockStore(client, { key: (name) => `${label}:${name}:lock` });
   }
 
   /** What each call of a turn answers, with what is different each time left out. */
@@ -142,7 +141,7 @@ test('calls that go to Redis together do what they do one by one', async () => {
 });
 
 test('leases without ticks that are restored together are kept for a day, as one alone is', async () => {
-  const store = new RedisLockStore(new RedisConnection(client), { key: (name) => `${name}:lock` });
+  const store = new RedisLockStore(client, { key: (name) => `${name}:lock` });
   const leases = NAMES.map((name, i) => ({
     name,
     token: name,

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { stateKey } from '../../lib/stores/redis/keys.js';
-import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
@@ -29,7 +28,7 @@ async function redis(): Promise<StoreSubject> {
     used.add(name);
     return lock(name);
   };
-  const make = (client: Redis): RedisLockStore => new RedisLockStore(new RedisConnection(client), { key });
+  const make = (client: Redis): RedisLockStore => new RedisLockStore(client, { key });
   const [client, second, third] = clients;
   const stores = [make(client), make(second), make(third)] as const;
   await Promise.all(stores.map((store) => store.init()));

@@ -27,9 +27,9 @@ test('a process that loads the package by import and by require has two copies o
 
 test('both builds of each entry export the same names', () => {
   const entries = result['exported'] as [esm: string[], cjs: string[]][];
-  expect(entries).toHaveLength(4);
+  expect(entries).toHaveLength(5);
   for (const [esm, cjs] of entries) {
-    expect(esm.length).toBeGreaterThan(1);
+    expect(esm.length).toBeGreaterThan(0);
     expect(cjs).toEqual(esm);
   }
 });

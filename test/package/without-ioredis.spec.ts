@@ -34,8 +34,8 @@ test('all entries load without a driver, and the memory store works', () => {
   expect(stderr).toBe('');
 });
 
-test('a URL asks for ioredis by an error that says what to do', () => {
-  expect(result['url']).toEqual({
+test.each(['url', 'redis'])('a URL (%s) asks for ioredis by an error that says what to do', (given) => {
+  expect(result[given]).toEqual({
     name: 'SchedulerLockConfigError',
     code: 'SCHEDULER_LOCK_CONFIG',
     message: expect.stringMatching(/"ioredis" is needed .* not installed\. Run: npm install ioredis/),

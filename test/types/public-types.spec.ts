@@ -9,7 +9,8 @@ import { Cron, type SchedulerRegistry } from '@nestjs/schedule';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5, type RedisOptions as RedisOptions5 } from 'ioredis5';
 import { type Observable, of } from 'rxjs';
-import { type Duration, LeaderElection, type Lock, type LockOptions, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService, tickOf } from '../../lib/index.js';
+import { type Duration, LeaderElection, type Lock, type LockOptions, type LockStore, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService, tickOf } from '../../lib/index.js';
+import { type RedisConnectionSource, RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/index.js';
 declare const config: { getOrThrow<T = string>(key: string): T };
 declare const nestConfig: { get<T = any>(key: string): T };
 declare const locks: SchedulerLockService;
@@ -85,6 +86,11 @@ const compiles: Record<string, string> = {
   'ioredis options written down': `SchedulerLockModule.forRoot({
     connection: { sentinels: [{ host: 'a', port: 26379 }], name: 'main', password: 'x', keyPrefix: 'app:', tls: {} },
   });`,
+  'a store in Redis by each kind of connection': `SchedulerLockModule.forRoot({ store: new RedisLockStore(url) });
+    const options: RedisLockStoreOptions = { keyPrefix: undefined, key: (name) => name };
+    const source: RedisConnectionSource = { host: 'a', port: 6379 };
+    const stores: LockStore[] = [new RedisLockStore(source, options), new RedisLockStore(ioredis.cluster), new RedisLockStore(ioredis5.redis)];
+    void [ioredis.options, ioredis5.options].map((each) => new RedisLockStore(each).inspect());`,
   'an election of a class with both hooks': `@LeaderElection('feed', { ttl: '15s' })
     class Feed { constructor(private readonly url: string) {} onElected({ signal }: Lock) { void signal; } async onRevoked() {} }`,
   'a leader for all jobs': `SchedulerLockModule.forRoot({ connection: url, leader: { name: 'main' } });`,
@@ -197,6 +203,14 @@ const refused: Record<string, { source: string; because: RegExp }> = {
   'a number as connection': {
     source: `SchedulerLockModule.forRoot({ connection: 6379 });`,
     because: /'number' (is not assignable to|has no properties in common with) type/,
+  },
+  'a store in Redis with an option that does not exist': {
+    source: `new RedisLockStore(url, { keyprefix: 'jobs' });`,
+    because: /'keyprefix' does not exist in type 'RedisLockStoreOptions'/,
+  },
+  'a store in Redis without a connection': {
+    source: `new RedisLockStore();`,
+    because: /Expected 1-2 arguments, but got 0/,
   },
   'a store without the methods of one': {
     source: `SchedulerLockModule.forRoot({ store: { acquire: async () => ({ acquired: true, fencingToken: 1 }) } });`,

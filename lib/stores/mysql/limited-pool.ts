@@ -156,7 +156,7 @@ function closeSilent(connection: CallbackConnection | undefined, limit: number):
   }
   const error = new Error(`no answer within ${limit} ms, so the connection was closed`);
   connection.destroy();
-  const stream = Object(connection.stream) as { destroy?: unknown };
+  const stream = Object(connection.stream) as { destroy?: (error: Error) => void };
   if (typeof stream.destroy === 'function') stream.destroy(error);
   return error;
 }

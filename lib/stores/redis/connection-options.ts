@@ -1,5 +1,19 @@
 import { nearest } from '../../spelling.js';
-import type { RedisClient } from './redis-client.js';
+
+/**
+ * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on
+ * it, and registers nothing on a user's client beyond listeners for `ready` and, during the start, `error`.
+ */
+export interface RedisClient {
+  readonly status: string;
+  readonly isCluster?: boolean;
+  // Method syntax on purpose: ioredis' overloads are narrower than these signatures.
+  evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  eval(lua: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  connect(): Promise<unknown>;
+  on(event: string, listener: (argument?: unknown) => void): unknown;
+  off(event: string, listener: (argument?: unknown) => void): unknown;
+}
 
 /**
  * The usual options of ioredis for one server or a group behind Sentinel; any other option of ioredis may be given
@@ -53,6 +67,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   url: "Give the URL itself: connection: 'redis://host:6379'.",
   uri: "Give the URL itself: connection: 'redis://host:6379'.",
   connectionString: "Give the URL itself: connection: 'redis://host:6379'.",
+  connection: "Give it by itself: new RedisLockStore('redis://host:6379', options).",
   socket: 'It is one of node-redis: give `host` and `port` beside the others.',
   database: 'Did you mean `db`?',
   hostname: 'Did you mean `host`?',
@@ -62,7 +77,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
   redisOptions: 'For a Cluster give a client: connection: new Cluster(nodes, options).',
 };
 
-/** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. */
+/** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. @internal */
 export function connectionProblem(source: unknown): string | undefined {
   if (typeof source === 'string') {
     if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
@@ -86,6 +101,9 @@ export function connectionProblem(source: unknown): string | undefined {
     }
     return undefined;
   }
+  if (source === undefined) {
+    return 'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.';
+  }
   if (typeof source !== 'object' || source === null) {
     return `connection: expected a URL, ioredis options or an ioredis client, got ${source === null ? 'null' : `a value of type ${typeof source}`}.`;
   }
@@ -108,7 +126,7 @@ export function connectionProblem(source: unknown): string | undefined {
   return unknownOption(source);
 }
 
-/** Whether a source is a client of ioredis, judged by the members that this library needs. */
+/** Whether a source is a client of ioredis, judged by the members that this library needs. @internal */
 export function isRedisClient(source: unknown): source is RedisClient {
   const client = source as Partial<RedisClient>;
   return (

@@ -1,7 +1,8 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
-import { DENIED, type RedisClient, RedisReplyError, runScript, translate } from './redis-client.js';
+import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
 import { script } from './script.js';
 
 interface Connection {
@@ -24,7 +25,10 @@ interface ScanningClient extends RedisClient {
 }
 
 /**
- * Reads the entry of a lock. KEYS 1 lock, 2 state
+ * Reads the entry of a lock.
+ *
+ * KEYS: lock, state
+ * ARGV: -
  *
  * Returns the content of the lock key or false, ms until it expires, and the fields of the state, name and value in turn.
  */

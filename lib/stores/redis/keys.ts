@@ -1,4 +1,30 @@
 import { SchedulerLockConfigError } from '../../errors.js';
+import { nearest } from '../../spelling.js';
+
+/** The default of the option `keyPrefix`. */
+export const DEFAULT_KEY_PREFIX = 'scheduler';
+
+/** What is wrong with the options that name keys, one sentence each. An unknown option would silently have its default. */
+export function keyProblems(options: object): string[] {
+  const { keyPrefix, key, ...others } = options as { keyPrefix?: unknown; key?: unknown };
+  const problems = Object.entries(others).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    const meant = nearest(name, ['keyPrefix', 'key']);
+    const advice = meant === undefined ? 'There are keyPrefix and key.' : `Did you mean \`${meant}\`?`;
+    return [`${name}: there is no such option here. ${advice}`];
+  });
+  if (keyPrefix !== undefined && (typeof keyPrefix !== 'string' || keyPrefix === '')) {
+    problems.push(`keyPrefix: ${show(keyPrefix)} is not valid. Give a text that is not empty.`);
+  }
+  if (key !== undefined && typeof key !== 'function') {
+    problems.push(
+      `key: ${show(key)} is no function. Give one that makes the Redis key of a lock from its name.`,
+    );
+  }
+  return problems;
+}
+
+const show = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value));
 
 /** The part of a key that decides its Cluster slot: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags */
 export function hashTag(key: string): string | undefined {
@@ -24,8 +50,35 @@ export function lockKey(name: string, key: (name: string) => unknown): string {
   }
   if (typeof made === 'string' && made !== '') return made;
   throw new SchedulerLockConfigError([
-    `key: it gave ${made === '' ? "''" : String(made)} for the lock "${name}". Give a text that is not empty.`,
+    `key: it gave ${show(made)} for the lock "${name}". Give a text that is not empty.`,
   ]);
+}
+
+/**
+ * Locks with the same key, which would silently exclude each other, and locks without a key: one sentence each.
+ *
+ * @param key makes the key; often a function of the user
+ */
+export function sharedKeys(names: Iterable<string>, key: (name: string) => unknown): string[] {
+  const owners = new Map<string, string>();
+  const problems: string[] = [];
+  for (const name of new Set(names)) {
+    let made: string;
+    try {
+      made = lockKey(name, key);
+    } catch (error) {
+      problems.push(...(error as SchedulerLockConfigError).problems);
+      continue;
+    }
+    const owner = owners.get(made);
+    owners.set(made, owner ?? name);
+    if (owner !== undefined) {
+      problems.push(
+        `key: it gave "${made}" for the lock "${owner}" and for the lock "${name}", so that they would exclude each other. Give each name a key of its own; jobs that are to exclude each other share one name.`,
+      );
+    }
+  }
+  return problems;
 }
 
 const STATE = ':state';

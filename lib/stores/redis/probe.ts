@@ -1,14 +1,20 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import type { RedisClient } from './connection-options.js';
+import { RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
 /**
  * Tries the commands of the other scripts on unused keys, and leaves nothing there. A permission that is missing
  * only in the middle of a script would leave half a grant.
  *
- * KEYS  1 lock  2 state, of a lock that does not exist
+ * KEYS: lock, state
+ * ARGV: -
+ *
+ * The keys are those of a lock that does not exist.
  *
  * Returns the commands that the user may not run. Ignores any other failure.
  */
-export const PROBE = script(/* lua */ `
+const PROBE = script(/* lua */ `
 local denied = {}
 local function try(command, ...)
   local reply = redis.pcall(command, ...)
@@ -28,3 +34,27 @@ try('SET', KEYS[1], 'probe', 'PX', 1000)
 try('HSET', KEYS[2], 'token', 'probe')
 redis.pcall('DEL', KEYS[1], KEYS[2])
 return denied`);
+
+/**
+ * Checks that the user has the rights that the scripts need.
+ *
+ * @param keys of a lock that does not exist
+ * @throws SchedulerLockConfigError if a right is missing
+ */
+export async function checkRights(
+  connection: { client(): RedisClient },
+  keys: readonly [lock: string, state: string],
+): Promise<void> {
+  const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
+    if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
+    throw new SchedulerLockConfigError([
+      `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that docs/redis.md lists; ` +
+        `the keys tried were "${keys.join('" and "')}".`,
+    ]);
+  });
+  if (!Array.isArray(denied) || denied.length === 0) return;
+  throw new SchedulerLockConfigError([
+    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that docs/redis.md ` +
+      `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
+  ]);
+}

@@ -1,22 +1,8 @@
 import { StoreUnavailableError } from '../../errors.js';
 import { promiseOf, type Reply } from '../replying-store.js';
+import type { RedisClient } from './connection-options.js';
 import { describeError } from './redact.js';
 import type { Script } from './script.js';
-
-/**
- * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on
- * it, and registers nothing on a user's client beyond listeners for `ready` and, during the start, `error`.
- */
-export interface RedisClient {
-  readonly status: string;
-  readonly isCluster?: boolean;
-  // Method syntax on purpose: ioredis' overloads are narrower than these signatures.
-  evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
-  eval(lua: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
-  connect(): Promise<unknown>;
-  on(event: string, listener: (argument?: unknown) => void): unknown;
-  off(event: string, listener: (argument?: unknown) => void): unknown;
-}
 
 /** An error reply of the server. The command was not carried out. */
 export class RedisReplyError extends Error {
@@ -61,7 +47,7 @@ export class ScriptReply<T> implements Reply<T> {
       this.#sent = this.#client().evalsha(script.sha, numberOfKeys, ...keysAndArguments);
     } catch (error) {
       // Rejects in a later turn, like any other failure.
-      this.#sent = Promise.reject(error as Error);
+      this.#sent = Promise.reject(error);
     }
   }
 

@@ -1,20 +1,25 @@
 import { systemClock } from '../../clock.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
 import {
-  connectionProblem,
   isRedisClient,
+  type RedisClient,
   type RedisConnectionOptions,
   type RedisConnectionSource,
 } from './connection-options.js';
 import { loadDriver } from './driver.js';
 import { type WatchedClient, watchForFreeze } from './freeze-watch.js';
-import { redisPlace } from './place.js';
-import { describeError } from './redact.js';
-import type { RedisClient } from './redis-client.js';
+import { describeError, describeRedis } from './redact.js';
 import { wrongServer } from './wrong-server.js';
 
 /** A client that this library creates. */
 interface OwnRedisClient extends RedisClient, WatchedClient {}
+
+/** A client with our listeners on it. */
+interface Opened {
+  readonly client: RedisClient;
+  /** Takes the listeners off, and closes the client if it is ours. */
+  close(): Promise<void>;
+}
 
 type OwnClientFactory = () => Promise<OwnRedisClient>;
 
@@ -27,11 +32,14 @@ const SILENCE = 1_000;
 /** How long a server may take to close its side of a connection, ms. After that, the client closes it alone. */
 const DISCONNECT_LIMIT = 100;
 
-/** The client of a store, ours or the user's: opened once; watched and closed if it is ours. */
+/** The client of a store, ours or the user's: opened with the first application that uses it, closed with the last. */
 export class RedisConnection {
   #client: RedisClient | undefined;
   readonly #create: OwnClientFactory | undefined;
-  #stopWatching: (() => void) | undefined;
+  /** Applications that have opened the connection and not closed it. */
+  #users = 0;
+  /** The client that they share. */
+  #opened: Promise<Opened> | undefined;
   readonly #listeners = new Set<() => void>();
   /** Why calls would reach another database than the configured one. */
   #wrongDatabase: string | undefined;
@@ -42,11 +50,8 @@ export class RedisConnection {
   /** The place of the server for the log, without secrets. */
   readonly place: string;
 
-  /** @throws SchedulerLockConfigError if `source` is not a {@link RedisConnectionSource} */
   constructor(private readonly source: RedisConnectionSource) {
-    const problem = connectionProblem(source);
-    if (problem !== undefined) throw new SchedulerLockConfigError([problem]);
-    this.place = redisPlace(source);
+    this.place = describeRedis(source);
     if (isRedisClient(source)) {
       this.#client = source;
       this.keyPrefix = clientPrefix(source);
@@ -81,14 +86,8 @@ export class RedisConnection {
    * @throws StoreUnavailableError if the server cannot be reached; the client keeps trying by itself
    */
   async open(): Promise<void> {
-    const client = (this.#client ??= await this.#create?.()) as RedisClient;
-    if (this.#create !== undefined) {
-      this.#stopWatching ??= watchForFreeze(client as OwnRedisClient, START_LIMIT, systemClock);
-      // After such an error the client goes on with database 0.
-      client.on('error', (error) => (this.#wrongDatabase = databaseProblem(error) ?? this.#wrongDatabase));
-      client.on('close', () => (this.#wrongDatabase = undefined));
-    }
-    client.on('ready', this.#onReady);
+    this.#users += 1;
+    const { client } = await (this.#opened ??= this.#prepare());
     if (client.status === 'end') {
       throw new SchedulerLockConfigError(['connection: the Redis client that was given has been closed.']);
     }
@@ -133,19 +132,42 @@ export class RedisConnection {
   }
 
   async close(): Promise<void> {
-    const client = this.#client;
-    client?.off('ready', this.#onReady);
-    this.#stopWatching?.();
-    if (client === undefined || this.#create === undefined) return;
-    const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
-    const connected = client.status === 'ready' || client.status === 'connect';
-    (client as OwnRedisClient).disconnect();
-    // A live connection ends with an event. Otherwise there is no event, but a timer of ioredis keeps the process alive.
-    if (connected) return ended;
-    await new Promise<void>((resolve) =>
-      systemClock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }),
-    );
+    this.#users = Math.max(0, this.#users - 1);
+    if (this.#users > 0) return;
+    const opened = this.#opened;
+    this.#opened = undefined;
+    const prepared = await opened?.catch(() => undefined);
+    await prepared?.close();
   }
+
+  async #prepare(): Promise<Opened> {
+    const own = await this.#create?.();
+    const client = own ?? (this.source as RedisClient);
+    client.on('ready', this.#onReady);
+    if (own === undefined) return { client, close: async () => void client.off('ready', this.#onReady) };
+    this.#client = own;
+    const stopWatching = watchForFreeze(own, START_LIMIT, systemClock);
+    // After such an error the client goes on with database 0.
+    own.on('error', (error) => (this.#wrongDatabase = databaseProblem(error) ?? this.#wrongDatabase));
+    own.on('close', () => (this.#wrongDatabase = undefined));
+    const close = (): Promise<void> => {
+      stopWatching();
+      if (this.#client === own) this.#client = undefined;
+      return closeClient(own);
+    };
+    return { client, close };
+  }
+}
+
+async function closeClient(client: OwnRedisClient): Promise<void> {
+  const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
+  const connected = client.status === 'ready' || client.status === 'connect';
+  client.disconnect();
+  // A live connection ends with an event. Otherwise there is no event, but a timer of ioredis keeps the process alive.
+  if (connected) return ended;
+  await new Promise<void>((resolve) =>
+    systemClock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }),
+  );
 }
 
 /** `keyPrefix` of the user's client; a Cluster keeps it in the options of its nodes as well. */

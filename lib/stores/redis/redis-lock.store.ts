@@ -13,79 +13,99 @@ import type {
   ReleaseResult,
 } from '../lock-store.js';
 import { promiseOf, type Reply, type ReplyingStore } from '../replying-store.js';
+import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
-import { LeaseCalls } from './lease-calls.js';
-import { failure, type LeaseCall, LeaseScripts } from './lease-scripts.js';
-import { PROBE } from './probe.js';
-import { RedisReplyError, runScript } from './redis-client.js';
-import type { RedisConnection } from './redis-connection.js';
+import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
+import { failure, type LeaseCall, LeaseCalls, LeaseScripts } from './lease-scripts.js';
+import { checkRights } from './probe.js';
+import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
-import { Released } from './released.js';
-import { ACQUIRE, ACQUIRE_FREE, EXTEND, RELEASE } from './scripts.js';
+import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
 
 /**
  * The part of a call's limit that one node of a Cluster may take: so the answers of the others are still in time.
  */
 const NODE_SHARE = 0.8;
 
+/** Options of {@link RedisLockStore}. `undefined` means the default. */
 export interface RedisLockStoreOptions {
-  /** Redis key of a lock. Different names need different keys. */
-  readonly key: (name: string) => string;
+  /**
+   * Locks are kept at `<keyPrefix>:<name>:lock`.
+   *
+   * @default 'scheduler'
+   */
+  readonly keyPrefix?: string | undefined;
+  /**
+   * Makes the key of a lock, instead of `keyPrefix`. Different names need different keys, or they exclude each other. The module
+   * compares the keys of decorated methods and elections when the application starts. A call is skipped as `invalid-name` if this
+   * function throws for its name, or returns no text. So is a call whose key could be the state of another lock (with a hash tag,
+   * and `:state` at the end).
+   */
+  readonly key?: ((name: string) => string) | undefined;
 }
 
 /**
- * Leases in Redis: on a single server, behind Sentinel, or on a Cluster.
+ * Leases in Redis or Valkey: on a single server, behind Sentinel, or on a Cluster.
  *
- * Attempts that are made in one turn of the event loop go to Redis together, and so do releases. At the full hour, a
- * process with a hundred jobs sends a command or two, not two hundred.
+ * ```ts
+ * SchedulerLockModule.forRoot({ store: new RedisLockStore('redis://localhost:6379', { keyPrefix: 'jobs' }) })
+ * ```
+ *
+ * The module's options `connection`, `keyPrefix` and `key` are short for this store. It needs the package `ioredis`, which it loads
+ * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
-export class RedisLockStore implements LockStore, ReplyingStore {
+export class RedisLockStore implements LockStore {
+  /** @internal */
   readonly standsFor = METHODS;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
   readonly #releases: LeaseCalls<ReleaseResult>;
-  readonly #released = new Released();
 
-  constructor(connection: RedisConnection, options: RedisLockStoreOptions) {
-    this.#connection = connection;
-    this.#scripts = new LeaseScripts(connection, options.key);
+  /**
+   * Connects to nothing yet: {@link init} does.
+   *
+   * @param connection a URL (`redis://`, `rediss://`), ioredis options, or your own `Redis` or `Cluster` client, which the store
+   *   never closes
+   * @throws SchedulerLockConfigError for a connection that can never work, and for bad options
+   */
+  constructor(connection: RedisConnectionSource, options: RedisLockStoreOptions = {}) {
+    const problems = [connectionProblem(connection) ?? [], keyProblems(options)].flat();
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+    const { keyPrefix = DEFAULT_KEY_PREFIX, key = (name) => `${keyPrefix}:${name}:lock` } = options;
+    this.#connection = new RedisConnection(connection);
+    this.#scripts = new LeaseScripts(this.#connection, key);
     this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
   }
 
+  /** The kind and the place of the server, without secrets. */
   get label(): string {
     return this.#connection.place;
   }
 
+  /** Whether the client is one of a Cluster. */
   get partitioned(): boolean {
     return this.#connection.isCluster;
   }
 
+  /**
+   * Connects, and tries the commands of the scripts on a lock that does not exist. Several applications of a process may use one
+   * store: a client of its own is closed with the last of them, and made anew after that.
+   *
+   * @throws SchedulerLockConfigError if the server rejects the credentials, the database or a command, if it is no Redis, if only
+   *   one side uses TLS, if your client has been closed, and if `ioredis` is needed and cannot be loaded
+   * @throws StoreUnavailableError if the server cannot be reached within 5 s; a client of the store goes on trying
+   */
   async init(): Promise<void> {
     await this.#connection.open();
     // No lock has this name, so its keys are unused.
     const name = `probe-${randomUUID()}`;
     // A `key` function of the user need not support this name.
     if (this.nameProblem(name) !== undefined) return;
-    const keys = [...this.#scripts.keys(name)];
-    let denied: unknown;
-    try {
-      denied = await runScript(this.#connection, PROBE, keys.length, keys);
-    } catch (error) {
-      if (error instanceof RedisReplyError && /NOPERM|NOAUTH|WRONGPASS/.test(error.message)) {
-        throw new SchedulerLockConfigError([
-          `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that docs/redis.md lists; ` +
-            `the keys tried were "${keys.join('" and "')}".`,
-        ]);
-      }
-      throw failure(error);
-    }
-    if (!Array.isArray(denied) || denied.length === 0) return;
-    throw new SchedulerLockConfigError([
-      `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that docs/redis.md ` +
-        `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
-    ]);
+    await checkRights(this.#connection, this.#scripts.keys(name)).catch((error: unknown) =>
+      Promise.reject(failure(error)),
+    );
   }
 
   nameProblem(name: string): string | undefined {
@@ -97,6 +117,15 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     }
   }
 
+  /**
+   * Why names cannot have locks side by side: `key` gives them one key, or none.
+   *
+   * @internal
+   */
+  sharedKeys(names: Iterable<string>): string[] {
+    return sharedKeys(names, this.#scripts.key);
+  }
+
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return promiseOf(this.replyToAcquire(request));
   }
@@ -105,20 +134,20 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     return promiseOf(this.replyToRelease(lease, options));
   }
 
+  /** @internal */
   replyToAcquire(request: AcquireRequest): Reply<AcquireResult> {
     const { name, token, ttl, holder, job } = request;
     const start = startOf(request);
     const args = [token, String(ttl), holder];
     if (job !== undefined || start !== '') args.push(job ?? '');
     if (start !== '') args.push(start);
-    else if (this.#released.take(name)) return this.#acquires.call(name, args, ACQUIRE_FREE);
     return this.#acquires.call(name, args);
   }
 
+  /** @internal */
   replyToRelease(lease: LeaseRef, options: ReleaseOptions = {}): Reply<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
     const { name, token, fencingToken, holder, tick, job = '' } = lease;
-    this.#released.add(name);
     const args = [token, String(fencingToken)];
     if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
     // A lock that stays taken has to show its last holder.
@@ -171,7 +200,12 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     });
   }
 
-  /** Finds the locks by SCAN, which takes many commands on a server with many keys. */
+  /**
+   * Finds the locks by SCAN, which takes many commands on a server with many keys.
+   *
+   * @throws SchedulerLockConfigError if the names cannot be read from the keys that the option `key` gives
+   * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)
+   */
   async inspect(): Promise<LockInfo[]> {
     try {
       return await inspectRedis(this.#connection, this.#scripts.key);
@@ -184,6 +218,7 @@ export class RedisLockStore implements LockStore, ReplyingStore {
     return this.#connection.onReady(listener);
   }
 
+  /** Closes the client that the store itself has made, never yours. */
   async close(): Promise<void> {
     await this.#connection.close();
   }

@@ -1,5 +1,57 @@
 import { createHash } from 'node:crypto';
 
+/*
+ * What the scripts have in common
+ *
+ * Each lock has two keys. The lock key is a plain string that holds the token, so every client which follows the recipe
+ * of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us and is
+ * excluded. If the lock stays taken after its lease, the key holds 'ended:' and the token. The state key is a hash with
+ * the data that a plain string cannot hold. It always names the newest lease:
+ *
+ *   token    of the newest lease          fence   its fencing token        holder  its instance id
+ *   since    when it was granted, s, or '' once it was released: no field of its own, as each lease writes this one
+ *   kept     until when the hash is kept, epoch ms
+ *   job:<job>  a job's last start: '<tick> <attempt> <outcome> <schedule>', outcome '-' until it has
+ *            ended, or 'next <ms> <interval>'
+ *   by:<job>      token of the lease that has recorded that start
+ *   before:<job>  the record that it has overwritten, restored if nothing ran
+ *
+ * Scripts keep fields that they do not know. Commands that can fail (on a key of the wrong type, say) come before the
+ * first write: a script that fails has changed nothing. Times are those of the server (TIME).
+ *
+ * A fragment is spliced into the text of its hosts and shares their locals. Its header says which of them it reads (`needs`), and
+ * which it declares or sets for its hosts (`leaves`). The header of a script names its keys and arguments in order. A test compares
+ * all headers with the Lua.
+ *
+ * Every redis.call() and every field of a hash adds to the cost of each run: scripts read and write nothing that they
+ * can do without.
+ */
+
+export const HOUR_MS = 3_600_000;
+/** How long the state outlives the lease: a day, so that fencing tokens and holders stay known overnight. */
+const STATE_RETENTION_MS = 24 * HOUR_MS;
+/** The same once a tick was recorded: 400 days, so that a yearly job still knows its last run. */
+const TICK_RETENTION_MS = 400 * 24 * HOUR_MS;
+/**
+ * How much longer than necessary the state is kept, so that most leases need not prolong it. The time that the first
+ * lease of an hour adds is enough for the leases that follow within the hour and last for one more hour at most.
+ */
+export const RETENTION_SLACK_MS = 2 * HOUR_MS;
+
+/**
+ * Lua: makes the state outlive a lease of `ttl` from `now` on. It changes nothing if `kept`, until when the state is
+ * kept now, reaches `spare` ms beyond that.
+ *
+ * needs: now, ttl, ticks, spare, kept, state
+ * leaves: -
+ */
+export const KEEP = /* lua */ `
+local last = now + ttl + (ticks and ${TICK_RETENTION_MS} or ${STATE_RETENTION_MS})
+if last + spare > (tonumber(kept or 0) or 0) then
+  redis.call('HSET', state, 'kept', string.format('%.0f', last + ${RETENTION_SLACK_MS}))
+  redis.call('PEXPIRE', state, string.format('%.0f', last + ${RETENTION_SLACK_MS} - now))
+end`;
+
 /** A Lua script and the digest under which Redis caches it. */
 export interface Script {
   readonly lua: string;
@@ -15,12 +67,19 @@ export interface LeaseScript {
 /** Makes a script that stands alone. */
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
 
-/** Makes a script for one lease: see {@link leaseScript}. */
-export const scriptForOne = (body: string): Script =>
+/**
+ * Makes a script for one lease: see {@link leaseScript}.
+ *
+ * gives: lock, state, i, width
+ */
+const scriptForOne = (body: string): Script =>
   script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`);
 
 /**
- * Makes the same script for one lease and for many. Trailing arguments that no lease of a call needs are left out.
+ * Makes the same script for one lease and for many. The header of the body lists keys and arguments of one lease. On a Cluster all
+ * keys are in one slot. Trailing arguments (`name?`) are left out if they would be '' for all leases of the call.
+ *
+ * gives: width, lock, state, i
  *
  * @param body Lua that returns the answer for one lease; `lock` and `state` are the keys, `ARGV[i]` is the first
  *   argument, and `width` is the number of arguments per lease

@@ -1,11 +1,13 @@
-import { leaseScript, scriptForOne } from './script.js';
-import { HOUR_MS, KEEP, RETENTION_SLACK_MS } from './state.js';
+import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 
-// The layout of the keys, and the rules of all these scripts: see state.ts.
+// The layout of the keys, and the rules of all these scripts: see script.ts.
 
 /**
  * Lua: answers for a lock that is taken (`current`): a refusal, or, for the token that holds it, the grant again. Goes on only if
  * the token holds the lock but the state is lost.
+ *
+ * needs: state, job, record, current, token, lock
+ * leaves: -
  */
 const TAKEN = /* lua */ `
 local s = redis.call('HMGET', state, 'token', 'holder', 'by:' .. job, 'fence', record)
@@ -21,8 +23,11 @@ if ours and attempt ~= '1' then return { '', s[4], tonumber(attempt), '' } end
 if ours then return tonumber(s[4]) end`;
 
 /**
- * Lua: whether the job may start now, judged by its last start (`before`, which the caller has read). Returns a refusal, or goes on
+ * Lua: whether the job may start now, judged by its last start (`before`, which the host has read). Returns a refusal, or goes on
  * with the record of this start (`started`), the attempt, and the schedule of the last start if it was another one (`other`).
+ *
+ * needs: spec, before, now
+ * leaves: before, attempt, started, other
  *
  * A tick is refused if it, or a newer one, was started, unless that run was interrupted and `rerun` allows another; or if it lies
  * too far in the future of this server's clock. With `only` = 'known' it is refused if the job never started before, with
@@ -55,10 +60,11 @@ end`;
 /**
  * Takes a lock that is free, if its job may start now.
  *
- * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (trailing ones that are '' for all may be left out): token, ttl in ms, holder, job or '', '' or the start:
- *       '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or interrupted> <schedule>', each
- *       '-' if not given
+ * KEYS: lock, state
+ * ARGV: token, ttl, holder, job?, spec?
+ *
+ * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
+ * interrupted> <schedule>', each '-' if not given; '' for a call without a start.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
  * after a broken connection must not be refused by its own lease).
@@ -73,11 +79,13 @@ end`;
  * where doubles (Lua's and JavaScript's) lose the last digit. Up to there, Redis writes a number argument of redis.call() with all
  * of its digits.
  */
-const acquire = (look: string, take: string): string => /* lua */ `
+export const ACQUIRE = leaseScript(/* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
-local current${look}
+local current = redis.call('GET', lock)
+if current then ${TAKEN}
+end
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
 if ticks then
   local s = redis.call('HMGET', state, 'fence', 'kept', record)
@@ -93,7 +101,7 @@ if last and last >= micros then fence = last + 1 end
 if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
 if ticks then ${START}
 end
-${take}
+if not current then redis.call('SET', lock, token, 'PX', ttl) end
 if started then
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
     record, started, 'by:' .. job, token, 'before:' .. job, before)
@@ -106,28 +114,14 @@ if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 10
   local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
 end
 if other or attempt > 1 then return { '', fence, attempt, other or '' } end
-return fence`;
+return fence`);
 
-export const ACQUIRE = leaseScript(
-  acquire(
-    /* lua */ ` = redis.call('GET', lock)
-if current then ${TAKEN}
-end`,
-    /* lua */ `if not current then redis.call('SET', lock, token, 'PX', ttl) end`,
-  ),
-);
-
-/** The same for a call without a start whose lock is probably free: one command less if it is, three more if not. */
-export const ACQUIRE_FREE = scriptForOne(
-  acquire(
-    '',
-    /* lua */ `if not redis.call('SET', lock, token, 'PX', ttl, 'NX') then
-  current = redis.call('GET', lock)${TAKEN}
-end`,
-  ),
-);
-
-/** Lua: writes back the start of a restored lease, unless a newer start of its job is known. */
+/**
+ * Lua: writes back the start of a restored lease, unless a newer start of its job is known.
+ *
+ * needs: start, state, token
+ * leaves: -
+ */
 const RESTORED_START = /* lua */ `
   local tick, attempt, job = string.match(start, '^(%d+):(%d+):(.*)$')
   local record = 'job:' .. (job or '')
@@ -141,6 +135,9 @@ const RESTORED_START = /* lua */ `
 /**
  * Lua: whether the state (`s`: token, since, fence) names an older lease, one with a smaller fencing token than `fence`. It was over
  * when this lease was granted, so if it has the lock, the lock counts as free (`current`).
+ *
+ * needs: s, token, fence, current
+ * leaves: older, current
  */
 const OLDER = /* lua */ `
 local older = s[1] ~= token and (tonumber(s[3]) or math.huge) < tonumber(fence)
@@ -150,9 +147,10 @@ if older and s[1] and (current == s[1] or current == 'ended:' .. s[1]) then curr
  * Renews a lease, and restores one that the server forgot: if the state neither records that it has ended nor names a newer lease.
  * An older lease, in the state or with the lock, comes from a replica or a snapshot that lacks the last writes.
  *
- * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (the last is left out if it is '' for all): token, ttl in ms, fencing token, holder, '' or its start:
- *       '<tick>:<attempt>:<job>'
+ * KEYS: lock, state
+ * ARGV: token, ttl, fence, holder, start?
+ *
+ * The ttl is in ms, fence the lease's fencing token. Its start is '<tick>:<attempt>:<job>'; '' for a lease without one.
  *
  * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by another holder.
  */
@@ -179,9 +177,10 @@ return current and 1 or 2`);
 /**
  * Releases a lease and records it as ended, so that no late renewal restores it.
  *
- * KEYS  per lease: lock, state (on a cluster all in one slot)
- * ARGV  per lease (trailing ones that are '' for all may be left out): token, fencing token, outcome or '' for a run
- *       without a tick that completed, its job or '', ms to keep the lock taken or '', and then the holder, or ''
+ * KEYS: lock, state
+ * ARGV: token, fence, outcome?, job?, stay?, holder?
+ *
+ * The outcome is '' for a run without a tick that completed. Only for a lock that stays taken there are stay, in ms, and the holder.
  *
  * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another holder has it. If the server forgot the lease,
  * its end is recorded all the same, over nothing or an older lease, which loses the lock: the state of a newer one is not touched.

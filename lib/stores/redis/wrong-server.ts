@@ -2,7 +2,7 @@ import { isIP, connect as connectPlainly, type Socket } from 'node:net';
 import { connect as connectByTls } from 'node:tls';
 import { systemClock } from '../../clock.js';
 import type { RedisConnectionSource } from './connection-options.js';
-import { redisPlace } from './place.js';
+import { describeRedis } from './redact.js';
 
 /** How long a server may take to answer, ms. One that is away or frozen does not answer. */
 const LIMIT = 1_000;
@@ -29,7 +29,7 @@ type Kind = 'redis' | 'http' | 'open' | 'closed';
 export async function wrongServer(source: RedisConnectionSource): Promise<string | undefined> {
   const address = addressOf(source);
   if (address === undefined) return undefined;
-  const place = redisPlace(source);
+  const place = describeRedis(source);
   const plain = await callPlainly(address);
   const byTls = plain === 'redis' || plain === 'http' ? 'closed' : await callByTls(address);
   if (plain === 'http' || byTls === 'http') {

@@ -106,7 +106,7 @@ export function nameProblem(table: string, stored: string, column: NameColumn): 
   if (!column.unicode && /[^\u0000-\u007f]/.test(stored)) {
     return `the column name of ${table} does not take every character. Give it another name, or run this: ${column.widening};`;
   }
-  const { length } = [...stored];
+  const { length } = Array.from(stored);
   if (length <= column.length) return undefined;
   return `it has ${length} characters, and the column name of ${table} has room for ${column.length}. Give a shorter name, or run this: ${column.widening};`;
 }

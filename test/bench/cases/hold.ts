@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createContender } from '../contenders.js';
 import { commandCalls } from '../measure.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import type { Figures, Task } from '../task.js';
 
 const TTL = 3_000;

@@ -2,8 +2,7 @@ import { Redis } from 'ioredis';
 import { systemClock } from '../../../lib/clock.js';
 import type { JobStart } from '../../../lib/job-start.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { measure } from '../measure.js';
 import type { Figures, Task } from '../task.js';
 
@@ -25,7 +24,7 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
   const observer = new Redis(url);
   const client = new Redis(url);
   const commands = countCommands(client);
-  const store = new RedisLockStore(new RedisConnection(client), { key: (name) => `${prefix}:${name}:lock` });
+  const store = new RedisLockStore(client, { key: (name) => `${prefix}:${name}:lock` });
   await store.init();
   const runner = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
   // Ticks of long ago that grow: each is new, and none lies in the future.

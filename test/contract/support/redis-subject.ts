@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
 import { stateKey } from '../../../lib/stores/redis/keys.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
 import { uniquePrefix } from '../../support/redis-server.js';
 
@@ -53,8 +53,7 @@ export function redisContract(connect: () => TestClient): RedisContract {
         used.add(name);
         return `${prefix}${name}:lock`;
       };
-      const make = (client: TestClient): RedisLockStore =>
-        new RedisLockStore(new RedisConnection(client), { key });
+      const make = (client: TestClient): RedisLockStore => new RedisLockStore(client, { key });
       const store = make(first());
       const others = clients.slice(1).map(make);
       const stores = [store, ...others];

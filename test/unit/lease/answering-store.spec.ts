@@ -2,8 +2,7 @@ import { expect, test } from '@jest/globals';
 import { SafeStore } from '../../../lib/store-access/safe-store.js';
 import type { AcquireRequest, LeaseRef, LockStore } from '../../../lib/stores/lock-store.js';
 import { promiseOf } from '../../../lib/stores/replying-store.js';
-import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 
 const REQUEST: AcquireRequest = { name: 'job', token: 'token', ttl: 1_000, holder: 'me' };
 const LEASE: LeaseRef = { ...REQUEST, fencingToken: 7 };
@@ -19,7 +18,7 @@ function storeOnRedis() {
     on: () => undefined,
     off: () => undefined,
   };
-  return { sent, store: new RedisLockStore(new RedisConnection(client), { key: (name) => name }) };
+  return { sent, store: new RedisLockStore(client, { key: (name) => name }) };
 }
 
 async function ask(store: LockStore): Promise<unknown[]> {

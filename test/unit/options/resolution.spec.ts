@@ -149,7 +149,6 @@ describe('the options of the module', () => {
       shutdownTimeout: 25_000,
       strictStoreTimeout: false,
     });
-    expect(settings.key('auto-refresh')).toBe('scheduler:auto-refresh:lock');
     expect(DEFAULTS.keyPrefix).toBe('scheduler');
   });
 
@@ -161,10 +160,6 @@ describe('the options of the module', () => {
     const ids = [check({}), check({})].map(({ settings }) => settings.instanceId);
     expect(new Set(ids).size).toBe(2);
     for (const id of ids) expect(id.length).toBeLessThanOrEqual(200);
-  });
-
-  it('prefer key(name) over keyPrefix', () => {
-    expect(check({ key: (name: string) => `my:${name}`, keyPrefix: 'other' }).settings.key('a')).toBe('my:a');
   });
 
   it('need a connection or a store in production, and nowhere else', () => {

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { ownRedis } from '../../support/own-redis.js';
 
 const requests = new AsyncLocalStorage<string>();
@@ -13,7 +12,7 @@ let store: RedisLockStore;
 ownRedis((own) => (client = own));
 
 beforeEach(async () => {
-  store = new RedisLockStore(new RedisConnection(client), { key: (name) => `scheduler:${name}:lock` });
+  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
   await store.init();
 });
 

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AcquireResult, LeaseRef } from '../../../lib/index.js';
-import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { RedisLockStore } from '../../../lib/stores/redis/redis-lock.store.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../support/redis-monitor.js';
 import { ownRedis } from '../../support/own-redis.js';
 
@@ -16,7 +15,7 @@ let store: RedisLockStore;
 ownRedis((own) => (client = own));
 
 beforeEach(async () => {
-  store = new RedisLockStore(new RedisConnection(client), { key: (name) => `scheduler:${name}:lock` });
+  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
   await store.init();
 });
 
@@ -100,7 +99,7 @@ test('a name without a key among them fails alone', async () => {
     if (name === 'job-1') throw new Error('no such tenant');
     return `{jobs}:${name}`;
   };
-  const other = new RedisLockStore(new RedisConnection(client), { key });
+  const other = new RedisLockStore(client, { key });
   const names = ['job-0', 'job-1', 'job-2:state', 'job-3'];
   const asked = names.map((name, i) => ({ ...(requests[i] as (typeof requests)[0]), name }));
   const results = await Promise.allSettled(asked.map((request) => other.acquire(request)));

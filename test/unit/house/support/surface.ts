@@ -10,12 +10,19 @@ export interface PublicName {
   readonly symbol: ts.Symbol;
 }
 
+/** The files of the package's entries, below `lib`. */
+export const ENTRIES = [
+  'index.ts',
+  'testing/index.ts',
+  'stores/redis/index.ts',
+  'stores/postgres/index.ts',
+  'stores/mysql/index.ts',
+];
+
 /** The public names of the package, looked at by the compiler. */
 export class Surface {
   readonly #program = ts.createProgram(
-    ['index.ts', 'testing/index.ts', 'stores/postgres/index.ts', 'stores/mysql/index.ts'].map((entry) =>
-      join(projectRoot, 'lib', entry),
-    ),
+    ENTRIES.map((entry) => join(projectRoot, 'lib', entry)),
     { ...projectOptions(), noEmit: true },
   );
   readonly #checker = this.#program.getTypeChecker();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { redisPlace } from '../../../lib/stores/redis/place.js';
+import { describeRedis } from '../../../lib/stores/redis/redact.js';
 import type { RedisConnectionSource } from '../../../lib/stores/redis/connection-options.js';
 
 const client = (options: object | undefined, isCluster = false) =>
@@ -34,5 +34,5 @@ test.each<[what: string, source: RedisConnectionSource, place: string]>([
   ['a client of another make', client(undefined), 'Redis'],
   ['a Cluster', client({ redisOptions: { password: 's3cret' } }, true), 'a Redis Cluster'],
 ])('%s', (_what, source, place) => {
-  expect(redisPlace(source)).toBe(place);
+  expect(describeRedis(source)).toBe(place);
 });

@@ -1,0 +1,114 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Redis } from 'ioredis';
+import { SchedulerLock, SchedulerLockConfigError, SchedulerLockService } from '../../lib/index.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
+import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
+import { closeApps, startApp, startFailure, type TestApp } from './app.js';
+
+// Servers start slowly on a busy machine.
+jest.setTimeout(60_000);
+
+let redis: RedisServer;
+
+beforeAll(async () => {
+  redis = await provideRedis();
+});
+afterEach(closeApps);
+afterAll(() => redis.stop());
+
+const run = (app: TestApp, job: () => unknown = () => 1) => app.get(SchedulerLockService).run('report', job);
+
+describe('new RedisLockStore()', () => {
+  it('makes the locks that connection, keyPrefix and key of the module make', async () => {
+    const keyPrefix = uniquePrefix();
+    const key = (name: string): string => `${keyPrefix}:${name}`;
+    for (const options of [{ keyPrefix }, { key }]) {
+      const short = await startApp([], { connection: redis.url, ...options });
+      const long = await startApp([], { store: new RedisLockStore(redis.url, options) });
+      for (const [one, other] of [
+        [short, long],
+        [long, short],
+      ] as const) {
+        const result = await run(one, () => run(other));
+        expect(result).toMatchObject({ ran: true, value: { ran: false, reason: 'held' } });
+      }
+    }
+  });
+
+  it('is called by its place in the log, as with a connection', async () => {
+    @Injectable()
+    class Jobs {
+      @SchedulerLock('report')
+      async report() {}
+    }
+    const short = await startApp([Jobs], { connection: redis.url, instanceId: 'me' });
+    const long = await startApp([Jobs], { store: new RedisLockStore(redis.url), instanceId: 'me' });
+    expect(long.logs.own).toEqual(short.logs.own);
+    expect(long.logs.own).toEqual([expect.stringContaining(`its locks are in Redis ${redis.host}`)]);
+  });
+
+  it("uses the user's client, and never closes it", async () => {
+    const client = new Redis(redis.url, { keyPrefix: uniquePrefix() });
+    const app = await startApp([], { store: new RedisLockStore(client) });
+    expect(await run(app)).toMatchObject({ ran: true });
+    await app.close();
+    expect(await client.ping()).toBe('PONG');
+    client.disconnect();
+  });
+
+  it('may be shared by apps: its own client is closed with the last one, and made anew for the next', async () => {
+    const clientName = uniquePrefix();
+    const admin = new Redis(redis.url);
+    const clients = async (): Promise<number> => {
+      const list = String(await admin.call('CLIENT', 'LIST'));
+      return list.split('\n').filter((line) => line.includes(`name=${clientName} `)).length;
+    };
+    const connection = { host: redis.host, port: redis.port, connectionName: clientName };
+    const store = new RedisLockStore(connection, { keyPrefix: uniquePrefix() });
+    const [first, second] = await Promise.all([startApp([], { store }), startApp([], { store })]);
+    expect(await clients()).toBe(1);
+    await first.close();
+    expect(await run(second)).toMatchObject({ ran: true });
+    await second.close();
+    expect(await clients()).toBe(0);
+    expect(await run(await startApp([], { store }))).toMatchObject({ ran: true });
+    await closeApps();
+    admin.disconnect();
+  });
+});
+
+describe('names that would share a key', () => {
+  const key = (name: string): string => `app:${name.slice(0, 3)}`;
+  const store = (): RedisLockStore => new RedisLockStore('redis://127.0.0.1:1', { key });
+
+  @Injectable()
+  class Jobs {
+    @SchedulerLock('invoices')
+    async invoices() {}
+    @SchedulerLock('inventory')
+    async inventory() {}
+  }
+
+  it('stop the start, with the text of the module', async () => {
+    const given = await startFailure(startApp([Jobs], { store: store() }));
+    expect(given).toMatch(
+      /SchedulerLockModule: key: it gave "app:inv" for the lock "invoices" and for the lock "inventory"/,
+    );
+    const connection = 'redis://127.0.0.1:1';
+    expect(await startFailure(startApp([Jobs], { connection, key }))).toBe(given);
+  });
+
+  it('refuse a job that is made at run time', async () => {
+    @Injectable()
+    class Invoices {
+      @SchedulerLock('invoices')
+      async run() {}
+    }
+    const app = await startApp([Invoices], { store: store() });
+    const make = () =>
+      app.get(SchedulerLockService).cron('inventory', '0 0 3 * * *', { timeZone: 'UTC' }, () => undefined);
+    expect(make).toThrow(SchedulerLockConfigError);
+    expect(make).toThrow(/key: it gave "app:inv" for the lock "invoices" and for the lock "inventory"/);
+  });
+});
