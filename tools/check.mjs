@@ -10,11 +10,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-/** Unit tests that `npm run check` leaves to `npm test`: they start servers and programs, or take long. */
+/** Unit tests that `npm run check` leaves to `npm test`: they take long. */
 const LEFT_OUT = [
-  'support', // servers, child processes, the proxy
-  'schedule/cron-ticks.spec.ts', // compares years of dates with `cron`: minutes on a slow machine
-  'schedule/repeated-hours.spec.ts', // the same for the hours that a year has twice
+  'scheduler/cron-ticks.spec.ts', // compares years of dates with `cron`: minutes on a slow machine
+  'scheduler/repeated-hours.spec.ts', // the same for the hours that a year has twice
 ];
 
 /**

@@ -97,7 +97,7 @@ export function readLog(given: unknown, problems: string[]): ReadonlySet<string>
 export function readClock(given: unknown, problems: string[]): Clock {
   if (given === undefined) return systemClock;
   const methods = ['now', 'monotonic', 'setTimer'] as const;
-  const clock = given as Partial<Clock> | null;
+  const clock: Partial<Clock> | null = given;
   const missing = methods.filter((method) => typeof clock?.[method] !== 'function');
   if (missing.length === 0) return given as Clock;
   problems.push(

@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { systemClock } from '../../lib/clock.js';
+
+const DAY = 86_400_000;
+
+describe('the clock of this machine', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('keeps timers of any length, also beyond the 24.8 days after which setTimeout fires at once', () => {
+    const fired = jest.fn();
+    systemClock.setTimer(fired, 60 * DAY);
+    jest.advanceTimersByTime(60 * DAY - 1);
+    expect(fired).not.toHaveBeenCalled();
+    expect(jest.getTimerCount()).toBe(1);
+    jest.advanceTimersByTime(1);
+    expect(fired).toHaveBeenCalledTimes(1);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('never gives setTimeout more than it can keep', () => {
+    const timeout = jest.spyOn(globalThis, 'setTimeout');
+    systemClock.setTimer(() => undefined, 30 * DAY);
+    jest.advanceTimersByTime(30 * DAY);
+    const delays = timeout.mock.calls.map(([, delay]) => delay);
+    expect(delays).toEqual([2_147_483_647, 30 * DAY - 2_147_483_647]);
+  });
+
+  it('cancels a timer in any of its steps, more than once, and after it has fired', () => {
+    const fired = jest.fn();
+    const timer = systemClock.setTimer(fired, 60 * DAY);
+    jest.advanceTimersByTime(30 * DAY);
+    timer.cancel();
+    timer.cancel();
+    jest.advanceTimersByTime(60 * DAY);
+    expect(fired).not.toHaveBeenCalled();
+
+    const short = systemClock.setTimer(fired, 5);
+    jest.advanceTimersByTime(5);
+    short.cancel();
+    expect(fired).toHaveBeenCalledTimes(1);
+  });
+
+  it('fires no fraction of a millisecond early, and at once for a time that has passed', () => {
+    const fired = jest.fn();
+    systemClock.setTimer(fired, 1.2);
+    jest.advanceTimersByTime(1);
+    expect(fired).not.toHaveBeenCalled();
+    jest.advanceTimersByTime(1);
+    systemClock.setTimer(fired, -5);
+    jest.advanceTimersByTime(0);
+    expect(fired).toHaveBeenCalledTimes(2);
+  });
+});
+
+describe('the timers of this machine', () => {
+  it('do not keep the process alive unless asked to', () => {
+    const unref = jest.fn();
+    const timeout = jest.spyOn(globalThis, 'setTimeout').mockImplementation(
+      // Only what the clock uses of a timer.
+      () => ({ unref }) as unknown as NodeJS.Timeout,
+    );
+    systemClock.setTimer(() => undefined, 1_000);
+    expect(unref).toHaveBeenCalledTimes(1);
+    systemClock.setTimer(() => undefined, 1_000, { keepAlive: true });
+    expect(unref).toHaveBeenCalledTimes(1);
+    timeout.mockRestore();
+  });
+
+  it('measure by a clock that never runs backwards', () => {
+    const before = systemClock.monotonic();
+    expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before);
+  });
+});

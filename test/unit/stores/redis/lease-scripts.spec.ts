@@ -1,0 +1,46 @@
+import { expect, test } from '@jest/globals';
+import { StoreUnavailableError } from '../../../../lib/errors.js';
+import { failure, LeaseScripts } from '../../../../lib/stores/redis/lease-scripts.js';
+import { RedisReplyError } from '../../../../lib/stores/redis/redis-client.js';
+import { RedisConnection } from '../../../../lib/stores/redis/redis-connection.js';
+import { RELEASE } from '../../../../lib/stores/redis/scripts.js';
+
+test.each<[refused: boolean, message: string]>([
+  [true, "OOM command not allowed when used memory > 'maxmemory'."],
+  [true, "NOPERM User jobs has no permissions to run the 'hset' command"],
+  [true, "ERR The user executing the script can't run this command or subcommand"],
+  [true, 'MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.'],
+  [false, "READONLY You can't write against a read only replica."],
+  [false, 'LOADING Redis is loading the dataset in memory'],
+  [false, 'CLUSTERDOWN The cluster is down'],
+])('somebody has to put it right: %s for %j', (refused, message) => {
+  const error = failure(new RedisReplyError(message));
+  expect(error).toBeInstanceOf(StoreUnavailableError);
+  expect(error).toMatchObject({ outcome: 'not-applied', refused });
+});
+
+test('calls that went together all fail if the answer to them cannot be read', async () => {
+  const client = {
+    status: 'ready',
+    evalsha: async () => null,
+    eval: async () => null,
+    connect: async () => undefined,
+    on: () => undefined,
+    off: () => undefined,
+  };
+  const scripts = new LeaseScripts(new RedisConnection(client), (name) => name);
+  const outcomes = ['a', 'b'].map((name) => {
+    let settle!: (outcome: unknown) => void;
+    const outcome = new Promise((resolve) => (settle = resolve));
+    return { call: { name, args: ['token'], read: () => 'read', resolve: settle, reject: settle }, outcome };
+  });
+  const ended = new Promise<void>((resolve) => {
+    scripts.many(
+      RELEASE,
+      outcomes.map(({ call }) => call),
+      resolve,
+    );
+  });
+  for (const { outcome } of outcomes) expect(await outcome).toBeInstanceOf(Error);
+  await ended;
+});

@@ -1,0 +1,113 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { AcquireResult, LeaseRef } from '../../../../lib/index.js';
+import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { commandsDuring } from '../../../support/redis-monitor.js';
+import { ownRedis } from '../../../support/own-redis.js';
+
+/** As the README says. */
+const MOST = 250;
+const VOLLEY = 600;
+
+let client: Redis;
+let store: RedisLockStore;
+
+ownRedis((own) => (client = own));
+
+beforeEach(async () => {
+  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+  await store.init();
+});
+
+afterEach(() => store.close());
+
+const requests = Array.from({ length: VOLLEY }, (_, index) => ({
+  name: `job-${index}`,
+  token: `token-${index}`,
+  ttl: 3_600_000,
+  holder: 'host:1:abc',
+}));
+
+/** Tries for all the locks at the same moment. */
+const attempts = (): Promise<PromiseSettledResult<AcquireResult>[]> =>
+  Promise.allSettled(requests.map((request) => store.acquire(request)));
+
+const granted = (results: readonly PromiseSettledResult<AcquireResult>[]): LeaseRef[] =>
+  results.flatMap((result, index) => {
+    const request = requests[index];
+    if (request === undefined || result.status === 'rejected' || !result.value.acquired) return [];
+    return [{ ...request, fencingToken: result.value.fencingToken }];
+  });
+
+/** For how many leases each script was run that Redis was sent meanwhile; it was sent nothing else. */
+async function scriptsDuring(work: () => Promise<unknown>): Promise<number[]> {
+  const sent = await commandsDuring(client, work);
+  expect(sent.filter(([command]) => command !== 'evalsha')).toEqual([]);
+  // Two keys for each.
+  return sent.map(([, _sha, keys]) => Number(keys) / 2);
+}
+
+const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
+
+test('what is asked for at one moment goes to Redis together, in scripts for 250 leases at most', async () => {
+  let leases: LeaseRef[] = [];
+  const round = [
+    async () => (leases = granted(await attempts())),
+    () => store.extend(leases),
+    () => Promise.all(leases.map((lease) => store.release(lease))),
+  ];
+  // Redis comes to know the scripts, also those for locks that were given back before.
+  for (const step of [...round, ...round]) await step();
+  for (const step of round) {
+    const sizes = await scriptsDuring(step);
+    expect(leases).toHaveLength(VOLLEY);
+    expect(sum(sizes)).toBe(VOLLEY);
+    expect(Math.max(...sizes)).toBe(MOST);
+    // The first call may go at once.
+    expect(sizes.length).toBeLessThanOrEqual(1 + Math.ceil((VOLLEY - 1) / MOST));
+  }
+  expect(await client.keys('scheduler:*')).toEqual([]);
+});
+
+test.each([
+  ['lock', (name: string) => `scheduler:${name}:lock`],
+  ['state', (name: string) => `{scheduler:${name}:lock}:state`],
+])('a %s of the wrong type among them fails alone', async (_, keyOf) => {
+  const broken = [0, 1, 299, VOLLEY - 1];
+  const names = broken.map((index) => `job-${index}`);
+  for (const name of names) await client.rpush(keyOf(name), 'not ours');
+  const results = await attempts();
+  const failed = results.flatMap((result, index) => (result.status === 'rejected' ? [index] : []));
+  expect(failed).toEqual(broken);
+  for (const index of broken) {
+    expect(results[index]).toMatchObject({ reason: { code: 'LOCK_STATE', lock: `job-${index}` } });
+  }
+  const leases = granted(results);
+  expect(leases).toHaveLength(VOLLEY - broken.length);
+  // The others are renewed and released with them, too.
+  for (const name of names) leases.push({ ...(requests[0] as (typeof requests)[0]), name, fencingToken: 1 });
+  const renewals = await store.extend(leases);
+  expect(renewals.flatMap(({ held }, index) => (held ? [] : [leases[index]?.name]))).toEqual(names);
+  const releases = await Promise.allSettled(leases.map((lease) => store.release(lease)));
+  expect(
+    releases.flatMap(({ status }, index) => (status === 'fulfilled' ? [] : [leases[index]?.name])),
+  ).toEqual(names);
+});
+
+test('a name without a key among them fails alone', async () => {
+  const key = (name: string): string => {
+    if (name === 'job-1') throw new Error('no such tenant');
+    return `{jobs}:${name}`;
+  };
+  const other = new RedisLockStore(client, { key });
+  const names = ['job-0', 'job-1', 'job-2:state', 'job-3'];
+  const asked = names.map((name, i) => ({ ...(requests[i] as (typeof requests)[0]), name }));
+  const results = await Promise.allSettled(asked.map((request) => other.acquire(request)));
+  const bad = { status: 'rejected', reason: { code: 'SCHEDULER_LOCK_CONFIG' } };
+  const good = { status: 'fulfilled', value: { acquired: true } };
+  expect(results).toMatchObject([good, bad, bad, good]);
+  const leases = asked.map((request) => ({ ...request, fencingToken: 1 }));
+  const unjudged = { held: null, error: { code: 'SCHEDULER_LOCK_CONFIG' } };
+  expect(await other.extend(leases)).toMatchObject([{ held: true }, unjudged, unjudged, { held: true }]);
+  expect(await other.extend(leases.slice(1, 3))).toMatchObject([unjudged, unjudged]);
+});

@@ -1,0 +1,148 @@
+import { describe, expect, jest, test } from '@jest/globals';
+import { MysqlLockStore } from '../../../../lib/stores/mysql/index.js';
+import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
+import { jobKey, jobOfKey } from '../../../../lib/stores/mysql/starts.js';
+import { PostgresLockStore } from '../../../../lib/stores/postgres/index.js';
+import { PostgresDialect } from '../../../../lib/stores/postgres/postgres-dialect.js';
+import { describeFailure } from '../../../../lib/stores/sql/failure.js';
+import { readLockedBy, lockedBy } from '../../../../lib/stores/sql/locked-by.js';
+
+const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
+const client = { query: () => Promise.reject(new Error('nobody asks')) };
+
+describe('locked_by', () => {
+  test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed'])('says who has a lease: %s', (holder) => {
+    const by = lockedBy({ holder, token: TOKEN });
+    expect(by).toBe(`${holder}/${TOKEN}`);
+    expect(readLockedBy(by)).toEqual({ holder, outcome: undefined });
+    expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+  });
+
+  test.each(['ä 🔒', '100 %', '%41', 'a\u0000\n', '水/completed'])(
+    'is ASCII, as its column may have any character set: %j',
+    (holder) => {
+      const by = lockedBy({ holder, token: TOKEN });
+      expect(by).toMatch(/^[ -~]+$/);
+      expect(readLockedBy(by)).toEqual({ holder, outcome: undefined });
+      expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+    },
+  );
+
+  test.each([['h'], ['🔒'], ['é']])('has room in its column, however long the instance is called', (char) => {
+    const by = lockedBy({ holder: char.repeat(300), token: TOKEN });
+    expect(by.endsWith(`/${TOKEN}`)).toBe(true);
+    const { length } = `${by}/completed`;
+    expect(length).toBeLessThanOrEqual(255);
+    expect(length).toBeGreaterThan(255 - 12);
+    expect(readLockedBy(by).holder).toMatch(new RegExp(`^(?:${char})+$`, 'u'));
+  });
+
+  test.each(['100 %', '%zz', '%e4'])('of another program is no text of ours to be read: %s', (holder) => {
+    expect(readLockedBy(`${holder}/${TOKEN}`)).toEqual({ holder, outcome: undefined });
+  });
+
+  test.each(['spring-host', 'spring/host', 'host/completed', '', '/'])(
+    'of a ShedLock is taken as it is: "%s"',
+    (by) => {
+      expect(readLockedBy(by)).toEqual({ holder: by, outcome: undefined });
+    },
+  );
+});
+
+/** An error as Prisma 7 has it with an adapter. */
+const prisma7 = (cause: object): object => {
+  const driverAdapterError = Object.assign(new Error('SomeKindOfError'), { cause });
+  return { code: 'P2010', meta: { driverAdapterError } };
+};
+
+describe('what an error means, on PostgreSQL', () => {
+  const dialect = new PostgresDialect(client, {});
+  test.each<[string, object, string]>([
+    ['a serialization failure', { code: '40001' }, 'conflict'],
+    ['one wrapped by TypeORM', { driverError: { code: '40P01' } }, 'conflict'],
+    ['one wrapped by Drizzle', { cause: { code: '40001' } }, 'conflict'],
+    ['one wrapped by Prisma', { code: 'P2010', meta: { code: '42P01' } }, 'table'],
+    [
+      'one wrapped by Prisma 7',
+      prisma7({ originalCode: '23505', kind: 'UniqueConstraintViolation' }),
+      'conflict',
+    ],
+    ['a refused connection of Prisma 7', prisma7({ kind: 'DatabaseNotReachable' }), 'refused'],
+    ['a broken connection of Prisma 7', prisma7({ kind: 'ConnectionClosed' }), 'unknown'],
+    ['a statement_timeout', { code: '57014' }, 'refused'],
+    ['a lock_timeout', { code: '55P03' }, 'locked'],
+    ['a server that shuts down', { code: '57P01' }, 'unknown'],
+    ['a standby', { code: '25006' }, 'refused'],
+    ['a wrong password', { code: '28P01' }, 'denied'],
+    ['a name that is too long', { code: '22001' }, 'too-long'],
+    ['a refused connection', { code: 'ECONNREFUSED' }, 'refused'],
+    ['a connection that is not made in time', { code: 'ETIMEDOUT', syscall: 'connect' }, 'refused'],
+    ['an exhausted pool', { message: 'timeout exceeded when trying to connect' }, 'refused'],
+    ['a broken connection', { code: 'ECONNRESET', syscall: 'read' }, 'unknown'],
+    ['a broken pipe', { code: 'EPIPE', syscall: 'write' }, 'unknown'],
+    ['a host that is lost under an open connection', { code: 'EHOSTUNREACH', syscall: 'read' }, 'unknown'],
+    ['a host that cannot be reached', { code: 'EHOSTUNREACH', syscall: 'connect' }, 'refused'],
+    ['a completion that is not known', { code: '40003' }, 'unknown'],
+    ['a query_timeout', { message: 'Query read timeout' }, 'unknown'],
+  ])('%s', (_what, error, failure) =>
+    expect(dialect.failure(Object.assign(new Error(), error))).toBe(failure),
+  );
+});
+
+describe('what an error means, on MySQL', () => {
+  const dialect = new MysqlDialect(client, {});
+  test.each<[string, object, string]>([
+    ['a deadlock', { errno: 1213 }, 'conflict'],
+    ['one wrapped by TypeORM', { driverError: { errno: 1213 } }, 'conflict'],
+    ['a wait for a row that was too long', { errno: 1205 }, 'locked'],
+    ['a server that shuts down', { errno: 1053 }, 'unknown'],
+    ['a session that was killed', { errno: 3169 }, 'unknown'],
+    ['what Group Replication rolls back', { errno: 3101 }, 'conflict'],
+    ['an account that is locked', { errno: 3118 }, 'denied'],
+    ['a name that is none', { errno: 1103 }, 'denied'],
+    ['a refused connection', { errno: -111, code: 'ECONNREFUSED', syscall: 'connect' }, 'refused'],
+    ['a broken connection', { code: 'PROTOCOL_CONNECTION_LOST' }, 'unknown'],
+    ['a wrong password', { errno: 1045 }, 'denied'],
+    ['a name that is too long', { errno: 1406 }, 'too-long'],
+    [
+      'one wrapped by Prisma 7',
+      prisma7({ originalCode: '1062', kind: 'UniqueConstraintViolation' }),
+      'conflict',
+    ],
+    ['a connection of Prisma 7 that broke', prisma7({ originalCode: '45009', kind: 'mysql' }), 'unknown'],
+    ['no connection for Prisma 7', prisma7({ originalCode: '45028', kind: 'mysql' }), 'refused'],
+  ])('%s', (_what, error, failure) =>
+    expect(dialect.failure(Object.assign(new Error(), error))).toBe(failure),
+  );
+});
+
+test('an error is told by what the database said, on one line, without credentials', () => {
+  const said = new Error('no way to\n  postgres://user:secret@host/db.');
+  const wrapped = Object.assign(new Error('Failed query: a long statement'), { cause: said });
+  expect(describeFailure(wrapped)).toBe('no way to postgres://***@host/db');
+  const ofPrisma = {
+    ...prisma7({ originalCode: '1062', originalMessage: 'Duplicate entry' }),
+    message: 'Raw query',
+  };
+  expect(describeFailure(ofPrisma)).toBe('Duplicate entry');
+  const unreachable = {
+    ...prisma7({ kind: 'DatabaseNotReachable' }),
+    message: "Can't reach database server",
+  };
+  expect(describeFailure(unreachable)).toBe("Can't reach database server");
+});
+
+test.each(['', 'Jobs.run', 'a"b\\c', "it's (*) 100 %", 'é🔒', '$.jobs'])(
+  'a job is known by its key: "%s"',
+  (job) => {
+    expect(jobKey(job)).toMatch(/^[\w.%-]+$/);
+    expect(jobOfKey(jobKey(job))).toBe(job);
+  },
+);
+
+test('a pool is never closed', async () => {
+  const pool = { ...client, end: jest.fn() };
+  await new PostgresLockStore(pool).close();
+  await new MysqlLockStore(pool).close();
+  expect(pool.end).not.toHaveBeenCalled();
+});

@@ -1,0 +1,25 @@
+import type { SqlDialect, TableLook } from '../../../../../lib/stores/sql/dialect.js';
+
+export const TOKEN = '0f8fad5b-d9cb-469f-a165-70867728950e';
+export const request = { name: 'job', token: TOKEN, ttl: 60_000, holder: 'host' };
+
+/** A database that answers as it is told. */
+export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object> {
+  const nothing = (): never => {
+    throw new Error('nobody told what to answer');
+  };
+  return {
+    kind: 'SQL',
+    table: 'shedlock',
+    look: async (): Promise<TableLook<object>> => ({ table: {} }),
+    nameProblem: () => undefined,
+    migrate: nothing,
+    attempt: nothing,
+    renew: nothing,
+    giveBack: nothing,
+    writeBack: nothing,
+    all: nothing,
+    failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
+    ...script,
+  };
+}

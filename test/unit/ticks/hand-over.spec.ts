@@ -1,0 +1,396 @@
+import { describe, expect, test } from '@jest/globals';
+import type { TickedJob, TickResult } from '../../../lib/ticks/missed-ticks.js';
+import { DAY, Harness, HOUR, JOB_TTL, SPREAD, unavailable } from './support/missed-ticks-harness.js';
+
+/** How long ago the newest tick was, ms. */
+const AGE = 60_000;
+
+const held = (expiresIn?: number) => ({
+  ran: false as const,
+  reason: 'held' as const,
+  ...(expiresIn === undefined ? undefined : { expiresIn }),
+});
+
+test('a new leader of many jobs leaves room for what else is due, such as the renewal of its lease', async () => {
+  const app = new Harness(AGE);
+  const SEARCH = 40;
+  const jobs = Array.from({ length: 50 }, () => app.job());
+  for (const { schedule } of jobs) {
+    const startAt = schedule?.startAt;
+    // To search for the newest tick takes as long as the machine is busy.
+    Object.assign(schedule ?? {}, { startAt: () => (app.clock.block(SEARCH), startAt?.(app.clock.now())) });
+  }
+  const renewals: number[] = [];
+  const renew = (): void => {
+    renewals.push(app.clock.monotonic());
+    app.clock.setTimer(renew, 100);
+  };
+  renew();
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  await app.clock.advance(50 * SEARCH);
+  expect(app.fired).toHaveLength(jobs.length);
+  const late = renewals.map((at, index) => at - (renewals[index - 1] ?? 0) - 100);
+  expect(Math.max(...late)).toBeLessThanOrEqual(SEARCH);
+});
+
+test('a leader that is elected anew goes on with the jobs of its new term alone', async () => {
+  const app = new Harness(AGE);
+  const jobs = Array.from({ length: 3 }, () => app.job());
+  for (const { schedule } of jobs) {
+    const startAt = schedule?.startAt;
+    Object.assign(schedule ?? {}, { startAt: () => (app.clock.block(1_000), startAt?.(app.clock.now())) });
+  }
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  await app.clock.advance(10_000);
+  expect(app.fired).toHaveLength(1 + jobs.length);
+  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.stop();
+  await app.clock.advance(10_000);
+  expect(app.clock.pending).toBe(0);
+});
+
+test('a tick that came before this instance was up is run if its job ran before, though it has no catchUp', async () => {
+  const app = new Harness(AGE);
+  await app.elect(app.job(), AGE);
+  expect(app.fired).toEqual([
+    { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, only: 'known', handOver: true },
+  ]);
+});
+
+test('a tick that came while this instance stood by is run also if its job never ran', async () => {
+  const app = new Harness(AGE);
+  await app.elect(app.job(), AGE + 1);
+  expect(app.fired).toEqual([{ tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
+});
+
+test('what was up is judged by how long ago it was, also where the clock has been set since', async () => {
+  const app = new Harness(AGE);
+  const since = app.clock.monotonic();
+  await app.clock.advance(AGE);
+  app.clock.setWallClock(app.clock.now() + HOUR);
+  app.tick = app.clock.now() - AGE / 2;
+  app.missedTicks.lead([app.job()], { maxAge: HOUR, since });
+  app.tick = app.clock.now() - 2 * AGE;
+  app.missedTicks.lead([app.job()], { maxAge: HOUR, since });
+  await app.clock.advance(0);
+  expect(app.asked).toEqual([undefined, 'known']);
+});
+
+test('a tick that the scheduler would not have fired, by the initialDelay of its job, does not begin a job', async () => {
+  const app = new Harness(AGE);
+  await app.elect(app.job({}, 5_000), AGE + 5_000);
+  await app.elect(app.job({}, 5_000), AGE + 5_001);
+  expect(app.asked).toEqual(['known', undefined]);
+});
+
+test('an instance that leads from its start hands nothing over before the initialDelay of the job has passed', async () => {
+  const app = new Harness(AGE);
+  await app.elect(app.job({}, 5_000), 2_000);
+  expect(app.fired).toEqual([]);
+  await app.clock.advance(2_999);
+  expect(app.fired).toEqual([]);
+  await app.clock.advance(1);
+  expect(app.asked).toEqual(['known']);
+});
+
+test('a job that is stopped before its initialDelay has passed is left alone', async () => {
+  const app = new Harness(AGE);
+  await app.elect(app.job({}, 5_000), 2_000);
+  app.state = 'stopped';
+  await app.clock.advance(HOUR);
+  expect(app.fired).toEqual([]);
+});
+
+test.each([
+  ['is left alone', {}, []],
+  ['is run if its job ran before, with catchUp', { catchUp: HOUR }, ['known']],
+  ['is run if it was interrupted, with rerun', { rerun: 1 }, ['interrupted']],
+])('a tick that is too old for a hand-over %s', async (_, settings, expected) => {
+  const app = new Harness(AGE);
+  await app.elect(app.job(settings), 2 * AGE, AGE - JOB_TTL - 1);
+  expect(app.asked).toEqual(expected);
+});
+
+test('the lease that the last leader has left behind on the job is waited for', async () => {
+  const app = new Harness(AGE);
+  for (const [uptime, only] of [
+    [AGE, 'known'],
+    [AGE + 1, undefined],
+  ] as const) {
+    app.tick = app.clock.now() - AGE;
+    const nightly = app.job();
+    await app.elect(nightly, uptime);
+    app.answer(nightly, held(5_000));
+    const before = app.fired.length;
+    await app.clock.advance(4_999);
+    expect(app.fired).toHaveLength(before);
+    await app.clock.advance(1 + SPREAD);
+    expect(app.fired.slice(before)).toMatchObject([{ tick: app.tick, handOver: true }]);
+    expect(app.fired.at(-1)?.only).toBe(only);
+  }
+});
+
+test('a run of its own earlier term is waited for, of which nobody knows when it ends', async () => {
+  const app = new Harness(AGE);
+  const nightly = app.job();
+  await app.elect(nightly, AGE);
+  app.answer(nightly, held());
+  await app.clock.advance(1_000);
+  expect(app.fired).toHaveLength(2);
+  expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known', handOver: true });
+});
+
+test('a store that is away is asked again, for a job that never ran as for any other', async () => {
+  const app = new Harness(AGE);
+  for (const [uptime, only] of [
+    [AGE, 'known'],
+    [AGE + 1, undefined],
+  ] as const) {
+    app.tick = app.clock.now() - AGE;
+    const nightly = app.job({ rerun: 1, catchUp: HOUR });
+    await app.elect(nightly, uptime);
+    for (const wait of [1_000, 2_000, 4_000]) {
+      app.answer(nightly, unavailable);
+      const before = app.fired.length;
+      await app.clock.advance(wait);
+      expect(app.fired).toHaveLength(before + 1);
+      expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, handOver: true, rerun: 1 });
+      expect(app.fired.at(-1)?.only).toBe(only);
+    }
+    app.answer(nightly, { ran: true });
+    expect(app.clock.pending).toBe(0);
+  }
+});
+
+test('a lease under which the tick was started is not waited for', async () => {
+  const app = new Harness(AGE);
+  const nightly = app.job();
+  await app.elect(nightly, AGE);
+  app.answer(nightly, { ran: false, reason: 'held', tick: app.tick, finished: false, expiresIn: 5_000 });
+  expect(app.clock.pending).toBe(0);
+});
+
+describe('a tick that comes while this instance leads', () => {
+  const leftBehind = (app: Harness, expiresIn?: number) => app.leftBehind('last', expiresIn);
+
+  /** Elects this instance, and lets the next tick come, of which the store says so. */
+  async function refuse(app: Harness, of: TickedJob, result: TickResult, after = AGE): Promise<void> {
+    await app.elect(of, 2 * AGE);
+    app.answer(of, { ran: false, reason: 'already-ran', tick: app.tick, finished: true });
+    await app.clock.advance(after);
+    app.fired = [];
+    come(app, of, result);
+  }
+
+  /** Fires a tick that is new. */
+  function come(app: Harness, of: TickedJob, result: TickResult): void {
+    app.tick = app.clock.now();
+    app.come(of, result);
+  }
+
+  test('waits for the end of a lease of the last leader, where no end is known of the last run of its job', async () => {
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await refuse(app, nightly, leftBehind(app));
+    await app.clock.advance(4_999);
+    expect(app.fired).toEqual([]);
+    await app.clock.advance(1 + SPREAD);
+    expect(app.fired).toMatchObject([
+      { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true },
+    ]);
+    expect(app.fired[0]?.only).toBeUndefined();
+    // It was renewed: its job goes on there.
+    app.answer(nightly, leftBehind(app, 9_000));
+    await app.clock.advance(9_000 + SPREAD);
+    expect(app.fired).toHaveLength(2);
+    app.answer(nightly, { ran: true });
+    expect(app.clock.pending).toBe(0);
+  });
+
+  const NEVER_ENDED = { finished: false };
+  test.each<[string, string | undefined, number, { finished?: boolean }, boolean]>([
+    ['waits for the end of any lease that the last leader had before the election', 'last', 3_000, {}, true],
+    ['is skipped if the last leader has taken it since', 'last', 2_999, {}, false],
+    ['is skipped if another instance has it', 'other', 3_000, {}, false],
+    [
+      'waits where no end is known of the last run, for any lease from before the election',
+      'other',
+      3_000,
+      NEVER_ENDED,
+      true,
+    ],
+    [
+      'is skipped if another has taken it since, also where no end is known of the last run',
+      'other',
+      2_999,
+      NEVER_ENDED,
+      false,
+    ],
+    ['is skipped if nobody knows who has it', undefined, 3_000, NEVER_ENDED, false],
+  ])('%s', async (_, holder, since, more, waits) => {
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    const by = holder === undefined ? {} : { holder };
+    for (const result of [{ tick: app.tick - DAY, finished: true }, {}]) {
+      await refuse(app, nightly, { ...held(JOB_TTL - since), ...by, ...result, ...more }, 3_000);
+      expect(app.clock.pending).toBe(waits ? 1 : 0);
+    }
+  });
+
+  test('is skipped where this process has the lock itself, as any is', async () => {
+    const app = new Harness(AGE);
+    await refuse(app, app.job(), held());
+    expect(app.clock.pending).toBe(0);
+  });
+
+  test('is skipped where no instance leads', () => {
+    const app = new Harness(AGE);
+    come(app, app.job(), leftBehind(app));
+    expect(app.clock.pending).toBe(0);
+  });
+
+  test('takes the place of an older one that waits', async () => {
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await app.elect(nightly, 2 * AGE);
+    app.answer(nightly, leftBehind(app));
+    const [older] = app.fired;
+    app.fired = [];
+    await app.clock.advance(2_000);
+    come(app, nightly, leftBehind(app, 3_000));
+    expect(app.clock.pending).toBe(1);
+    await app.clock.advance(HOUR);
+    expect(app.fired).toEqual([expect.objectContaining({ tick: app.tick })]);
+    expect(app.tick).toBeGreaterThan(older?.tick ?? Infinity);
+  });
+
+  test('is asked for again until the store answers, once it has waited', async () => {
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await refuse(app, nightly, leftBehind(app));
+    await app.clock.advance(5_000 + SPREAD);
+    app.answer(nightly, unavailable);
+    await app.clock.advance(1_000);
+    expect(app.fired).toHaveLength(2);
+    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, handOver: true });
+    expect(app.fired.at(-1)?.only).toBeUndefined();
+  });
+
+  test('is missed as any is if the store is away when it comes', async () => {
+    const app = new Harness(AGE);
+    await refuse(app, app.job(), unavailable);
+    expect(app.clock.pending).toBe(0);
+  });
+});
+
+describe('a tick that waits is not run any more', () => {
+  const MAX_AGE = 2 * AGE;
+
+  test('when it is older than the age of a hand-over and the ttl of its lock', async () => {
+    const app = new Harness(AGE);
+    for (const late of [0, 1]) {
+      app.tick = app.clock.now() - AGE;
+      const nightly = app.job();
+      await app.elect(nightly, AGE, MAX_AGE);
+      const before = app.fired.length;
+      // Held by hand, say.
+      app.answer(nightly, held(AGE + JOB_TTL - SPREAD));
+      await app.clock.advance(AGE + JOB_TTL - SPREAD - 1);
+      expect(app.fired).toHaveLength(before);
+      app.clock.setWallClock(app.clock.now() + late * (SPREAD + 1));
+      await app.clock.advance(1 + SPREAD);
+      expect(app.fired).toHaveLength(before + 1 - late);
+      if (late === 0) app.answer(nightly, { ran: true });
+      expect(app.clock.pending).toBe(0);
+    }
+  });
+
+  test('when this process has its lock for longer than that, or the store is away', async () => {
+    const app = new Harness(AGE);
+    for (const result of [held(), unavailable]) {
+      const began = app.clock.now();
+      app.tick = began - AGE;
+      const nightly = app.job();
+      await app.elect(nightly, AGE, MAX_AGE);
+      const goesOn = () => app.clock.pending > 0 || app.fired.length > 0;
+      // One that is never given up fails below, instead of keeping the run.
+      while (goesOn() && app.clock.now() - began < HOUR) {
+        if (app.fired.length > 0) app.answer(nightly, result);
+        app.fired = [];
+        await app.clock.advance(1_000);
+      }
+      expect(app.clock.now() - began).toBeGreaterThanOrEqual(AGE);
+      expect(app.clock.now() - began).toBeLessThan(AGE + JOB_TTL + 60_000);
+    }
+  });
+
+  test.each([
+    ['is for as long as its catchUp', { catchUp: HOUR }, 'known'],
+    ['is if its run was interrupted, with rerun', { rerun: 1 }, 'interrupted'],
+  ])('but %s', async (_, settings, only) => {
+    const app = new Harness(AGE);
+    const nightly = app.job(settings);
+    await app.elect(nightly, AGE, MAX_AGE);
+    app.answer(nightly, held(2 * MAX_AGE));
+    await app.clock.advance(2 * MAX_AGE + SPREAD);
+    expect(app.fired).toHaveLength(2);
+    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only });
+  });
+
+  test.each<[string, Partial<TickedJob['settings']>, (app: Harness) => TickResult]>([
+    ['a lease', {}, () => held(5_000)],
+    ['an outage', { catchUp: HOUR }, () => unavailable],
+    ['its run', { rerun: 1 }, (app) => ({ ...held(5_000), tick: app.tick, finished: false })],
+  ])('when its job was stopped or deleted while it waited for the end of %s', async (_, settings, result) => {
+    const app = new Harness(AGE);
+    for (const now of ['stopped', 'gone'] as const) {
+      app.state = 'started';
+      app.fired = [];
+      const nightly = app.job(settings);
+      await app.elect(nightly, AGE);
+      app.answer(nightly, result(app));
+      app.state = now;
+      await app.clock.advance(10_000);
+      expect(app.fired).toHaveLength(1);
+      expect(app.clock.pending).toBe(0);
+      app.tick = app.clock.now() - AGE;
+    }
+  });
+
+  test('but is where its job was stopped all the time, and fired by hand in the scheduler; unless it was deleted', async () => {
+    const app = new Harness(AGE);
+    for (const now of ['stopped', 'gone'] as const) {
+      const nightly = app.job({ rerun: 1 });
+      app.state = 'stopped';
+      app.fired = [];
+      const refusal = (): TickResult => ({
+        ran: false,
+        reason: 'held',
+        tick: app.tick,
+        finished: false,
+        expiresIn: 5_000,
+      });
+      app.come(nightly, refusal());
+      await app.clock.advance(5_000 + SPREAD);
+      expect(app.fired).toHaveLength(1);
+      app.answer(nightly, refusal());
+      app.state = now;
+      await app.clock.advance(5_000 + SPREAD);
+      expect(app.fired).toHaveLength(now === 'gone' ? 1 : 2);
+      app.answer(nightly, { ran: true });
+      app.tick = app.clock.now() - AGE;
+    }
+  });
+
+  test('when a newer one came that this instance did not fire', async () => {
+    const app = new Harness(AGE);
+    const nightly = app.job();
+    await app.elect(nightly, AGE);
+    app.answer(nightly, held(5_000));
+    app.tick += 1_000;
+    await app.clock.advance(HOUR);
+    expect(app.fired).toHaveLength(1);
+    expect(app.clock.pending).toBe(0);
+  });
+});
