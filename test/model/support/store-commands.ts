@@ -124,8 +124,10 @@ async function compete(
 async function extend(
   model: StoreModel,
   { stores: [store], looksOnce }: StoreSubject,
-  leases: readonly ModelLease[],
+  picked: readonly ModelLease[],
 ): Promise<void> {
+  // The library names a lease once. What looks at its rows once may answer differently for the second time.
+  const leases = looksOnce ? [...new Set(picked)] : picked;
   const ownerOf = ({ name: lock }: LeaseRef): string | undefined => model.lock(lock).owner?.token;
   const owners = new Map(leases.map((lease) => [lease.name, ownerOf(lease)]));
   const isOwner = (lease: LeaseRef): number => Number(owners.get(lease.name) === lease.token);
