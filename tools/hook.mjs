@@ -6,11 +6,13 @@
 // node tools/hook.mjs run      checks format and lint of the staged files, as they are on the disk
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = '.githooks';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+// Of another repository, in a shell that works on that one; git itself sets GIT_INDEX_FILE for a hook, which is needed.
+for (const other of ['GIT_DIR', 'GIT_WORK_TREE']) if (process.argv[2] !== 'run') delete process.env[other];
 const commands = { on: switchOn, off: switchOff, prepare, run };
 const [name = 'on'] = process.argv.slice(2);
 if (!Object.hasOwn(commands, name)) throw new Error(`No command is called ${name}: say on or off.`);
@@ -48,7 +50,7 @@ function hasOtherHooks() {
 }
 
 function gitsOwnHooks() {
-  return join(git('rev-parse', '--path-format=absolute', '--git-common-dir'), 'hooks');
+  return resolve(root, git('rev-parse', '--git-common-dir'), 'hooks');
 }
 
 function run() {
@@ -56,7 +58,7 @@ function run() {
   if (!existsSync(join(root, 'node_modules/.bin/oxlint'))) return;
   const staged = git('diff', '--cached', '--name-only', '--diff-filter=ACMR', '-z')
     .split('\0')
-    .filter(Boolean);
+    .filter((path) => path !== '' && existsSync(join(root, path)));
   const scripts = staged.filter((path) => /^(lib|test|tools|sample-app)\/.*\.[cm]?[jt]s$/.test(path));
   const bad = [
     staged.length === 0 ||

@@ -24,7 +24,8 @@ export class Run<T> extends Pending<AcquireResult> {
   readonly #request: AcquireRequest;
   /** When the acquire was sent, monotonic: the lease counts from then. */
   #sentAt = 0;
-  #reply!: Reply<AcquireResult>;
+  /** The answer to the acquire; gone once the lease is kept. */
+  #reply: Reply<AcquireResult> | undefined;
   #lease: Lease | undefined;
   #ended: Ended<T> | undefined;
   #outcome: ReleaseOutcome = 'completed';
@@ -61,10 +62,11 @@ export class Run<T> extends Pending<AcquireResult> {
     const { clock, limits, store } = this.engine;
     const { storeTimeout, onStoreError } = this.call.settings;
     this.#sentAt = clock.monotonic();
-    this.#reply = store.acquire(this.#request);
-    if (onStoreError !== 'run') return limits.watch(this.#reply, storeTimeout, this, this.#sentAt);
+    const reply = store.acquire(this.#request);
+    this.#reply = reply;
+    if (onStoreError !== 'run') return limits.watch(reply, storeTimeout, this, this.#sentAt);
     // A job that runs because of a timeout must not run in the async context of the call that armed the timer.
-    void limits.within(promiseOf(this.#reply), storeTimeout).then(
+    void limits.within(promiseOf(reply), storeTimeout).then(
       (result) => this.answered(result),
       (error: unknown) => this.failed(error as Error),
     );
@@ -96,7 +98,7 @@ export class Run<T> extends Pending<AcquireResult> {
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError)
       return this.#skip({ ran: false, reason: 'invalid-name', error });
-    if (!wasNotApplied(error)) {
+    if (this.#reply !== undefined && !wasNotApplied(error)) {
       const failed = { pending: this.#reply, error, isStart: this.call.start !== undefined };
       this.engine.releases.abandon(
         { ...this.#request, fencingToken: 0 },
@@ -144,6 +146,7 @@ export class Run<T> extends Pending<AcquireResult> {
 
   #keep(lease: Lease): void {
     const { engine } = this;
+    this.#reply = undefined;
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed && engine.hears('acquired')) reportAcquired(engine, lease);

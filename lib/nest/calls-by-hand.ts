@@ -2,7 +2,7 @@ import { SchedulerLockConfigError } from '../errors.js';
 import type { LockCall } from '../lease/lock-call.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import { unknownOptions } from '../options/names.js';
-import { show } from '../options/values.js';
+import { show } from '../wording.js';
 import type { RunOptions } from '../options/options.js';
 import { checkLockOptions, type ModuleSettings } from '../options/check.js';
 

@@ -4,7 +4,8 @@ import { type Found, sharedKeys } from './start-checks.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { unknownOptions } from '../options/names.js';
-import { readDuration, show } from '../options/values.js';
+import { readDuration } from '../options/values.js';
+import { show } from '../wording.js';
 import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
 
 /** The arguments of one call of `cron()` or `interval()`. */

@@ -305,7 +305,9 @@ export class SchedulerLockService implements OnModuleDestroy, OnApplicationShutd
   }
 
   async #closeStore(): Promise<void> {
-    if (this.store.close === undefined) return;
+    // Another application may use the same store: only one that has opened it closes it.
+    if (this.store.close === undefined || (this.store.init !== undefined && this.#started === undefined))
+      return;
     const limits = new TimeLimits(this.clock);
     limits.keepAlive();
     try {

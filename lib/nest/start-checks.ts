@@ -123,8 +123,9 @@ export function minifiedJobs(found: readonly Found[]): string | undefined {
  * the arguments of a call.
  */
 export function sharedKeys(store: unknown, locks: readonly unknown[]): string[] {
-  const keyed = Object(store) as { sharedKeys?(names: readonly string[]): string[] };
-  return keyed.sharedKeys?.(locks.filter(isName)) ?? [];
+  const keyed = Object(store) as { sharedKeys?: unknown };
+  if (typeof keyed.sharedKeys !== 'function') return [];
+  return (keyed as { sharedKeys(names: readonly string[]): string[] }).sharedKeys(locks.filter(isName));
 }
 
 const isName = (name: unknown): name is string => nameProblem(name) === undefined;

@@ -2,20 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../clock.js';
 import { formatDuration } from '../duration.js';
-import type { SchedulerLockConfigError } from '../errors.js';
+import { SchedulerLockConfigError } from '../errors.js';
 import type { LockSettings } from '../lease/lock-call.js';
 import { nameProblem } from '../lock-name.js';
 import { unknownOptions } from './names.js';
-import {
-  MAX_TTL,
-  readBoolean,
-  readChoice,
-  readClock,
-  readCount,
-  readDuration,
-  readLog,
-  show,
-} from './values.js';
+import { MAX_TTL, readBoolean, readChoice, readClock, readCount, readDuration, readLog } from './values.js';
+import { show } from '../wording.js';
 import {
   DEFAULTS,
   type LeaderOptions,
@@ -187,7 +179,7 @@ function storeProblems(options: SchedulerLockModuleOptions, environment: string 
   if (store !== undefined && unused.length > 0) {
     return unused.map(
       (option) =>
-        `${option}: it goes with connection, and has no effect on a store. Give it to the store itself: new RedisLockStore(connection, { ${option} }).`,
+        `${option}: it goes with connection, and has no effect on a store. Leave it out; for Redis, give it to the store itself: new RedisLockStore(connection, { ${option} }).`,
     );
   }
   if (store !== undefined) {
@@ -226,7 +218,8 @@ function storeOf(options: SchedulerLockModuleOptions, problems: string[]): Modul
   try {
     return new RedisLockStore(connection, { key, keyPrefix });
   } catch (error) {
-    problems.push(...(error as SchedulerLockConfigError).problems);
+    if (!(error instanceof SchedulerLockConfigError)) throw error;
+    problems.push(...error.problems);
     return undefined;
   }
 }

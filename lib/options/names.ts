@@ -6,7 +6,7 @@ import type {
   SchedulerLockModuleOptions,
   SchedulerLockOptions,
 } from './options.js';
-import { nearest } from '../spelling.js';
+import { nearest } from '../wording.js';
 
 type NamesOf<T> = Readonly<Record<keyof T, true>>;
 

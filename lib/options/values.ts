@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../clock.js';
 import { parseDuration, UNITS } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
 import { DEFAULTS } from './options.js';
+import { show } from '../wording.js';
 
 /*
  * Reads the values of options. Each function adds the problem of a bad value to `problems`, and returns the
@@ -122,12 +123,4 @@ function durationProblem(option: string, given: unknown): string {
     return `is not positive. ${GIVE_DURATION}`;
   if (typeof given === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(given)) return `has no unit. ${GIVE_DURATION}`;
   return `is no duration. ${GIVE_DURATION}`;
-}
-
-/** A value as code would write it, shortened. */
-export function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
-  if (typeof value === 'object' && value !== null)
-    return `an object of class ${value.constructor?.name ?? 'null'}`;
-  return typeof value === 'function' ? 'a function' : String(value);
 }

@@ -165,11 +165,11 @@ describe('options that cannot work', () => {
     ],
     [
       { store: new MemoryLockStore(), keyPrefix: 'jobs' },
-      'keyPrefix: it goes with connection, and has no effect on a store. Give it to the store itself: new RedisLockStore(connection, { keyPrefix }).',
+      'keyPrefix: it goes with connection, and has no effect on a store. Leave it out; for Redis, give it to the store itself: new RedisLockStore(connection, { keyPrefix }).',
     ],
     [
       { store: new MemoryLockStore(), key: (name: string) => name },
-      'key: it goes with connection, and has no effect on a store. Give it to the store itself: new RedisLockStore(connection, { key }).',
+      'key: it goes with connection, and has no effect on a store. Leave it out; for Redis, give it to the store itself: new RedisLockStore(connection, { key }).',
     ],
     [
       { store: 'memory', log: true },

@@ -1,7 +1,13 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { SchedulerLock, SchedulerLockConfigError, SchedulerLockService } from '../../lib/index.js';
+import {
+  SchedulerLock,
+  SchedulerLockConfigError,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { closeApps, startApp, startFailure, type TestApp } from './app.js';
@@ -55,6 +61,16 @@ describe('new RedisLockStore()', () => {
     await app.close();
     expect(await client.ping()).toBe('PONG');
     client.disconnect();
+  });
+
+  it('stays open for an app that shares it with one that is closed before it has started', async () => {
+    const store = new RedisLockStore(redis.url, { keyPrefix: uniquePrefix() });
+    const app = await startApp([], { store });
+    const never = await Test.createTestingModule({
+      imports: [SchedulerLockModule.forRoot({ store })],
+    }).compile();
+    await never.close();
+    expect(await run(app)).toMatchObject({ ran: true });
   });
 
   it('may be shared by apps: its own client is closed with the last one, and made anew for the next', async () => {

@@ -39,7 +39,7 @@ export class KillAbandoned {
   /** @param looks how often the server had not begun the statement */
   add({ thread, text }: Abandoned, looks = 0): void {
     if (!Number.isSafeInteger(thread) || thread <= 0) return;
-    this.#queue.push({ thread, text, looks });
+    this.#queue.push({ thread, text: text.slice(0, COMPARED), looks });
     if (this.#queue.length > ROOM) this.#queue.shift();
     this.resume();
   }
@@ -70,7 +70,7 @@ export class KillAbandoned {
    */
   async #isAnswered({ thread, text, looks }: Abandoned & { readonly looks: number }): Promise<boolean> {
     // Characters beyond ASCII are not compared: the column cannot hold all of them.
-    const start = text.slice(0, COMPARED).replaceAll(/[|%_]/g, '|$&');
+    const start = text.replaceAll(/[|%_]/g, '|$&');
     const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
     const look = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
     try {

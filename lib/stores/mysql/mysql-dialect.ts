@@ -8,7 +8,7 @@ import { LastGranted } from '../sql/last-granted.js';
 import { lockInfo, type LockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { type MysqlClient, read, type Row, write } from './client.js';
+import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { LimitedPool } from './limited-pool.js';
@@ -174,7 +174,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     if (this.nameProblem(table, name) !== undefined)
       throw Object.assign(new Error('name'), { errno: TOO_LONG });
     const start = startOf(request);
-    const [seen] = (await read(this.client, refusalStatement(table, request, start))) as [Row];
+    const [seen] = await read(this.client, refusalStatement(table, request, start));
+    if (seen === undefined)
+      throw new Error('The database answered nothing to a statement that always answers.');
     if (seen['by'] !== null && !isTrue(seen['same'])) {
       throw new LockStateError(
         name,

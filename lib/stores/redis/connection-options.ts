@@ -1,4 +1,4 @@
-import { nearest } from '../../spelling.js';
+import { nearest } from '../../wording.js';
 
 /**
  * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on

@@ -1,5 +1,5 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import { nearest } from '../../spelling.js';
+import { nearest, show } from '../../wording.js';
 
 /** The default of the option `keyPrefix`. */
 export const DEFAULT_KEY_PREFIX = 'scheduler';
@@ -23,8 +23,6 @@ export function keyProblems(options: object): string[] {
   }
   return problems;
 }
-
-const show = (value: unknown): string => (typeof value === 'string' ? `'${value}'` : String(value));
 
 /** The part of a key that decides its Cluster slot: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags */
 export function hashTag(key: string): string | undefined {

@@ -100,7 +100,10 @@ export class SqlTable<Table> {
    * @throws StoreUnavailableError if the store is closed meanwhile
    */
   async migrate(): Promise<void> {
-    const work = this.#work ?? this.#look(true);
+    const underWay = this.#work;
+    // That look may never be answered, if its connection is gone.
+    if (underWay !== undefined) this.#lookBeside(underWay);
+    const work = underWay ?? this.#look(true);
     work.create = true;
     // The caller awaits the migration, so the process must not end in a pause between two tries.
     const awake = this.#clock.setTimer(() => undefined, FOR_EVER, { keepAlive: true });
@@ -224,14 +227,19 @@ export class SqlTable<Table> {
     });
   }
 
+  /** Looks whether the work under way is needed any more. */
+  #lookBeside(work: Work<Table>): void {
+    this.#dialect.look().then(
+      (look) => 'table' in look && this.#complete(work, look.table),
+      () => undefined,
+    );
+  }
+
   #stillMigrating(work: Work<Table>, { missing }: MissingParts): StoreUnavailableError {
     const now = this.#clock.monotonic();
     if (now - work.checkedAt >= LOOK_EVERY) {
       work.checkedAt = now;
-      this.#dialect.look().then(
-        (look) => 'table' in look && this.#complete(work, look.table),
-        () => undefined,
-      );
+      this.#lookBeside(work);
     }
     const seconds = Math.round((now - work.since) / 1_000);
     const failed =

@@ -2,7 +2,7 @@ import ts from 'typescript';
 import { type Import, nodesOf, type Source } from './sources.js';
 
 /** The files at the root that every room may import. They import nothing of ours. */
-const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|spelling)';
+const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, and what stores of ours may have besides. */
 const CONTRACT = 'stores/(lock|replying)-store';

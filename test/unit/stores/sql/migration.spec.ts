@@ -145,7 +145,20 @@ test('a migration by hand goes on with the look of a call that may create nothin
   answer();
   await migrated;
   expect(await call).toMatchObject({ acquired: true });
-  expect([look.mock.calls.length, migrate.mock.calls.length, clock.pending]).toEqual([2, 1, 0]);
+  expect([look.mock.calls.length, migrate.mock.calls.length, clock.pending]).toEqual([3, 1, 0]);
+});
+
+test('a migration by hand does not wait for a look that is never answered, nor does a call then', async () => {
+  const clock = new ManualClock();
+  const look = jest.fn(async (): Promise<TableLook<object>> => {
+    if (look.mock.calls.length === 1) await new Promise(() => undefined);
+    return { table: {} };
+  });
+  const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
+  const store = new SqlLockStore(scripted({ look, attempt }), { migrate: false, clock });
+  const call = store.acquire(request);
+  await store.migrate();
+  expect(await call).toMatchObject({ acquired: true });
 });
 
 test('a migration by hand of a complete table keeps no call from it', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { nearest } from '../../lib/spelling.js';
+import { nearest } from '../../lib/wording.js';
 
 const NAMES = ['ttl', 'heartbeat', 'timeout', 'atLeast', 'name', 'password', 'host', 'path', 'db'];
 

@@ -1,3 +1,11 @@
+/** A value as code would write it, shortened. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value.length > 40 ? `${value.slice(0, 40)}…` : value}'`;
+  if (typeof value === 'object' && value !== null)
+    return `an object of class ${value.constructor?.name ?? 'null'}`;
+  return typeof value === 'function' ? 'a function' : String(value);
+}
+
 /**
  * The known name that an unknown one probably means: one or two slips away, or one that begins with it.
  *
