@@ -4,7 +4,7 @@ import { shared } from '../shared.js';
 
 export type Method = (this: object, ...args: never[]) => unknown;
 
-/** One method of one class that `@SchedulerLock()` guards. */
+/** One method of one class with `@SchedulerLock()`. */
 export interface LockedMethod {
   readonly key: string | symbol;
   readonly options: SchedulerLockOptions;
@@ -30,18 +30,18 @@ export function setBypass(value: Bypass): void {
   unbound.bypass = value;
 }
 
-/** Replaces `method` by a guard, which refuses to run until a module has bound the instance. */
+/** Replaces `method` by one that refuses to run until a module has bound the instance. */
 export function lockMethod(
   prototype: object,
   key: string | symbol,
   method: Method,
   options: SchedulerLockOptions,
 ): Method {
-  const guarded: LockedMethod = { key, options };
-  declared.set(prototype, [...(declared.get(prototype) ?? []), guarded]);
+  const declaration: LockedMethod = { key, options };
+  declared.set(prototype, [...(declared.get(prototype) ?? []), declaration]);
   const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);
-    const binding = bindings.get(this)?.get(guarded);
+    const binding = bindings.get(this)?.get(declaration);
     if (binding !== undefined) return binding(proceed, args);
     const job = `${this?.constructor?.name ?? 'unknown'}.${String(key)}`;
     const unlocked = unbound.bypass?.(proceed, job);

@@ -203,13 +203,13 @@ export class Run<T> extends Pending<AcquireResult> {
     const { engine } = this;
     const { atLeast, storeTimeout: limit } = this.call.settings;
     const facts = { ref: lease.ref, outcome: this.#outcome, keepUntil: lease.startedAt + atLeast, limit };
-    engine.releases.release(facts, engine.clock.monotonic(), this.#released);
+    engine.releases.release(facts, engine.clock.monotonic(), (result) => this.#released(result));
   }
 
   // Report.
 
   /** The store has answered the release, or not in time. */
-  readonly #released = (result: ReleaseResult | undefined): void => {
+  #released(result: ReleaseResult | undefined): void {
     const { engine } = this;
     const [lease, ended] = [this.#lease as Lease, this.#ended as Ended<T>];
     if (engine.hears('released')) {
@@ -218,7 +218,7 @@ export class Run<T> extends Pending<AcquireResult> {
       reportReleased(engine, lease, facts);
     }
     this.#settle(ended);
-  };
+  }
 
   #settle(ended: Ended<T>): void {
     this.over(this.call);
