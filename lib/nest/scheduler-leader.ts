@@ -8,7 +8,7 @@ import { type JobProblems, PausedJobs } from '../scheduler/paused-jobs.js';
 import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import { isInactive } from '../scheduler/cron-job-state.js';
-import type { HandOver } from '../ticks/hand-over.js';
+import type { Elected } from '../ticks/term.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { DeclaredElection, LeaderHooks } from '../decorators/leader-election.decorator.js';
 import { logError, logWarning } from '../events/log.js';
@@ -30,7 +30,7 @@ export class SchedulerLeader {
   #mainTtl = 0;
   readonly #jobs = new Map<JobOrchestrator, PausedJobs>();
   /** Absent as long as this instance takes no part in the election of `forRoot({ leader })`. */
-  #handOver: ((handOver: HandOver) => void) | undefined;
+  #handOver: ((elected: Elected) => void) | undefined;
   /** Takes part in that election from the first job on; absent before `start()`, and once it does. */
   #standBy: (() => void) | undefined;
   /** When this instance began to stand by, monotonic. */
@@ -53,7 +53,7 @@ export class SchedulerLeader {
         for (const jobs of this.#jobs.values()) jobs.resume();
         // Before the last leader released its lease, it may have waited for its jobs that long, without starting any.
         const maxAge = 2 * this.#mainTtl + (last.gaveBack ? settings.shutdownTimeout : 0);
-        this.#handOver?.({ maxAge, since: this.#since, lastLeader: last.holder });
+        this.#handOver?.({ maxAge, since: this.#since });
       },
       revoked: async (reason) => {
         this.#pause();
@@ -191,7 +191,7 @@ export class SchedulerLeader {
    * @param handOver runs ticks that no instance started; called when this instance is elected to run the jobs. `undefined`:
    *   this instance takes no part in that election
    */
-  start(handOver: ((handOver: HandOver) => void) | undefined): void {
+  start(handOver: ((elected: Elected) => void) | undefined): void {
     const elections = [...this.#elections.values()];
     if (elections.length === 0 || this.#module.lock.enabled === false) return;
     this.locks.beforeShutdown(async () => {

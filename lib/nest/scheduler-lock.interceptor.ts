@@ -5,7 +5,7 @@ import type { JobStart } from '../job-start.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { displayName } from '../lock-name.js';
 import { MissedTicks } from '../ticks/missed-ticks.js';
-import type { HandOver } from '../ticks/hand-over.js';
+import type { Elected } from '../ticks/term.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
@@ -100,8 +100,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * The same for an instance that runs the jobs of the fleet from now on: it also runs recent unstarted ticks of jobs without
    * `catchUp`.
    */
-  lead(jobs: readonly BoundJob[], handOver: HandOver): void {
-    this.#missedTicks.lead(jobs, handOver);
+  lead(jobs: readonly BoundJob[], elected: Elected): void {
+    this.#missedTicks.lead(jobs, elected);
   }
 
   /**

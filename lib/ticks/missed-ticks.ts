@@ -3,8 +3,9 @@ import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
+import { type Ask, beginsTick, nextAsk, type Obstacle, onlyOf } from './ask.js';
 import { RetryTimers } from './retry-timers.js';
-import { type HandOver, Term } from './hand-over.js';
+import { type Elected, Term } from './term.js';
 
 /** How the ticks of a job are treated: its options, checked, whole milliseconds. */
 export interface TickSettings {
@@ -32,24 +33,22 @@ export type TickResult = { readonly ran: true } | Refused;
 interface Refused {
   readonly ran: false;
   readonly reason: SkipReason;
-  readonly holder?: string;
   readonly tick?: number;
   readonly finished?: boolean;
   readonly expiresIn?: number;
 }
 
-/** What the library remembers of a tick from try to try. */
-interface FollowedStart extends JobStart {
-  /** Whether another instance was running the tick. */
-  readonly watching?: boolean;
-  /** How often in a row the store did not answer, or was not asked because this very process had the lock. */
+interface Tick extends JobStart {
+  readonly tick: number;
+}
+
+/** The start of a tick that this library fires. */
+interface Followed extends Tick {
+  readonly ask: Ask;
+  /** Whether its job was stopped when the tick was first refused: then somebody has fired it by hand, by the scheduler's own job. */
+  readonly stopped?: boolean;
+  /** How often in a row the store could not be asked. */
   readonly failures?: number;
-  /** The state of the job when the tick was first refused: a job that was stopped already was fired by hand. */
-  readonly before?: JobState;
-  /** Whether the tick is taken over: a lease that a former leader left behind must not make it lost. */
-  readonly handOver?: boolean;
-  /** Whether the tick is too old for a new leader to begin it, unless such a lease refuses it. The call only finds that out. */
-  readonly looking?: boolean;
 }
 
 /** How long to wait until the next check whether the scheduler has made its jobs, ms: other modules may be slow to start. */
@@ -60,24 +59,20 @@ const MAX_WAITS = 60;
 const TURN = 10;
 
 /**
- * Which ticks this library fires again: by `rerun`, by `catchUp`, and those that a new leader takes over.
+ * Which ticks this library fires again. It only asks the store, and the store decides, as it knows what the other instances
+ * have done: so such a tick never runs without the store, whatever `onStoreError` says.
  *
- * A tick is fired again only while it is the newest one of its job and young enough, and the job is not stopped. Firing it
- * again only asks the store: the store decides whether it runs, as it knows what the other instances have done. So a tick that
- * is fired again never runs without the store, whatever `onStoreError` says.
+ * - An instance asks for the newest tick of a job when it starts, and when it is elected.
+ * - A tick that is refused because of a lease asks again when that lease can have ended; one that found the store away, when it
+ *   may be back. `ask.ts` says what for.
+ * - It does so only while the tick is the newest of its job, the job is not stopped, and the tick is young enough to begin. It
+ *   is within its `catchUp`: a new leader gives each job a least one.
  *
- * - An instance asks once for the newest tick when it starts, and when it is elected.
- * - A tick whose lock is held for something else asks again when that lease can have ended. With `rerun`, so does a tick that
- *   another instance is running. This costs one store call per reported expiry, and none for renewals in between. With
- *   `catchUp` alone it asks once: the holder may have given the start back without running it.
- * - A tick that could not reach the store asks again until the store answers.
- *
- * A tick is young enough if it is within `catchUp`, or if a leader takes it over.
+ * To fire a tick is a ring at run time: from here through the gate of the leader, the method and its interceptor, back to
+ * `ended()`.
  */
 export class MissedTicks {
   readonly #timers: RetryTimers;
-  /** The newest tick of each job that had to wait in a term. Another term may come between that and its turn. */
-  readonly #waiting = new WeakMap<TickedJob, number>();
   /** The newest term of this instance. Kept when it is over: the gate lets no tick through then. */
   #term: Term | undefined;
 
@@ -103,44 +98,18 @@ export class MissedTicks {
   }
 
   /** Takes note of a call's outcome, and plans another try if one may be worthwhile. */
-  ended(job: TickedJob, start: FollowedStart, result: TickResult): void {
-    const { tick, looking = false, failures = 0 } = start;
+  ended(job: TickedJob, start: JobStart & Partial<Followed>, result: TickResult): void {
+    const { tick, failures = 0 } = start;
     if (result.ran || tick === undefined) return;
-    const { reason, expiresIn } = result;
-    const { rerun, ttl } = job.settings;
-    const before = start.before ?? job.state();
-    const running = result.tick === tick && result.finished === false;
-    const worthwhile = rerun > 0 || (start.watching !== true && !this.#isOld(job, tick, false));
-    if (running && worthwhile && expiresIn !== undefined) {
-      // Without `rerun` nothing may be run but a start that was given back: not one that a store without its data has forgotten.
-      const next = rerun > 0 ? start : asking(start, start.only ?? 'known');
-      const again = { ...next, before, watching: true, looking: false, failures: 0 };
-      this.#timers.afterLease(job, tick, expiresIn, () => this.#again(job, again));
-      return;
+    const obstacle = obstacleOf(tick, result);
+    const next = obstacle && this.#next(job, { ...start, tick }, obstacle);
+    if (next === undefined) return;
+    if (obstacle === 'running' || obstacle === 'locked') {
+      const fire = (): void => this.#again(job, { ...next, failures: 0 });
+      return this.#timers.afterLease(job, tick, result.expiresIn ?? 0, fire);
     }
-    const unstarted = result.tick === undefined || result.tick < tick;
-    const taken = unstarted && (reason === 'held' || reason === 'cooling-down');
-    if (!taken && reason !== 'store-unavailable') return;
-    const leftBehind = taken && reason === 'held' && this.#term?.isLeftBehind(result, ttl) === true;
-    const handOver = start.handOver === true || leftBehind;
-    const missed = looking && taken ? leftBehind : !this.#isOld(job, tick, handOver || looking);
-    const watching = isWatching(job, start);
-    // Whether the run of the tick may have been interrupted: seen here, or not yet known to an instance that starts.
-    const interrupted = watching || (!taken && rerun > 0 && start.only !== undefined);
-    if (!missed && !interrupted) return;
-    // After an outage, a store that knows no start of the job may have lost what it knew: rather skip a tick than run it twice.
-    const asked = taken || handOver ? start.only : (start.only ?? 'known');
-    const only = watching || looking || !missed ? 'interrupted' : asked;
-    const next = looking && leftBehind ? this.#taking(job, start, tick) : asking(start, only);
-    if (taken && handOver && next.only !== 'interrupted') this.#waiting.set(job, tick);
-    const again = { ...next, before, handOver };
-    if (taken && expiresIn !== undefined)
-      this.#timers.afterLease(job, tick, expiresIn, () => this.#again(job, { ...again, failures: 0 }));
-    // The store is away, or this very process has the lock for an unknown time.
-    else
-      this.#timers.afterOutage(job, tick, failures, () =>
-        this.#again(job, { ...again, failures: failures + 1 }),
-      );
+    const fire = (): void => this.#again(job, { ...next, failures: failures + 1 });
+    this.#timers.afterOutage(job, tick, failures, fire);
   }
 
   /**
@@ -151,12 +120,9 @@ export class MissedTicks {
     this.#begin(job, undefined);
   }
 
-  /**
-   * The same for an instance that runs the jobs of the fleet from now on: it also fires recent unstarted ticks of jobs without
-   * `catchUp`.
-   */
-  lead(jobs: Iterable<TickedJob>, handOver: HandOver): void {
-    const term = new Term(this.clock, handOver);
+  /** The same for an instance that runs the jobs of the fleet from now on, with a least `catchUp` for each job. */
+  lead(jobs: Iterable<TickedJob>, elected: Elected): void {
+    const term = new Term(this.clock, elected);
     this.#term = term;
     this.#beginAll(jobs[Symbol.iterator](), term);
   }
@@ -184,61 +150,67 @@ export class MissedTicks {
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
     // Most leaders are elected long after their start: then the delay has passed.
     const delay = job.schedule.initialDelay - (term?.uptime(job.schedule.madeAt) ?? 0);
-    if (term !== undefined && delay <= 0) this.#catchUp(job, term, 0, term.electedAt);
+    if (term !== undefined && delay <= 0) this.#look(job, term, 0, term.electedAt);
     // At the start never at once: the application may still be about to stop the job.
-    else this.#timers.afterJobs(job, Math.max(delay, 0), () => this.#catchUp(job, term, 0));
+    else this.#timers.afterJobs(job, Math.max(delay, 0), () => this.#look(job, term, 0));
   }
 
   /** @param at when the tick has to be the newest one, epoch milliseconds */
-  #catchUp(job: TickedJob, term: Term | undefined, looks: number, at = this.clock.now()): void {
-    const { rerun, catchUp, ttl } = job.settings;
+  #look(job: TickedJob, term: Term | undefined, looks: number, at = this.clock.now()): void {
     const start = this.#newStart(job, at);
-    const state = job.state();
+    const { initialDelay = 0 } = job.schedule ?? {};
     // Its `initialDelay` has just passed, so the scheduler is about to start it.
-    const starting =
-      term === undefined && state === 'stopped' && job.schedule?.initialDelay !== 0 && looks === 0;
-    if (start?.tick === undefined || starting) {
-      if (looks < MAX_WAITS)
-        this.#timers.afterJobs(job, WAIT_FOR_JOBS, () => this.#catchUp(job, term, looks + 1));
-      return;
-    }
-    if (state !== 'started') return;
-    const { tick } = start;
-    const waits = term?.waitsFor(tick, ttl) === true;
-    if (term?.takesOver(tick, at) || (waits && this.#waiting.get(job) === tick))
-      return this.#fire(job, this.#taking(job, start, tick));
-    if (catchUp !== false && this.clock.now() - tick <= catchUp)
-      return this.#fire(job, { ...start, only: 'known', handOver: term !== undefined });
-    if (rerun > 0 || waits) this.#fire(job, { ...start, only: 'interrupted', looking: waits });
+    const starting = term === undefined && looks === 0 && initialDelay !== 0 && job.state() === 'stopped';
+    if (start?.tick !== undefined && !starting) this.#takeUp(job, term, { ...start, tick: start.tick });
+    else if (looks < MAX_WAITS)
+      this.#timers.afterJobs(job, WAIT_FOR_JOBS, () => this.#look(job, term, looks + 1));
   }
 
-  /** A tick that a new leader wants to begin. */
-  #taking({ schedule }: TickedJob, start: FollowedStart, tick: number): FollowedStart {
-    const sawItCome = this.#term?.sawItCome(tick, schedule?.initialDelay ?? 0, schedule?.madeAt);
-    const { looking: _, ...rest } = asking(start, sawItCome ? undefined : 'known');
-    return { ...rest, handOver: true };
+  /** Fires a tick that this instance has not fired yet. */
+  #takeUp(job: TickedJob, term: Term | undefined, start: Tick & Partial<Followed>): void {
+    if (job.state() !== 'started') return;
+    const ask = term !== undefined && sawTick(term, job, start.tick) ? 'begin' : 'known';
+    const asking = this.#asking(job, start, ask);
+    if (asking !== undefined) this.#fire(job, asking);
   }
 
-  /** Whether an unstarted tick is too old to run. */
-  #isOld({ settings: { catchUp, ttl } }: TickedJob, tick: number, handOver: boolean): boolean {
-    if (catchUp !== false && this.clock.now() - tick <= catchUp) return false;
-    return !handOver || this.#term?.waitsFor(tick, ttl) !== true;
+  /** The next try for a tick that was refused. */
+  #next(job: TickedJob, start: Tick & Partial<Followed>, obstacle: Obstacle): Followed | undefined {
+    const ask = nextAsk(start.ask ?? 'begin', obstacle, job.settings.rerun > 0);
+    if (ask === undefined) return undefined;
+    const next = this.#asking(job, { ...start, stopped: start.stopped ?? job.state() === 'stopped' }, ask);
+    // What the scheduler fires, and is too old from the start, is skipped.
+    return start.ask === undefined && next?.ask === 'interrupted' ? undefined : next;
   }
 
   /** Fires a tick again, if that still makes sense. */
-  #again(job: TickedJob, start: FollowedStart): void {
-    const { tick = 0, only, handOver = false, before } = start;
+  #again(job: TickedJob, start: Followed): void {
     const state = job.state();
-    if (state === 'gone' || (state === 'stopped' && before !== 'stopped')) return;
-    const newest = job.schedule?.startAt(this.clock.now()).tick ?? tick;
+    if (state === 'gone' || (state === 'stopped' && start.stopped !== true)) return;
+    const newest = job.schedule?.startAt(this.clock.now()).tick ?? start.tick;
     // There is a newer tick that this instance did not fire: its job was stopped, or it did not lead, when that tick came.
-    if (newest > tick) return;
-    const old = !isWatching(job, start) && only !== 'interrupted' && this.#isOld(job, tick, handOver);
-    if (!old) return this.#fire(job, start);
-    if (job.settings.rerun > 0) this.#fire(job, asking(start, 'interrupted'));
+    if (newest > start.tick) return;
+    const asking = this.#asking(job, start, start.ask);
+    if (asking !== undefined) this.#fire(job, asking);
   }
 
-  #fire(job: TickedJob, start: FollowedStart): void {
+  /** A start that asks for this. A tick that is too old to begin can only be repeated, with `rerun`. */
+  #asking(job: TickedJob, start: Tick & Partial<Followed>, wanted: Ask): Followed | undefined {
+    const isOld = beginsTick(wanted) && !this.#mayBegin(job, start.tick);
+    if (isOld && job.settings.rerun === 0) return undefined;
+    const ask = isOld ? 'interrupted' : wanted;
+    const only = onlyOf(ask);
+    const { only: _, ...rest } = start;
+    return only === undefined ? { ...rest, ask } : { ...rest, ask, only };
+  }
+
+  /** Whether the tick is young enough. */
+  #mayBegin({ settings: { catchUp, ttl } }: TickedJob, tick: number): boolean {
+    if (catchUp !== false && this.clock.now() - tick <= catchUp) return true;
+    return this.#term?.mayBegin(tick, ttl) === true;
+  }
+
+  #fire(job: TickedJob, start: Followed): void {
     Promise.resolve(start)
       .then((given) => job.fire(given))
       .catch((error: unknown) => this.onError(error));
@@ -251,12 +223,21 @@ export class MissedTicks {
   }
 }
 
-/** Whether another instance was running the tick, and the job may be run again if that was interrupted. */
-const isWatching = ({ settings }: TickedJob, { watching = false }: FollowedStart): boolean =>
-  watching && settings.rerun > 0;
+/** Whether the leader would have fired this tick, had it led already: then its job need not be known to the store. */
+function sawTick(term: Term, { schedule, settings }: TickedJob, tick: number): boolean {
+  return (
+    term.mayBegin(tick, settings.ttl) && term.sawItCome(tick, schedule?.initialDelay ?? 0, schedule?.madeAt)
+  );
+}
 
-/** The same start with this `only`. */
-function asking(start: FollowedStart, only: 'known' | 'interrupted' | undefined): FollowedStart {
-  const { only: _, ...rest } = start;
-  return only === undefined ? rest : { ...rest, only };
+/** Why the tick was refused, if it may run later. */
+function obstacleOf(
+  tick: number,
+  { reason, tick: last, finished, expiresIn }: Refused,
+): Obstacle | undefined {
+  if (reason === 'store-unavailable') return 'outage';
+  if (last === tick && finished === false && expiresIn !== undefined) return 'running';
+  const isUnstarted = last === undefined || last < tick;
+  if (!isUnstarted || (reason !== 'held' && reason !== 'cooling-down')) return undefined;
+  return expiresIn === undefined ? 'own-lock' : 'locked';
 }

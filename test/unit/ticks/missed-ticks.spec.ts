@@ -88,7 +88,7 @@ describe('a tick that another instance is running', () => {
     await clock.advance(4_999);
     expect(fired).toEqual([]);
     await clock.advance(1 + SPREAD);
-    expect(fired).toEqual([expect.objectContaining({ tick, rerun: 1, watching: true })]);
+    expect(fired).toEqual([expect.objectContaining({ tick, rerun: 1, only: 'known' })]);
   });
 
   test.each<[string, Partial<TickedJob['settings']>, () => TickResult]>([
@@ -121,7 +121,7 @@ describe('a tick that another instance is running', () => {
       expect(fired).toHaveLength(before);
       await clock.advance(1);
       expect(fired).toHaveLength(before + 1);
-      expect(fired.at(-1)).toMatchObject({ tick, only: 'interrupted', watching: true });
+      expect(fired.at(-1)).toMatchObject({ tick, only: 'interrupted' });
     }
     // Then the next lease is found in the way, and is waited for as the first one.
     missedTicks.ended(nightly, fired.at(-1) ?? {}, running(8_000));

@@ -51,10 +51,10 @@ export class Harness {
     return this.fired.map(({ only }) => only);
   }
 
-  /** Elects this instance, which has been up for so long, after one that is called `last`. */
+  /** Elects this instance, which has been up for so long. */
   async elect(of: TickedJob, uptime: number, maxAge = HOUR): Promise<void> {
     const since = this.clock.monotonic() - uptime;
-    this.missedTicks.lead([of], { maxAge, since, lastLeader: 'last' });
+    this.missedTicks.lead([of], { maxAge, since });
     await this.clock.advance(0);
   }
 
@@ -66,11 +66,5 @@ export class Harness {
   /** Fires the newest tick as the scheduler does, and lets the store answer so. */
   come(of: TickedJob, result: TickResult): void {
     this.missedTicks.ended(of, this.missedTicks.begin(of, undefined) ?? {}, result);
-  }
-
-  /** What the store says where a leader has died in the middle of a run, the day before. */
-  leftBehind(holder: string, expiresIn = 5_000) {
-    const refused = { ran: false, reason: 'held' } as const;
-    return { ...refused, holder, expiresIn, tick: this.tick - DAY, finished: false };
   }
 }

@@ -4,6 +4,8 @@ import { DAY, Harness, HOUR, JOB_TTL, SPREAD, unavailable } from './support/miss
 
 /** How long ago the newest tick was, ms. */
 const AGE = 60_000;
+/** How old a tick may be that a new leader begins, but for the ttl of its job, ms. */
+const MAX_AGE = 2 * AGE;
 
 const held = (expiresIn?: number) => ({
   ran: false as const,
@@ -54,14 +56,14 @@ test('a tick that came before this instance was up is run if its job ran before,
   const app = new Harness(AGE);
   await app.elect(app.job(), AGE);
   expect(app.fired).toEqual([
-    { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, only: 'known', handOver: true },
+    { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, ask: 'known', only: 'known' },
   ]);
 });
 
 test('a tick that came while this instance stood by is run also if its job never ran', async () => {
   const app = new Harness(AGE);
   await app.elect(app.job(), AGE + 1);
-  expect(app.fired).toEqual([{ tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true }]);
+  expect(app.fired).toEqual([{ tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, ask: 'begin' }]);
 });
 
 test('what was up is judged by how long ago it was, also where the clock has been set since', async () => {
@@ -126,7 +128,7 @@ test('the lease that the last leader has left behind on the job is waited for', 
     await app.clock.advance(4_999);
     expect(app.fired).toHaveLength(before);
     await app.clock.advance(1 + SPREAD);
-    expect(app.fired.slice(before)).toMatchObject([{ tick: app.tick, handOver: true }]);
+    expect(app.fired.slice(before)).toMatchObject([{ tick: app.tick }]);
     expect(app.fired.at(-1)?.only).toBe(only);
   }
 });
@@ -138,15 +140,12 @@ test('a run of its own earlier term is waited for, of which nobody knows when it
   app.answer(nightly, held());
   await app.clock.advance(1_000);
   expect(app.fired).toHaveLength(2);
-  expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known', handOver: true });
+  expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known' });
 });
 
-test('a store that is away is asked again, for a job that never ran as for any other', async () => {
+test('a store that is away is asked again; then for jobs that it knows alone, as it may have lost its data', async () => {
   const app = new Harness(AGE);
-  for (const [uptime, only] of [
-    [AGE, 'known'],
-    [AGE + 1, undefined],
-  ] as const) {
+  for (const uptime of [AGE, AGE + 1]) {
     app.tick = app.clock.now() - AGE;
     const nightly = app.job({ rerun: 1, catchUp: HOUR });
     await app.elect(nightly, uptime);
@@ -155,27 +154,54 @@ test('a store that is away is asked again, for a job that never ran as for any o
       const before = app.fired.length;
       await app.clock.advance(wait);
       expect(app.fired).toHaveLength(before + 1);
-      expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, handOver: true, rerun: 1 });
-      expect(app.fired.at(-1)?.only).toBe(only);
+      expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known', rerun: 1 });
     }
     app.answer(nightly, { ran: true });
     expect(app.clock.pending).toBe(0);
   }
 });
 
-test('a lease under which the tick was started is not waited for', async () => {
+test('a lease under which the tick was started is asked after once: it may be given back before the job begins', async () => {
   const app = new Harness(AGE);
   const nightly = app.job();
+  const running = { ...held(5_000), tick: app.tick, finished: false };
   await app.elect(nightly, AGE);
-  app.answer(nightly, { ran: false, reason: 'held', tick: app.tick, finished: false, expiresIn: 5_000 });
+  app.answer(nightly, running);
+  await app.clock.advance(5_000 + SPREAD);
+  expect(app.asked).toEqual(['known', 'known']);
+  app.answer(nightly, running);
   expect(app.clock.pending).toBe(0);
 });
 
-describe('a tick that comes while this instance leads', () => {
-  const leftBehind = (app: Harness, expiresIn?: number) => app.leftBehind('last', expiresIn);
+test.each([
+  [MAX_AGE, [undefined]],
+  [MAX_AGE + JOB_TTL, [undefined]],
+  [MAX_AGE + JOB_TTL + 1, []],
+])(
+  'an age of %d ms, of at most the least catchUp and the ttl of its lock, lets a tick begin',
+  async (age, asked) => {
+    const app = new Harness(age);
+    await app.elect(app.job(), DAY, MAX_AGE);
+    expect(app.asked).toEqual(asked);
+  },
+);
 
-  /** Elects this instance, and lets the next tick come, of which the store says so. */
-  async function refuse(app: Harness, of: TickedJob, result: TickResult, after = AGE): Promise<void> {
+test('an instance that has lost the lead while a tick waited asks for it when it leads again', async () => {
+  const app = new Harness();
+  const nightly = app.job();
+  await app.elect(nightly, DAY, MAX_AGE);
+  app.answer(nightly, held(20_000));
+  await app.clock.advance(20_000 + SPREAD);
+  // It leads no more: the gate lets nothing through, and nobody answers.
+  expect(app.asked).toEqual([undefined, undefined]);
+  await app.clock.advance(MAX_AGE + JOB_TTL - 20_000 - SPREAD);
+  await app.elect(nightly, DAY, MAX_AGE);
+  expect(app.asked).toEqual([undefined, undefined, undefined]);
+});
+
+describe('a tick that comes while this instance leads', () => {
+  /** Elects this instance, and lets a tick come so long after, of which the store says so. */
+  async function refuse(app: Harness, of: TickedJob, result: TickResult, after = JOB_TTL): Promise<void> {
     await app.elect(of, 2 * AGE);
     app.answer(of, { ran: false, reason: 'already-ran', tick: app.tick, finished: true });
     await app.clock.advance(after);
@@ -189,64 +215,37 @@ describe('a tick that comes while this instance leads', () => {
     app.come(of, result);
   }
 
-  test('waits for the end of a lease of the last leader, where no end is known of the last run of its job', async () => {
+  test('soon after the election waits for the end of a lease, which the last leader may have left behind', async () => {
     const app = new Harness(AGE);
     const nightly = app.job();
-    await refuse(app, nightly, leftBehind(app));
+    await refuse(app, nightly, held(5_000));
     await app.clock.advance(4_999);
     expect(app.fired).toEqual([]);
     await app.clock.advance(1 + SPREAD);
-    expect(app.fired).toMatchObject([
-      { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, handOver: true },
-    ]);
-    expect(app.fired[0]?.only).toBeUndefined();
+    expect(app.fired).toMatchObject([{ tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000 }]);
+    expect(app.asked).toEqual([undefined]);
     // It was renewed: its job goes on there.
-    app.answer(nightly, leftBehind(app, 9_000));
+    app.answer(nightly, held(9_000));
     await app.clock.advance(9_000 + SPREAD);
     expect(app.fired).toHaveLength(2);
     app.answer(nightly, { ran: true });
     expect(app.clock.pending).toBe(0);
   });
 
-  const NEVER_ENDED = { finished: false };
-  test.each<[string, string | undefined, number, { finished?: boolean }, boolean]>([
-    ['waits for the end of any lease that the last leader had before the election', 'last', 3_000, {}, true],
-    ['is skipped if the last leader has taken it since', 'last', 2_999, {}, false],
-    ['is skipped if another instance has it', 'other', 3_000, {}, false],
-    [
-      'waits where no end is known of the last run, for any lease from before the election',
-      'other',
-      3_000,
-      NEVER_ENDED,
-      true,
-    ],
-    [
-      'is skipped if another has taken it since, also where no end is known of the last run',
-      'other',
-      2_999,
-      NEVER_ENDED,
-      false,
-    ],
-    ['is skipped if nobody knows who has it', undefined, 3_000, NEVER_ENDED, false],
-  ])('%s', async (_, holder, since, more, waits) => {
+  test.each<[string, number, TickResult, number]>([
+    ['in the last moment at which such a lease can live', JOB_TTL, held(5_000), 1],
+    ['later', JOB_TTL + 1, held(5_000), 0],
+    ['later, where this process has the lock itself', JOB_TTL + 1, held(), 0],
+    ['later, where the store is away', JOB_TTL + 1, unavailable, 0],
+  ])('%s, waits or is skipped as any is', async (_, after, result, pending) => {
     const app = new Harness(AGE);
-    const nightly = app.job();
-    const by = holder === undefined ? {} : { holder };
-    for (const result of [{ tick: app.tick - DAY, finished: true }, {}]) {
-      await refuse(app, nightly, { ...held(JOB_TTL - since), ...by, ...result, ...more }, 3_000);
-      expect(app.clock.pending).toBe(waits ? 1 : 0);
-    }
-  });
-
-  test('is skipped where this process has the lock itself, as any is', async () => {
-    const app = new Harness(AGE);
-    await refuse(app, app.job(), held());
-    expect(app.clock.pending).toBe(0);
+    await refuse(app, app.job(), result, after);
+    expect(app.clock.pending).toBe(pending);
   });
 
   test('is skipped where no instance leads', () => {
     const app = new Harness(AGE);
-    come(app, app.job(), leftBehind(app));
+    come(app, app.job(), held(5_000));
     expect(app.clock.pending).toBe(0);
   });
 
@@ -254,11 +253,11 @@ describe('a tick that comes while this instance leads', () => {
     const app = new Harness(AGE);
     const nightly = app.job();
     await app.elect(nightly, 2 * AGE);
-    app.answer(nightly, leftBehind(app));
+    app.answer(nightly, held(5_000));
     const [older] = app.fired;
     app.fired = [];
     await app.clock.advance(2_000);
-    come(app, nightly, leftBehind(app, 3_000));
+    come(app, nightly, held(3_000));
     expect(app.clock.pending).toBe(1);
     await app.clock.advance(HOUR);
     expect(app.fired).toEqual([expect.objectContaining({ tick: app.tick })]);
@@ -268,25 +267,16 @@ describe('a tick that comes while this instance leads', () => {
   test('is asked for again until the store answers, once it has waited', async () => {
     const app = new Harness(AGE);
     const nightly = app.job();
-    await refuse(app, nightly, leftBehind(app));
+    await refuse(app, nightly, held(5_000));
     await app.clock.advance(5_000 + SPREAD);
     app.answer(nightly, unavailable);
     await app.clock.advance(1_000);
     expect(app.fired).toHaveLength(2);
-    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, handOver: true });
-    expect(app.fired.at(-1)?.only).toBeUndefined();
-  });
-
-  test('is missed as any is if the store is away when it comes', async () => {
-    const app = new Harness(AGE);
-    await refuse(app, app.job(), unavailable);
-    expect(app.clock.pending).toBe(0);
+    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known' });
   });
 });
 
 describe('a tick that waits is not run any more', () => {
-  const MAX_AGE = 2 * AGE;
-
   test('when it is older than the age of a hand-over and the ttl of its lock', async () => {
     const app = new Harness(AGE);
     for (const late of [0, 1]) {
