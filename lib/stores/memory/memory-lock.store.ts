@@ -9,13 +9,9 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
 import { Starts } from './starts.js';
 
-const DAY = 86_400_000;
-/** How long a lock is remembered after its lease, ms: as long as the Redis store keeps it. */
-const RETENTION = DAY;
-/** The same if a job with ticks or an interval was started under the lock. */
-const JOB_RETENTION = 400 * DAY;
 /** How many locks there have to be before any is forgotten. */
 const MANY = 1_000;
 
@@ -101,7 +97,7 @@ export class MemoryLockStore implements LockStore {
       const entry = this.#entries.get(lease.name);
       if (entry?.lease.token !== lease.token) {
         // Nothing ran under the abandoned lease, even if another holder had the lock since.
-        if (outcome === 'abandoned') entry?.starts.end(lease, outcome);
+        if (outcome === NOTHING_RAN) entry?.starts.end(lease, outcome);
         const behind = isBehind(entry, lease);
         if (!behind && entry !== undefined && entry.freeAt > now) return { released: false, reason: 'taken' };
         // The lease is unknown here, say because the process was restarted: records its end, or `extend` would restore it. Not
@@ -122,7 +118,7 @@ export class MemoryLockStore implements LockStore {
       entry.ended = true;
       if (live) entry.freeAt = now + keepFor;
       entry.starts.end(lease, outcome);
-      if (outcome === 'abandoned') {
+      if (outcome === NOTHING_RAN) {
         const { tick: _tick, attempt: _attempt, ...rest } = entry.lease;
         entry.lease = rest;
       }
@@ -158,7 +154,7 @@ export class MemoryLockStore implements LockStore {
   #forget(now: number): void {
     if (this.#entries.size < this.#full) return;
     for (const [name, { freeAt, starts }] of this.#entries) {
-      const retention = starts.all().length === 0 ? RETENTION : JOB_RETENTION;
+      const retention = starts.all().length === 0 ? RETENTION : TICK_RETENTION;
       if (freeAt + retention <= now) this.#entries.delete(name);
     }
     this.#full = Math.max(MANY, this.#entries.size * 2);

@@ -1,3 +1,4 @@
+import { INTERVAL_ALLOWANCE, isInterrupted, lastStart, NOTHING_RAN } from '../rules.js';
 import type { AcquireRefusal, AcquireRequest, JobInfo, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 
 /** A job's last start: its tick, or when the interval is due again. */
@@ -23,9 +24,6 @@ interface Interval {
   readonly interval: number;
 }
 
-/** An interval may start this much of it early: timers are late by different amounts. */
-const ALLOWANCE = 0.1;
-
 /** The last starts of the jobs under one lock. */
 export class Starts {
   readonly #byJob = new Map<string, Start>();
@@ -45,16 +43,14 @@ export class Starts {
       return refused ? { acquired: false, reason: 'already-ran' } : undefined;
     }
     if (interval === undefined || last === undefined || !('due' in last)) return undefined;
-    const wait = dueOf(last, interval, now) - interval * ALLOWANCE - now;
+    const wait = dueOf(last, interval, now) - interval * INTERVAL_ALLOWANCE - now;
     return wait > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(wait) } : undefined;
   }
 
   /** The newest tick of a job that was started. */
   last(job = ''): Pick<AcquireRefusal, 'tick' | 'finished'> {
     const last = this.#byJob.get(job);
-    return last === undefined || !('tick' in last)
-      ? {}
-      : { tick: last.tick, finished: !isInterrupted(last.outcome) };
+    return last === undefined || !('tick' in last) ? {} : lastStart(last.tick, last.outcome);
   }
 
   /** The last start of each job. */
@@ -110,7 +106,7 @@ export class Starts {
   end({ job = '', token }: LeaseRef, outcome: ReleaseOutcome): void {
     const start = this.#byJob.get(job);
     if (start?.by !== token) return;
-    if (outcome !== 'abandoned') {
+    if (outcome !== NOTHING_RAN) {
       const ended = withoutUndo(start);
       this.#byJob.set(job, 'tick' in ended ? { ...ended, outcome } : ended);
     } else if (start.before === undefined) this.#byJob.delete(job);
@@ -122,16 +118,8 @@ function withoutUndo({ by: _by, before: _before, ...start }: Start): Start {
   return start;
 }
 
-/**
- * When a job is due, counted with its present interval, which a deploy may have changed. At once if the due time lies further
- * ahead than an interval can put it: then the clock was set back since.
- */
+/** When a job is due, counted with its present interval: at once if the due time is not believed. */
 function dueOf({ due, interval }: { due: number; interval: number }, today: number, now: number): number {
   const then = due - interval + today;
-  return then - now > today * (1 + ALLOWANCE) ? 0 : then;
-}
-
-/** Whether a run that is not going on any more counts as interrupted: its end is unknown, or it was aborted. */
-function isInterrupted(outcome: ReleaseOutcome | undefined): boolean {
-  return outcome === undefined || outcome === 'aborted';
+  return then - now > today * (1 + INTERVAL_ALLOWANCE) ? 0 : then;
 }

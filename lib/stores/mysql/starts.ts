@@ -1,6 +1,6 @@
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { lockedBy } from '../sql/locked-by.js';
-import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING } from '../sql/interval.js';
+import { INTERRUPTED, INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, NOTHING_RAN } from '../rules.js';
 import { EPOCH_MS } from './columns.js';
 import { raw, type Sql, sql } from './sql-text.js';
 
@@ -65,14 +65,10 @@ const ANY_START: Start = {
   state: () => raw('job_state'),
 };
 
-/**
- * A tick is refused if it or a newer one was started, unless that run was interrupted and may be repeated; or if it lies too
- * far in the future.
- */
 function tickStart(request: AcquireRequest, tick: number): Start {
   const { job = '', maxClockSkew, schedule = '', rerun = 0, only } = request;
   const last = fieldOf(job, 'tick');
-  const again = sql`COALESCE(${number(last)} = ${tick} AND COALESCE(${fieldOf(job, 'outcome')}, 'aborted') = 'aborted'
+  const again = sql`COALESCE(${number(last)} = ${tick} AND COALESCE(${fieldOf(job, 'outcome')}, ${INTERRUPTED}) = ${INTERRUPTED}
     AND ${number(fieldOf(job, 'attempt'))} <= ${rerun}, 0)`;
   const known = only === undefined ? raw('1') : only === 'known' ? sql`${last} IS NOT NULL` : raw('0');
   const newer = sql`(COALESCE(${number(last)} < ${tick}, 1) AND ${known})`;
@@ -97,10 +93,6 @@ export function unchangedStart(
     AND ${fieldOf(job, 'schedule')} <=> ${seen.schedule}`;
 }
 
-/**
- * Counts with the present interval, which a deploy may have changed. A due time that lies further ahead than a start can put it
- * is ignored: then the database's clock was set back, and the job would not run for that long.
- */
 function intervalStart(request: AcquireRequest, interval: number): Start {
   const key = jobKey(request.job ?? '');
   const field = (name: string): Sql =>
@@ -151,7 +143,7 @@ export function endedState(lease: LeaseRef, outcome: ReleaseOutcome): Sql {
   const before = sql`JSON_EXTRACT(job_state, ${`${path}.before`})`;
   const without = sql`JSON_REMOVE(job_state, ${`${path}.by`}, ${`${path}.before`})`;
   const ended =
-    outcome === 'abandoned'
+    outcome === NOTHING_RAN
       ? sql`IF(${before} IS NULL, JSON_REMOVE(job_state, ${path}), JSON_SET(job_state, ${path}, ${before}))`
       : sql`IF(JSON_EXTRACT(job_state, ${`${path}.tick`}) IS NULL, ${without}, JSON_SET(${without}, ${`${path}.outcome`}, ${outcome}))`;
   return sql`IF(${isOwnStart(lease)}, ${ended}, job_state)`;

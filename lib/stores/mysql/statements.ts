@@ -1,4 +1,5 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import { NOTHING_RAN } from '../rules.js';
 import { endedBy, lockedBy } from '../sql/locked-by.js';
 import {
   after,
@@ -122,7 +123,7 @@ export function releaseStatement(
     WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)} WHEN 1 THEN ${freeOf(table)} ELSE lock_until END,
   locked_by = IF(locked_by = ${by}, ${endedBy(by, outcome)}, locked_by)
 WHERE ${isNamed(table, storedName(lease.name))}`;
-  if (outcome !== 'abandoned') return sql`${ended} AND locked_by = ${by}`;
+  if (outcome !== NOTHING_RAN) return sql`${ended} AND locked_by = ${by}`;
   return sql`${ended} AND (locked_by = ${by} OR ${isOwnStart(lease)})`;
 }
 

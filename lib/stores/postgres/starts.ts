@@ -1,5 +1,4 @@
-import type { ReleaseOutcome } from '../lock-store.js';
-import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING } from '../sql/interval.js';
+import { INTERRUPTED, INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, NOTHING_RAN } from '../rules.js';
 
 /** The condition of a start, and its record: SQL on the row that `alias` names. */
 export interface Start {
@@ -42,13 +41,11 @@ export const ANY_START: Start = {
 /**
  * $4 job  $5 tick, epoch ms  $6 how far it may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may
  * be repeated  $9 'known', 'interrupted' or NULL
- *
- * A tick is refused if it or a newer one was started, unless that run was interrupted and may be repeated.
  */
 export function tickStart(now: string): Start {
   const tick = '$5::text::bigint';
   const again = (alias: string): string => `coalesce(${fieldOf(alias, 'tick')} = $5::text
-    AND coalesce(${fieldOf(alias, 'outcome')}, 'aborted') = 'aborted' AND ${fieldOf(alias, 'attempt')}::int <= $8::text::int, false)`;
+    AND coalesce(${fieldOf(alias, 'outcome')}, '${INTERRUPTED}') = '${INTERRUPTED}' AND ${fieldOf(alias, 'attempt')}::int <= $8::text::int, false)`;
   const startable = (alias: string): string =>
     `(${again(alias)} OR (coalesce(${fieldOf(alias, 'tick')}::bigint < ${tick}, true)
     AND ($9::text IS NULL OR ($9::text = 'known' AND ${fieldOf(alias, 'tick')} IS NOT NULL))))`;
@@ -71,12 +68,7 @@ export function tickStart(now: string): Start {
   };
 }
 
-/**
- * $4 job  $5 interval, ms
- *
- * Counts with the present interval, which a deploy may have changed. A due time that lies further ahead than a start can put it
- * is ignored: then the database's clock was set back, and the job would not run for that long.
- */
+/** $4 job  $5 interval, ms */
 export function intervalStart(now: string): Start {
   const interval = '$5::text::bigint';
   const due = (alias: string): string =>
@@ -113,7 +105,6 @@ export function restoredState(alias: string | undefined): string {
     ELSE ${started(alias, start, '$3')} END`;
 }
 
-const NOTHING_RAN: ReleaseOutcome = 'abandoned';
 const START = `(job_state #> ARRAY['jobs', $5::text])`;
 const IS_OWN = `job_state #>> ARRAY['jobs', $5::text, 'by'] = $2::text`;
 

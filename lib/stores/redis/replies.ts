@@ -1,3 +1,4 @@
+import { lastStart } from '../rules.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
 /** Interprets the script's answer to an attempt. */
@@ -19,10 +20,8 @@ export function readAcquire(reply: unknown): AcquireResult {
   // -1: a key without an expiry, which another client has set.
   if (Number(left) >= 0) refusal.expiresIn = Number(left);
   if (reason === 'clock-skew') refusal.storeTime = Number(detail);
-  else if (outcome !== '') {
-    refusal.tick = Number(detail);
-    refusal.finished = outcome !== '-' && outcome !== 'aborted';
-  }
+  else if (outcome !== '')
+    Object.assign(refusal, lastStart(Number(detail), outcome === '-' ? undefined : outcome));
   return refusal;
 }
 

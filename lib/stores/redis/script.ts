@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { RETENTION, TICK_RETENTION } from '../rules.js';
 
 /*
  * What the scripts have in common
@@ -28,10 +29,6 @@ import { createHash } from 'node:crypto';
  */
 
 export const HOUR_MS = 3_600_000;
-/** How long the state outlives the lease: a day, so that fencing tokens and holders stay known overnight. */
-const STATE_RETENTION_MS = 24 * HOUR_MS;
-/** The same once a tick was recorded: 400 days, so that a yearly job still knows its last run. */
-const TICK_RETENTION_MS = 400 * 24 * HOUR_MS;
 /**
  * How much longer than necessary the state is kept, so that most leases need not prolong it. The time that the first
  * lease of an hour adds is enough for the leases that follow within the hour and last for one more hour at most.
@@ -46,7 +43,7 @@ export const RETENTION_SLACK_MS = 2 * HOUR_MS;
  * leaves: -
  */
 export const KEEP = /* lua */ `
-local last = now + ttl + (ticks and ${TICK_RETENTION_MS} or ${STATE_RETENTION_MS})
+local last = now + ttl + (ticks and ${TICK_RETENTION} or ${RETENTION})
 if last + spare > (tonumber(kept or 0) or 0) then
   redis.call('HSET', state, 'kept', string.format('%.0f', last + ${RETENTION_SLACK_MS}))
   redis.call('PEXPIRE', state, string.format('%.0f', last + ${RETENTION_SLACK_MS} - now))

@@ -1,3 +1,4 @@
+import { INTERRUPTED, INTERVAL_ALLOWANCE, NOTHING_RAN } from '../rules.js';
 import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
@@ -42,7 +43,7 @@ before = before or ''
 if tick ~= '-' then
   local last, tries, outcome, earlier = string.match(before, '^(%d+) (%d+) (%S+) (.*)$')
   if skew ~= '-' and tonumber(tick) > now + skew then return { 'clock-skew', '', -2, ms(now), '' } end
-  local again = last == tick and (outcome == '-' or outcome == 'aborted') and tonumber(tries) <= (tonumber(rerun) or 0)
+  local again = last == tick and (outcome == '-' or outcome == '${INTERRUPTED}') and tonumber(tries) <= (tonumber(rerun) or 0)
   if last and tonumber(last) >= tonumber(tick) and not again then return { 'already-ran', '', -2, last, outcome } end
   if not again and (only == 'interrupted' or (only == 'known' and not last)) then return { 'already-ran', '', -2, '', '' } end
   attempt = again and tries + 1 or 1
@@ -51,8 +52,8 @@ if tick ~= '-' then
 else
   local due, length = string.match(before, '^next (%d+) (%d+)$')
   due = due and due - length + interval or 0
-  if due - now > interval * 1.1 then due = 0 end
-  local wait = due - interval / 10 - now
+  if due - now > interval * ${1 + INTERVAL_ALLOWANCE} then due = 0 end
+  local wait = due - interval * ${INTERVAL_ALLOWANCE} - now
   if wait > 0 then return { 'already-ran', '', math.ceil(wait), '', '' } end
   started = 'next ' .. ms(math.max(due, now) + interval) .. ' ' .. interval
 end`;
@@ -225,7 +226,7 @@ if current == token and stay ~= '' then
   redis.call('SET', lock, 'ended:' .. token, 'PX', stay)
 end
 local started, ended = s[5] == token and s[6], nil
-if started and outcome == 'abandoned' and not string.find(started, '^%d+ %d+ %a') then
+if started and outcome == '${NOTHING_RAN}' and not string.find(started, '^%d+ %d+ %a') then
   redis.call('HSET', state, record, s[7] or '', 'by:' .. job, '')
 elseif started then
   ended = string.gsub(started, '^(%d+ %d+) %- ', '%1 ' .. outcome .. ' ')

@@ -7,6 +7,7 @@ import type {
   LeaseRef,
   ReleaseResult,
 } from '../lock-store.js';
+import { lastStart } from '../rules.js';
 import { readLockedBy, isOurs, lockedBy } from './locked-by.js';
 
 /**
@@ -80,7 +81,7 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
       reason: outcome === undefined ? 'held' : 'cooling-down',
       holder,
       ...expiry(remaining),
-      ...lastStart(row),
+      ...lastStartOf(row),
     };
   }
   const { tick } = request;
@@ -97,7 +98,7 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   const refusal = { acquired: false, reason: 'already-ran' } as const;
   if (tick === undefined) return { ...refusal, ...expiry(Number(row.wait)) };
   // A tick that `only` refuses has never started.
-  return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStart(row) } : refusal;
+  return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStartOf(row) } : refusal;
 }
 
 /** Interprets the row after a renewal that changed nothing. */
@@ -140,10 +141,8 @@ function grant(request: AcquireRequest, token: unknown, attempt: unknown, previo
   return differs ? { ...started, previousSchedule: previous } : started;
 }
 
-function lastStart({ tick, outcome }: AttemptRow): Pick<AcquireRefusal, 'tick' | 'finished'> {
-  if (tick === null) return {};
-  return { tick: Number(tick), finished: outcome !== null && outcome !== 'aborted' };
-}
+const lastStartOf = ({ tick, outcome }: AttemptRow): Pick<AcquireRefusal, 'tick' | 'finished'> =>
+  tick === null ? {} : lastStart(Number(tick), outcome);
 
 /** Rounded down: time has passed while the answer was on its way. */
 function expiry(remaining: number): { expiresIn?: number } {

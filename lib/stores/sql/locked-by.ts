@@ -1,4 +1,5 @@
 import type { LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import { NOTHING_RAN } from '../rules.js';
 
 /** The length of ShedLock's column `locked_by`, characters. */
 export const LOCKED_BY_LENGTH = 255;
@@ -63,7 +64,7 @@ export function endedBy(by: string, outcome: ReleaseOutcome): string {
  * once.
  */
 export function isPlain({ job, tick }: LeaseRef, { outcome, keepFor }: Required<ReleaseOptions>): boolean {
-  return job === undefined && tick === undefined && outcome !== 'abandoned' && keepFor === 0;
+  return job === undefined && tick === undefined && outcome !== NOTHING_RAN && keepFor === 0;
 }
 
 /** `instance/token`, perhaps with `/outcome` behind it. A token is a UUID, so no host name looks like one of ours. */

@@ -1,0 +1,43 @@
+import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
+
+/*
+ * The rules of ticks and intervals that every store follows, in its own language (Lua, SQL, TypeScript). The contract suite
+ * tests them on each.
+ *
+ * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started,
+ * unless its run was interrupted and may be repeated. `only` refuses more.
+ *
+ * An interval is due one interval after the due time of its last start, or after that start if it was late. It counts with the
+ * present interval, which a deploy may have changed. A due time further ahead than a start can put it is ignored: then the
+ * store's clock was set back, and the job would not run for that long.
+ *
+ * A start that is abandoned is taken back: the one that it replaced counts again.
+ */
+
+/** An interval may start this part of it early: timers are late by different amounts. */
+export const INTERVAL_ALLOWANCE = 0.1;
+/** How far a due time, kept in whole milliseconds, can lie behind the exact one, ms. */
+export const INTERVAL_ROUNDING = 1;
+
+/** The outcome of a run that was interrupted. A run that is over and has no outcome was, too: its holder died. */
+export const INTERRUPTED: ReleaseOutcome = 'aborted';
+/** The outcome of a lease under which nothing ran. */
+export const NOTHING_RAN: ReleaseOutcome = 'abandoned';
+
+/**
+ * The last start of a job, for a refusal.
+ *
+ * @param outcome of its run; `null` or `undefined`: none yet
+ */
+export function lastStart(tick: number, outcome: unknown): Pick<AcquireRefusal, 'tick' | 'finished'> {
+  return { tick, finished: !isInterrupted(outcome) };
+}
+
+/** Whether a run that is not going on any more counts as interrupted. */
+export const isInterrupted = (outcome: unknown): boolean => (outcome ?? INTERRUPTED) === INTERRUPTED;
+
+const DAY = 86_400_000;
+/** How long a lock is remembered after its last lease, ms: fencing tokens and holders stay known overnight. Not in tables. */
+export const RETENTION = DAY;
+/** The same once a tick was recorded, ms: a yearly job still knows its last run. */
+export const TICK_RETENTION = 400 * DAY;
