@@ -46,6 +46,11 @@ export class Compiler {
     return this.#service.getProgram();
   }
 
+  /** As it was when the mutants were made: it may have been edited since. */
+  textOf(file) {
+    return this.program.getSourceFile(file).text;
+  }
+
   has(file) {
     return this.files.includes(file);
   }

@@ -1,4 +1,4 @@
-const FATES = ['killed', 'timeout', 'survived', 'not compiled'];
+const FATES = ['killed', 'timeout', 'survived', 'unclear', 'not compiled'];
 
 /**
  * Prints a table, and what is left to do.
@@ -16,8 +16,11 @@ export function printReport({ files, all, judged, stale, tried }) {
   const total = rowOf('all', [all, tried], judged);
   console.log();
   for (const line of table([...rows.filter((row) => row.tried > 0), total])) console.log(line);
-  const survived = tried.filter(({ fate }) => fate === 'survived');
-  if (survived.length > 0) console.log(`\n${survived.length} survived: write a test, or judge them:`);
+  const survived = tried.filter(({ fate }) => fate === 'survived' || fate === 'unclear');
+  if (survived.length > 0)
+    console.log(
+      `\n${survived.length} survived, or the tests fail without them: write a test, or judge them:`,
+    );
   for (const { file, original, mutated } of survived)
     console.log(`${JSON.stringify({ file, original, mutated, why: '' })},`);
   for (const { file, original, mutated } of stale)

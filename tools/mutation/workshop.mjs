@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { apply } from './mutants.mjs';
 
+/** How often a mutant is tried whose tests fail without it as well: the machine may be busy. */
+const TRIES = 3;
+
 /** A copy of the checkout, where one mutant at a time is tried. */
 export class Workshop {
   #folder = mkdtempSync(join(tmpdir(), 'mutants-'));
@@ -19,7 +22,7 @@ export class Workshop {
     });
     for (const path of listed.split('\0').filter((path) => path !== '' && existsSync(join(root, path))))
       cpSync(join(root, path), join(this.#folder, path));
-    for (const path of ['node_modules', 'dist'])
+    for (const path of ['node_modules', 'dist', '.cache'])
       if (existsSync(join(root, path))) symlinkSync(join(root, path), join(this.#folder, path));
     process.once('exit', () => this.close());
   }
@@ -31,9 +34,18 @@ export class Workshop {
 
   /**
    * @param limit seconds for all tests
-   * @returns 'killed', 'timeout' or 'survived'
+   * @returns 'killed', 'timeout', 'survived', or 'unclear' if the tests fail without the mutant as well
    */
   async fateOf(mutant, text, stages, limit) {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const { fate, by } = await this.#noticed(mutant, text, stages, limit);
+      if (fate === 'survived' || (await this.test(by, performance.now() + limit * 1_000)).passed) return fate;
+    }
+    return 'unclear';
+  }
+
+  /** @returns `by`: the tests that noticed the mutant */
+  async #noticed(mutant, text, stages, limit) {
     const path = join(this.#folder, mutant.file);
     const deadline = performance.now() + limit * 1_000;
     const keen = this.#keen.get(mutant.file);
@@ -41,12 +53,13 @@ export class Workshop {
     try {
       for (const stage of keen === undefined ? stages : [[keen], ...stages]) {
         const { passed, late, failed } = await this.test(stage, deadline);
-        if (late) return 'timeout';
+        if (late) return { fate: 'timeout', by: stage };
         if (passed) continue;
-        if (failed !== undefined) this.#keen.set(mutant.file, failed);
-        return 'killed';
+        if (failed === undefined) return { fate: 'killed', by: stage };
+        this.#keen.set(mutant.file, failed);
+        return { fate: 'killed', by: [failed] };
       }
-      return 'survived';
+      return { fate: 'survived', by: [] };
     } finally {
       writeFileSync(path, text);
     }
