@@ -5,27 +5,135 @@ import type { SchedulerLockEvent, ShutdownLeftEvent } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { textOf } from './log.js';
 
-/** Events that are logged at the level `debug` only: if that level is off, they need not even be made. */
-const DEBUG: readonly SchedulerLockEvent['type'][] = ['acquired', 'released', 'renewal-failed'];
+type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
+type Level = 'debug' | 'log' | 'warn' | 'error';
 
-/** Whether an event is for that level: if the level is off, its text is not even made. */
-function isDebug(event: SchedulerLockEvent): boolean {
-  switch (event.type) {
-    case 'renewed':
-      return !event.restored;
-    case 'skipped':
-      return event.reason !== 'invalid-name' && event.reason !== 'clock-skew';
-    default:
-      return DEBUG.includes(event.type);
-  }
+/** How an event is logged. */
+interface Line<E> {
+  /** A function of the event if its facts decide; `undefined`: not at all. */
+  readonly level: Level | ((event: E) => Level | undefined);
+  /** Made only if the level is on. */
+  text(event: E): string;
 }
 
 /**
- * The first listener: writes events to Nest's logger, under the context `SchedulerLock`.
- *
  * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in daylight. `error`: what keeps jobs
  * from running, once when it starts; its end is `log`.
  */
+const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = {
+  acquired: {
+    level: 'debug',
+    text: (event) => `${subject(event)}: acquired, fencing token ${event.fencingToken}`,
+  },
+  renewed: {
+    level: ({ restored }) => (restored ? 'warn' : 'debug'),
+    text: (event) =>
+      `${subject(event)}: ${event.restored ? 'the store had forgotten the lease; it was written back' : 'renewed'}`,
+  },
+  released: {
+    level: 'debug',
+    text(event) {
+      const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
+      return `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`;
+    },
+  },
+  skipped: {
+    level({ reason, callTick, tick }) {
+      // A refusal without a tick answers a question of `rerun`, `catchUp` or a new leader: the store knows no start of the job, so
+      // nothing was missed.
+      if (reason === 'already-ran' && callTick !== undefined && tick === undefined) return undefined;
+      // An outage has two lines of its own; one more per tick would bury them.
+      return reason === 'invalid-name' || reason === 'clock-skew' ? 'error' : 'debug';
+    },
+    text(event) {
+      const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
+      const line = `${subject(event)}: skipped (${event.reason}${holder})`;
+      if (event.reason === 'invalid-name') return `${line}: ${event.error?.message}`;
+      return event.reason === 'clock-skew' ? `${line}: ${skew(event)}` : line;
+    },
+  },
+  'renewal-failed': {
+    level: 'debug',
+    text(event) {
+      const left = `lost in ${formatDuration(Math.max(0, event.expiresIn))} unless a renewal succeeds`;
+      return `${subject(event)}: renewal failed, ${left}: ${event.error.message}`;
+    },
+  },
+  lost: {
+    level: 'warn',
+    text(event) {
+      const by = event.holder === undefined ? '' : ` by ${event.holder}`;
+      return `${subject(event)}: lost (${event.reason}${by}) while its job was running`;
+    },
+  },
+  timeout: {
+    level: 'warn',
+    text: (event) =>
+      `${subject(event)}: still running after its timeout of ${formatDuration(event.timeout)}; its signal was aborted`,
+  },
+  overrun: {
+    level: 'warn',
+    text(event) {
+      const { since, at, instance, missed } = event;
+      const run = `since ${new Date(since).toISOString()} (${formatDuration(at - since)}) on ${instance}`;
+      const cost = `it has cost ${missed} tick${missed === 1 ? '' : 's'} so far`;
+      return `${subject(event)}: its next tick came, and it is still running ${run}; ${cost}. If it can hang, give it a timeout.`;
+    },
+  },
+  unlocked: {
+    level: 'warn',
+    text: (event) => `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
+  },
+  elected: {
+    level: 'log',
+    text: (event) => `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,
+  },
+  revoked: {
+    level: ({ reason }) => (reason === 'resigned' || reason === 'shutdown' ? 'log' : 'warn'),
+    text: (event) =>
+      `${subject(event)}: this instance leads no longer (${event.reason}) after ${formatDuration(event.duration)}`,
+  },
+  'hook-failed': {
+    level: 'error',
+    text(event) {
+      const then = event.hook === 'onElected' ? '; it resigns' : '';
+      return `${subject(event)}: ${event.hook}() failed${then}: ${textOf(event.error)}`;
+    },
+  },
+  'schedule-mismatch': {
+    level: 'warn',
+    text: (event) =>
+      `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
+      'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
+  },
+  'shutdown-waiting': {
+    level: 'log',
+    text(event) {
+      const runs = event.runs.map(subject).join(', ');
+      if (event.timeout === 0) return `Shutdown: does not wait for ${runs}, and aborts at once`;
+      return `Shutdown: waits ${formatDuration(event.timeout)} at most for ${runs}`;
+    },
+  },
+  'shutdown-left': { level: 'log', text: (event) => `Shutdown: ${event.runs.map(left).join(', ')}` },
+  'outage-started': {
+    level: ({ atStart }) => (atStart ? 'warn' : 'error'),
+    // Does not say what happens to the jobs: that depends on the onStoreError of each.
+    text: ({ lock, error }) =>
+      lock === undefined
+        ? `The lock store is not available: ${whatFails(error)}. ${error.message}`
+        : `Lock "${lock}" cannot be taken or renewed: ${withoutLock(error.message, lock)}`,
+  },
+  'outage-ended': {
+    level: 'log',
+    text(event) {
+      const what = event.lock === undefined ? 'The lock store' : `Lock "${event.lock}"`;
+      const runs = `${event.skipped} run${event.skipped === 1 ? ' was' : 's were'} skipped`;
+      return `${what} is available again after ${formatDuration(event.duration)}; ${runs}`;
+    },
+  },
+};
+
+/** The first listener: writes events to Nest's logger, under the context `SchedulerLock`. */
 export class LogListener {
   readonly #logger = new Logger('SchedulerLock');
 
@@ -36,109 +144,16 @@ export class LogListener {
         // By default renewals are not logged: with a hundred jobs, the log would be full of them.
         if (log !== undefined || event.type !== 'renewed' || event.restored) this.#write(event);
       },
-      (type) => (log?.has(type) ?? true) && (!DEBUG.includes(type) || Logger.isLevelEnabled('debug')),
+      // An event that is never written need not even be made.
+      (type) => (log?.has(type) ?? true) && (LINES[type].level !== 'debug' || Logger.isLevelEnabled('debug')),
     );
   }
 
   #write(event: SchedulerLockEvent): void {
-    if (isDebug(event) && !Logger.isLevelEnabled('debug')) return;
-    switch (event.type) {
-      case 'acquired':
-        return this.#logger.debug(`${subject(event)}: acquired, fencing token ${event.fencingToken}`);
-      case 'renewed':
-        if (event.restored) {
-          return this.#logger.warn(
-            `${subject(event)}: the store had forgotten the lease; it was written back`,
-          );
-        }
-        return this.#logger.debug(`${subject(event)}: renewed`);
-      case 'released': {
-        const ran = `${event.outcome} after ${formatDuration(event.duration)}`;
-        return this.#logger.debug(
-          `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`,
-        );
-      }
-      case 'skipped':
-        return this.#skipped(event);
-      case 'renewal-failed': {
-        const left = `lost in ${formatDuration(Math.max(0, event.expiresIn))} unless a renewal succeeds`;
-        return this.#logger.debug(`${subject(event)}: renewal failed, ${left}: ${event.error.message}`);
-      }
-      case 'lost': {
-        const by = event.holder === undefined ? '' : ` by ${event.holder}`;
-        return this.#logger.warn(`${subject(event)}: lost (${event.reason}${by}) while its job was running`);
-      }
-      case 'timeout':
-        return this.#logger.warn(
-          `${subject(event)}: still running after its timeout of ${formatDuration(event.timeout)}; its signal was aborted`,
-        );
-      case 'overrun': {
-        const { since, at, instance, missed } = event;
-        const run = `since ${new Date(since).toISOString()} (${formatDuration(at - since)}) on ${instance}`;
-        const cost = `it has cost ${missed} tick${missed === 1 ? '' : 's'} so far`;
-        return this.#logger.warn(
-          `${subject(event)}: its next tick came, and it is still running ${run}; ${cost}. If it can hang, give it a timeout.`,
-        );
-      }
-      case 'unlocked':
-        return this.#logger.warn(
-          `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
-        );
-      case 'elected':
-        return this.#logger.log(
-          `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,
-        );
-      case 'revoked': {
-        const line = `${subject(event)}: this instance leads no longer (${event.reason}) after ${formatDuration(event.duration)}`;
-        if (event.reason === 'resigned' || event.reason === 'shutdown') return this.#logger.log(line);
-        return this.#logger.warn(line);
-      }
-      case 'hook-failed': {
-        const { hook, error } = event;
-        const then = hook === 'onElected' ? '; it resigns' : '';
-        return this.#logger.error(`${subject(event)}: ${hook}() failed${then}: ${textOf(error)}`);
-      }
-      case 'schedule-mismatch':
-        return this.#logger.warn(
-          `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
-            'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
-        );
-      case 'shutdown-waiting': {
-        const runs = event.runs.map(subject).join(', ');
-        if (event.timeout === 0)
-          return this.#logger.log(`Shutdown: does not wait for ${runs}, and aborts at once`);
-        return this.#logger.log(`Shutdown: waits ${formatDuration(event.timeout)} at most for ${runs}`);
-      }
-      case 'shutdown-left':
-        return this.#logger.log(`Shutdown: ${event.runs.map(left).join(', ')}`);
-      case 'outage-started': {
-        // Does not say what happens to the jobs: that depends on the onStoreError of each.
-        const line =
-          event.lock === undefined
-            ? `The lock store is not available: ${whatFails(event.error)}. ${event.error.message}`
-            : `Lock "${event.lock}" cannot be taken or renewed: ${withoutLock(event.error.message, event.lock)}`;
-        return event.atStart ? this.#logger.warn(line) : this.#logger.error(line);
-      }
-      case 'outage-ended': {
-        const what = event.lock === undefined ? 'The lock store' : `Lock "${event.lock}"`;
-        const runs = `${event.skipped} run${event.skipped === 1 ? ' was' : 's were'} skipped`;
-        return this.#logger.log(
-          `${what} is available again after ${formatDuration(event.duration)}; ${runs}`,
-        );
-      }
-    }
-  }
-
-  #skipped(event: Extract<SchedulerLockEvent, { type: 'skipped' }>): void {
-    // A refusal without a tick answers a question of `rerun`, `catchUp` or a new leader: the store knows no start of the job, so
-    // nothing was missed.
-    if (event.reason === 'already-ran' && event.callTick !== undefined && event.tick === undefined) return;
-    const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
-    const line = `${subject(event)}: skipped (${event.reason}${holder})`;
-    // An outage has two lines of its own; one more per tick would bury them.
-    if (event.reason === 'invalid-name') this.#logger.error(`${line}: ${event.error?.message}`);
-    else if (event.reason === 'clock-skew') this.#logger.error(`${line}: ${skew(event)}`);
-    else this.#logger.debug(line);
+    const line = LINES[event.type] as Line<SchedulerLockEvent>;
+    const level = typeof line.level === 'function' ? line.level(event) : line.level;
+    if (level === undefined || (level === 'debug' && !Logger.isLevelEnabled('debug'))) return;
+    this.#logger[level](line.text(event));
   }
 }
 
