@@ -171,39 +171,38 @@ function text(value: string | number | undefined): string | null {
   return value === undefined ? null : String(value);
 }
 
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-function failureOf(sqlState: string): SqlFailure {
-  switch (sqlState) {
-    case '40001': // serialization_failure
-    case '40P01': // deadlock_detected
-    case '23505': // unique_violation: by another instance's migration
-    case '42P07': // duplicate_table
-    case '42701': // duplicate_column
-    case '42710': // duplicate_object: the type that a table has
-      return 'conflict';
-    case '55P03': // lock_not_available: after lock_timeout
-      return 'locked';
-    case '40003': // statement_completion_unknown
-      return 'unknown';
-    case '42P01': // undefined_table
-    case '42703': // undefined_column
-    case '42P10': // invalid_column_reference: `name` is not unique
-      return 'table';
-    case '22001': // string_data_right_truncation: of all that is written only a name can be too long
-      return 'too-long';
-    case '42501': // insufficient_privilege
-    case '3D000': // the database does not exist
-    case '3F000': // the schema does not exist
-      return 'denied';
-    case '57014': // query_canceled: by statement_timeout
-    case '57P03': // cannot_connect_now
-    case '08001':
-    case '08004':
-      return 'refused';
-  }
-  const kind = sqlState.slice(0, 2);
-  if (kind === '28') return 'denied';
-  if (kind === '22') return 'lock';
+const FAILURES: Readonly<Record<string, SqlFailure>> = {
+  '40001': 'conflict', // serialization_failure
+  '40P01': 'conflict', // deadlock_detected
+  '23505': 'conflict', // unique_violation: by another instance's migration
+  '42P07': 'conflict', // duplicate_table
+  '42701': 'conflict', // duplicate_column
+  '42710': 'conflict', // duplicate_object: the type that a table has
+  '55P03': 'locked', // lock_not_available: after lock_timeout
+  '40003': 'unknown', // statement_completion_unknown
+  '42P01': 'table', // undefined_table
+  '42703': 'table', // undefined_column
+  '42P10': 'table', // invalid_column_reference: `name` is not unique
+  '22001': 'too-long', // string_data_right_truncation: of all that is written only a name can be too long
+  '42501': 'denied', // insufficient_privilege
+  '3D000': 'denied', // the database does not exist
+  '3F000': 'denied', // the schema does not exist
+  '57014': 'refused', // query_canceled: by statement_timeout
+  '57P03': 'refused', // cannot_connect_now
+  '08001': 'refused',
+  '08004': 'refused',
+};
+/** The same for all other codes of a class, by their first two characters. */
+const CLASSES: Readonly<Record<string, SqlFailure>> = {
+  '28': 'denied',
+  '22': 'lock',
   // The server went away: it may have carried out the statement a moment before.
-  return ['08', '57', '58', 'XX'].includes(kind) ? 'unknown' : 'refused';
-}
+  '08': 'unknown',
+  '57': 'unknown',
+  '58': 'unknown',
+  XX: 'unknown',
+};
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+const failureOf = (sqlState: string): SqlFailure =>
+  FAILURES[sqlState] ?? CLASSES[sqlState.slice(0, 2)] ?? 'refused';
