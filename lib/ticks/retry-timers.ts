@@ -51,7 +51,6 @@ export class RetryTimers {
   stop(): void {
     this.#closed = true;
     for (const { timer } of this.#timers.values()) timer.cancel();
-    this.#timers.clear();
   }
 
   #after(job: unknown, tick: number, delay: number, fire: () => void): void {

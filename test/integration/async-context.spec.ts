@@ -143,7 +143,7 @@ describe('the async context of a request', () => {
     );
     const types = ['acquired', 'lost', 'outage-ended', 'outage-started', 'released', 'renewal-failed'];
     expect([...seen.keys()].sort()).toEqual([...types, 'renewed', 'skipped', 'timeout']);
-    for (const contexts of seen.values()) expect(contexts).toEqual([undefined, undefined]);
+    for (const contexts of seen.values()) expect(contexts).toStrictEqual([undefined, undefined]);
   });
 });
 

@@ -42,7 +42,7 @@ describe('fireOnTick() is a call by hand', () => {
         await until(() => app.events.filter(({ type }) => type === 'released').length === n);
       }
     }
-    expect(ticks).toEqual([undefined, undefined, undefined, undefined]);
+    expect(ticks).toStrictEqual([undefined, undefined, undefined, undefined]);
   });
 
   test('also while its timer fires it, and after a tick that cron did not fire', async () => {

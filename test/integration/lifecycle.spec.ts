@@ -191,7 +191,7 @@ describe('an instance that was made outside of the application', () => {
       await nightly.run();
       await app.close();
     }
-    expect(runs).toEqual([tick, undefined, tick, undefined]);
+    expect(runs).toStrictEqual([tick, undefined, tick, undefined]);
   });
 
   it('is bound by another application after a start that failed elsewhere', async () => {

@@ -63,7 +63,7 @@ describe('a decorated method without its store', () => {
       }
     }
     const app = await startApp([Jobs], { store: broken() });
-    expect(await app.get(Jobs).report()).toEqual([undefined, 'inside']);
+    expect(await app.get(Jobs).report()).toStrictEqual([undefined, 'inside']);
     expect(app.events.filter(({ type }) => type === 'unlocked')).toHaveLength(1);
     expect(app.logs.own).toContain(
       "warn: Jobs.report [report]: runs WITHOUT its lock (onStoreError: 'run'): not connected",

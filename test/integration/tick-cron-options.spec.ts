@@ -72,7 +72,7 @@ test('with oncePerTick: false a tick runs as often as it is fired, one run at a 
   await fireAndWait(two, 'often');
   await fireAndWait(one, 'often');
   // Nor was there a tick to catch up with.
-  expect(ticks).toEqual([undefined, undefined, undefined]);
+  expect(ticks).toStrictEqual([undefined, undefined, undefined]);
 });
 
 test('a job for one Date has it as its tick, to the millisecond, and runs on one instance', async () => {

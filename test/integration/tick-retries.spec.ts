@@ -118,8 +118,8 @@ test('what is called again when the job has begun is called by hand', async () =
   const app = await startApp([jobOf(expression, twice)], { store });
   await app.fire('nightly');
   await until(() => runs.length === 2);
-  expect(store.asked).toEqual([tick, undefined]);
-  expect(runs).toEqual([tick, undefined]);
+  expect(store.asked).toStrictEqual([tick, undefined]);
+  expect(runs).toStrictEqual([tick, undefined]);
 });
 
 test('a call that was skipped leaves nothing for a call that its async context is left to', async () => {
@@ -137,7 +137,7 @@ test('a call that was skipped leaves nothing for a call that its async context i
   await until(() => first !== undefined);
   expect(await first).toBeUndefined();
   expect(await later?.()).toBe('done');
-  expect(runs).toEqual([undefined]);
+  expect(runs).toStrictEqual([undefined]);
 });
 
 test('a call that was skipped and is made again at once belongs to its tick', async () => {

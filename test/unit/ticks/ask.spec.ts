@@ -59,11 +59,11 @@ test.each([
       const nightly = app.job({ catchUp: HOUR, ...settings });
       app.missedTicks.catchUp(nightly);
       await app.clock.advance(0);
-      expect(app.asked).toEqual(['known']);
+      expect(app.asked).toStrictEqual(['known']);
       app.answer(nightly, answer(app.tick));
       app.clock.setWallClock(app.clock.now() + late);
       await app.clock.advance(6_000);
-      expect(app.asked).toEqual(next === undefined ? ['known'] : ['known', next]);
+      expect(app.asked).toStrictEqual(next === undefined ? ['known'] : ['known', next]);
     }
   },
 );

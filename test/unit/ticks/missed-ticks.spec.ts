@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { JobStart } from '../../../lib/job-start.js';
+import type { JobState } from '../../../lib/scheduler/cron-job-state.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { MissedTicks, type TickedJob, type TickResult } from '../../../lib/ticks/missed-ticks.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
@@ -207,6 +208,8 @@ describe('a tick whose lock is taken for something else', () => {
       expect(fired).toHaveLength(before);
       await clock.advance(1);
       expect(fired).toHaveLength(before + 1);
+      // The store was not asked, so nothing is known of its data.
+      expect(fired.at(-1)?.only).toBeUndefined();
       missedTicks.ended(nightly, fired.at(-1) ?? {}, local);
     }
   });
@@ -241,6 +244,11 @@ describe('a tick whose lock is taken for something else', () => {
   ])('is not asked for again %s', (_, settings, result) => {
     end(job(settings), result());
     expect(clock.pending).toBe(0);
+  });
+
+  test('is asked for again if it is exactly as old as catchUp', () => {
+    end(job({ catchUp: 60_000 }), taken());
+    expect(clock.pending).toBe(1);
   });
 
   test.each<[string, () => void]>([
@@ -359,6 +367,49 @@ describe('at the start of an instance', () => {
     await clock.advance(60_000);
     expect(clock.pending).toBe(0);
     expect(fired).toHaveLength(1);
+  });
+
+  test.each([
+    ['started', (follow: MissedTicks, of: TickedJob) => follow.catchUp(of)],
+    ['elected', (follow: MissedTicks, of: TickedJob) => follow.lead([of], { maxAge: HOUR, since: 0 })],
+  ])(
+    'an instance that was %s finds a job that is made in the last second of that minute',
+    async (_, begin) => {
+      let made = false;
+      const schedule = { startAt: () => (made ? { tick } : {}), isCron: true, initialDelay: 0 };
+      begin(missedTicks, job({ catchUp: HOUR }, { schedule }));
+      await clock.advance(59_500);
+      made = true;
+      await clock.advance(500);
+      expect(fired).toHaveLength(1);
+    },
+  );
+
+  test('a job that the scheduler is about to start, as its initialDelay has just passed, is looked at again, once', async () => {
+    for (const [initialDelay, later, looks] of [
+      [5_000, 'started', 1],
+      [5_000, 'stopped', 0],
+      [0, 'started', 0],
+      [1, 'started', 1],
+    ] as const) {
+      fired = [];
+      let state: JobState = 'stopped';
+      const schedule = { startAt: () => ({ tick }), isCron: true, initialDelay };
+      missedTicks.catchUp(job({ catchUp: HOUR }, { schedule, state: () => state }));
+      await clock.advance(initialDelay);
+      expect(fired).toEqual([]);
+      state = later;
+      await clock.advance(1_000);
+      expect(fired).toHaveLength(looks);
+      expect(clock.pending).toBe(0);
+    }
+  });
+
+  test('a job that was deleted is not looked at again', async () => {
+    const schedule = { startAt: () => ({ tick }), isCron: true, initialDelay: 5_000 };
+    missedTicks.catchUp(job({ catchUp: HOUR }, { schedule, state: () => 'gone' }));
+    await clock.advance(5_000);
+    expect(clock.pending).toBe(0);
   });
 });
 

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import { RetryTimers } from '../../../lib/ticks/retry-timers.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
@@ -23,6 +23,16 @@ test('a tick is tried again once the lease in the way can have ended, not before
   await clock.advance(1 + SPREAD);
   expect(fired).toEqual(['again']);
   await clock.advance(600_000);
+  expect(fired).toEqual(['again']);
+});
+
+test('those that wait for one lease ask at moments that lie up to 50 ms apart', async () => {
+  const random = jest.spyOn(Math, 'random').mockReturnValue(0.5);
+  chances.afterLease('job', 1, 5_000, fire('again'));
+  random.mockRestore();
+  await clock.advance(5_024);
+  expect(fired).toEqual([]);
+  await clock.advance(1);
   expect(fired).toEqual(['again']);
 });
 

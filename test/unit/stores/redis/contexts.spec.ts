@@ -43,7 +43,7 @@ test('a call that goes alone is made in the async context of its caller, and cal
   ]);
   spy.mockRestore();
   // The scripts are sent once more if Redis does not know them yet.
-  expect(sent.slice(0, 2)).toEqual(['first', undefined]);
+  expect(sent.slice(0, 2)).toStrictEqual(['first', undefined]);
   expect(sent).not.toContain('second');
   expect(sent).not.toContain('third');
 });
