@@ -7,6 +7,7 @@ import type {
   LockInfo,
   LockStore,
   ReleaseOptions,
+  ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
 import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
@@ -43,44 +44,11 @@ export class MemoryLockStore implements LockStore {
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
     return settle(() => {
-      const now = this.#clock.monotonic();
       const entry = this.#entries.get(request.name);
-      if (entry !== undefined && entry.freeAt > now) {
-        const { lease, ended } = entry;
-        if (lease.token === request.token && !ended) return granted(lease);
-        const expiresIn = Math.ceil(entry.freeAt - now);
-        const reason = ended ? 'cooling-down' : 'held';
-        return {
-          acquired: false,
-          reason,
-          holder: lease.holder,
-          expiresIn,
-          ...entry.starts.last(request.job),
-        };
-      }
+      const now = this.#clock.monotonic();
+      if (entry !== undefined && entry.freeAt > now) return taken(entry, request, now);
       const starts = entry?.starts ?? new Starts();
-      const refusal = starts.refusal(request, this.#clock.now());
-      if (refusal !== undefined) return refusal;
-      // Microseconds of the wall clock, so that tokens also grow over a new store object.
-      const fencingToken = Math.max(
-        (entry?.lease.fencingToken ?? 0) + 1,
-        Math.trunc(this.#clock.now() * 1_000),
-      );
-      const { attempt, ...more } = starts.start(request, this.#clock.now());
-      const lease: LeaseRef = {
-        ...request,
-        fencingToken,
-        ...(attempt === undefined ? undefined : { attempt }),
-      };
-      if (entry === undefined) this.#forget(now);
-      this.#entries.set(request.name, {
-        lease,
-        freeAt: now + request.ttl,
-        ended: false,
-        since: this.#clock.now(),
-        starts,
-      });
-      return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }), ...more };
+      return starts.refusal(request, this.#clock.now()) ?? this.#grant(request, entry, starts);
     });
   }
 
@@ -95,24 +63,7 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
-      if (entry?.lease.token !== lease.token) {
-        // Nothing ran under the abandoned lease, even if another holder had the lock since.
-        if (outcome === NOTHING_RAN) entry?.starts.end(lease, outcome);
-        const behind = isBehind(entry, lease);
-        if (!behind && entry !== undefined && entry.freeAt > now) return { released: false, reason: 'taken' };
-        // The lease is unknown here, say because the process was restarted: records its end, or `extend` would restore it. Not
-        // for an acquire whose grant was never answered (0): it can never be restored.
-        if (behind && lease.fencingToken > 0) {
-          this.#entries.set(lease.name, {
-            lease,
-            freeAt: now,
-            ended: true,
-            since: this.#clock.now(),
-            starts: entry?.starts ?? new Starts(),
-          });
-        }
-        return { released: false, reason: 'expired' };
-      }
+      if (entry?.lease.token !== lease.token) return this.#missedRelease(lease, outcome, entry);
       if (entry.ended) return { released: false, reason: 'ended' };
       const live = entry.freeAt > now;
       entry.ended = true;
@@ -160,32 +111,67 @@ export class MemoryLockStore implements LockStore {
     this.#full = Math.max(MANY, this.#entries.size * 2);
   }
 
+  #grant(request: AcquireRequest, entry: Entry | undefined, starts: Starts): AcquireResult {
+    const [now, since] = [this.#clock.monotonic(), this.#clock.now()];
+    // Microseconds of the wall clock, so that tokens also grow over a new store object.
+    const fencingToken = Math.max((entry?.lease.fencingToken ?? 0) + 1, Math.trunc(since * 1_000));
+    const { attempt, ...more } = starts.start(request, since);
+    const grant = { fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
+    if (entry === undefined) this.#forget(now);
+    const lease: LeaseRef = { ...request, ...grant };
+    this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, since, starts });
+    return { acquired: true, ...grant, ...more };
+  }
+
+  #missedRelease(lease: LeaseRef, outcome: ReleaseOutcome, entry: Entry | undefined): ReleaseResult {
+    const now = this.#clock.monotonic();
+    // Nothing ran under the abandoned lease, even if another holder had the lock since.
+    if (outcome === NOTHING_RAN) entry?.starts.end(lease, outcome);
+    const behind = isBehind(entry, lease);
+    if (!behind && entry !== undefined && entry.freeAt > now) return { released: false, reason: 'taken' };
+    // The lease is unknown here, say because the process was restarted: records its end, or `extend` would restore it. Not
+    // for an acquire whose grant was never answered (0): it can never be restored.
+    if (behind && lease.fencingToken > 0) {
+      const starts = entry?.starts ?? new Starts();
+      this.#entries.set(lease.name, { lease, freeAt: now, ended: true, since: this.#clock.now(), starts });
+    }
+    return { released: false, reason: 'expired' };
+  }
+
   #extend(lease: LeaseRef): ExtendResult {
     const now = this.#clock.monotonic();
     const entry = this.#entries.get(lease.name);
     const live = entry !== undefined && entry.freeAt > now;
-    const known = entry?.lease.token === lease.token;
-    if (known ? entry.ended : !isBehind(entry, lease)) {
-      if (live && !known) return { held: false, reason: 'taken', holder: entry.lease.holder };
-      return { held: false, reason: 'expired' };
+    if (entry?.lease.token === lease.token) {
+      if (entry.ended) return { held: false, reason: 'expired' };
+      const fencingToken = Math.max(entry.lease.fencingToken, lease.fencingToken);
+      Object.assign(entry, { lease: { ...entry.lease, fencingToken }, freeAt: now + lease.ttl });
+      return live ? { held: true } : { held: true, restored: true };
     }
+    if (!isBehind(entry, lease))
+      return live
+        ? { held: false, reason: 'taken', holder: entry.lease.holder }
+        : { held: false, reason: 'expired' };
     const starts = entry?.starts ?? new Starts();
-    if (!known) starts.restore(lease);
-    this.#entries.set(lease.name, {
-      lease: known
-        ? { ...entry.lease, fencingToken: Math.max(entry.lease.fencingToken, lease.fencingToken) }
-        : lease,
-      freeAt: now + lease.ttl,
-      ended: false,
-      since: known ? entry.since : this.#clock.now(),
-      starts,
-    });
-    return live && known ? { held: true } : { held: true, restored: true };
+    starts.restore(lease);
+    const [freeAt, since] = [now + lease.ttl, this.#clock.now()];
+    this.#entries.set(lease.name, { lease, freeAt, ended: false, since, starts });
+    return { held: true, restored: true };
   }
 }
 
-function granted({ fencingToken, attempt }: LeaseRef): AcquireResult {
-  return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
+/** The answer to an attempt while the lock is taken. */
+function taken(
+  { lease, freeAt, ended, starts }: Entry,
+  { token, job }: AcquireRequest,
+  now: number,
+): AcquireResult {
+  const { holder, fencingToken, attempt } = lease;
+  // The attempt was sent twice.
+  if (lease.token === token && !ended)
+    return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
+  const reason = ended ? 'cooling-down' : 'held';
+  return { acquired: false, reason, holder, expiresIn: Math.ceil(freeAt - now), ...starts.last(job) };
 }
 
 /** Whether the entry, which is not of this lease, is missing or older than the lease. An older lease was over before this one. */

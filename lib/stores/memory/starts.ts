@@ -30,27 +30,29 @@ export class Starts {
 
   /** Why the job may not start now; `undefined` if it may. `now` is the store's time, epoch milliseconds. */
   refusal(request: AcquireRequest, now: number): AcquireRefusal | undefined {
-    const { job = '', tick, interval, maxClockSkew, only } = request;
-    const last = this.#byJob.get(job);
-    if (tick !== undefined) {
-      if (maxClockSkew !== undefined && tick > now + maxClockSkew) {
-        return { acquired: false, reason: 'clock-skew', storeTime: now };
-      }
-      if (this.#isRerun(request)) return undefined;
-      const known = last !== undefined && 'tick' in last;
-      if (known && last.tick >= tick) return { acquired: false, reason: 'already-ran', ...this.last(job) };
-      const refused = only === 'interrupted' || (only === 'known' && !known);
-      return refused ? { acquired: false, reason: 'already-ran' } : undefined;
-    }
-    if (interval === undefined || last === undefined || !('due' in last)) return undefined;
-    const wait = dueOf(last, interval, now) - interval * INTERVAL_ALLOWANCE - now;
+    const { job = '', tick, interval } = request;
+    if (tick !== undefined) return this.#refusalOfTick(request, tick, now);
+    if (interval === undefined) return undefined;
+    const wait = dueOf(this.#byJob.get(job), interval, now) - interval * INTERVAL_ALLOWANCE - now;
     return wait > 0 ? { acquired: false, reason: 'already-ran', expiresIn: Math.ceil(wait) } : undefined;
+  }
+
+  #refusalOfTick(request: AcquireRequest, tick: number, now: number): AcquireRefusal | undefined {
+    const { job = '', maxClockSkew, only } = request;
+    if (maxClockSkew !== undefined && tick > now + maxClockSkew)
+      return { acquired: false, reason: 'clock-skew', storeTime: now };
+    if (this.#isRerun(request)) return undefined;
+    const last = this.#tickOf(job);
+    if (last !== undefined && last.tick >= tick)
+      return { acquired: false, reason: 'already-ran', ...this.last(job) };
+    const refused = only === 'interrupted' || (only === 'known' && last === undefined);
+    return refused ? { acquired: false, reason: 'already-ran' } : undefined;
   }
 
   /** The newest tick of a job that was started. */
   last(job = ''): Pick<AcquireRefusal, 'tick' | 'finished'> {
-    const last = this.#byJob.get(job);
-    return last === undefined || !('tick' in last) ? {} : lastStart(last.tick, last.outcome);
+    const last = this.#tickOf(job);
+    return last === undefined ? {} : lastStart(last.tick, last.outcome);
   }
 
   /** The last start of each job. */
@@ -64,31 +66,31 @@ export class Starts {
 
   /** Records a start. */
   start(request: AcquireRequest, now: number): { attempt?: number; previousSchedule?: string } {
-    const { job, tick, interval, schedule = '' } = request;
-    const replaced = this.#byJob.get(job ?? '');
-    if (tick !== undefined) {
-      const before = replaced !== undefined && 'tick' in replaced ? replaced : undefined;
-      const attempt = this.#isRerun(request) ? (before?.attempt ?? 0) + 1 : 1;
-      this.#replace(request, { tick, attempt, schedule, outcome: undefined });
-      const differs = before !== undefined && before.schedule !== '' && before.schedule !== schedule;
-      return differs ? { attempt, previousSchedule: before.schedule } : { attempt };
-    }
+    const { job = '', tick, interval, schedule = '' } = request;
     if (interval !== undefined) {
-      const due = replaced !== undefined && 'due' in replaced ? dueOf(replaced, interval, now) : 0;
-      this.#replace(request, { due: Math.max(due, now) + interval, interval });
+      const due = Math.max(dueOf(this.#byJob.get(job), interval, now), now);
+      this.#replace(request, { due: due + interval, interval });
     }
-    return {};
+    if (tick === undefined) return {};
+    const before = this.#tickOf(job);
+    const attempt = before !== undefined && this.#isRerun(request) ? before.attempt + 1 : 1;
+    this.#replace(request, { tick, attempt, schedule, outcome: undefined });
+    const earlier = before?.schedule ?? '';
+    return earlier === '' || earlier === schedule ? { attempt } : { attempt, previousSchedule: earlier };
   }
 
   /** Records the start of a restored lease, unless a newer start of its job is known. */
   restore(lease: LeaseRef): void {
     const { job = '', tick, attempt = 1 } = lease;
     if (tick === undefined) return;
-    const replaced = this.#byJob.get(job);
-    if (replaced !== undefined && 'tick' in replaced) {
-      if (replaced.tick > tick || (replaced.tick === tick && replaced.attempt > attempt)) return;
-    }
+    const last = this.#tickOf(job);
+    if (last !== undefined && (last.tick > tick || (last.tick === tick && last.attempt > attempt))) return;
     this.#replace(lease, { tick, attempt, schedule: '', outcome: undefined });
+  }
+
+  #tickOf(job: string): (Undo & Tick) | undefined {
+    const last = this.#byJob.get(job);
+    return last !== undefined && 'tick' in last ? last : undefined;
   }
 
   #replace({ job = '', token }: Pick<LeaseRef, 'job' | 'token'>, start: Tick | Interval): void {
@@ -97,9 +99,8 @@ export class Starts {
   }
 
   #isRerun({ job = '', tick, rerun = 0 }: AcquireRequest): boolean {
-    const last = this.#byJob.get(job);
-    if (last === undefined || !('tick' in last)) return false;
-    return last.tick === tick && last.attempt <= rerun && isInterrupted(last.outcome);
+    const last = this.#tickOf(job);
+    return last !== undefined && last.tick === tick && last.attempt <= rerun && isInterrupted(last.outcome);
   }
 
   /** Records how the start of a lease has ended, unless its end is known, or the job was started again since. */
@@ -118,8 +119,9 @@ function withoutUndo({ by: _by, before: _before, ...start }: Start): Start {
   return start;
 }
 
-/** When a job is due, counted with its present interval: at once if the due time is not believed. */
-function dueOf({ due, interval }: { due: number; interval: number }, today: number, now: number): number {
-  const then = due - interval + today;
-  return then - now > today * (1 + INTERVAL_ALLOWANCE) ? 0 : then;
+/** When a job is due, counted with its present interval: at once (0) if it never started, or its due time is not believed. */
+function dueOf(last: Start | undefined, interval: number, now: number): number {
+  if (last === undefined || !('due' in last)) return 0;
+  const due = last.due - last.interval + interval;
+  return due - now > interval * (1 + INTERVAL_ALLOWANCE) ? 0 : due;
 }
