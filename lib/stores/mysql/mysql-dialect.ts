@@ -1,6 +1,14 @@
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
-import { type AttemptRow, isTrue, NO_ROW, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
+import {
+  type AttemptRow,
+  isTrue,
+  mayTake,
+  NO_ROW,
+  NOTHING_SEEN,
+  type Renewed,
+  type SeenRow,
+} from '../sql/answers.js';
 import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
@@ -28,6 +36,12 @@ import {
   writeBackStatement,
 } from './statements.js';
 import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
+
+/** What a read says of an attempt. */
+interface SeenAttempt extends AttemptRow {
+  /** The schedule of the job's last start. */
+  readonly schedule: unknown;
+}
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
@@ -169,11 +183,25 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
 
   /** Reads the row first: a refusal costs one plain read, a grant another statement. */
   async #lookAndTake(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
-    const { name, job = '', tick } = request;
+    const start = startOf(request);
+    const row = await this.#explain(table, request, start);
+    if (!mayTake(row)) return row;
+    if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
+    // For a tick, the job's last start has to be still the one that was read.
+    const { job = '', tick } = request;
+    const again = tick !== undefined && row.tick !== null;
+    const condition = again ? sql`${start.startable} AND ${unchangedStart(job, row)}` : start.startable;
+    const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
+    const granted = await this.#take(takeStatement(table, request, start, { attempt, condition }));
+    // If the write finds no row, another client was faster. Then the row that was read explains nothing.
+    return granted === undefined ? NOTHING_SEEN : { ...row, granted, attempt, previous: row.schedule };
+  }
+
+  async #explain(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<SeenAttempt> {
+    const { name } = request;
     // The error that the database would give: without a strict `sql_mode` it gives none.
     if (this.nameProblem(table, name) !== undefined)
       throw Object.assign(new Error('name'), { errno: TOO_LONG });
-    const start = startOf(request);
     const [seen] = await read(this.client, refusalStatement(table, request, start));
     if (seen === undefined)
       throw new Error('The database answered nothing to a statement that always answers.');
@@ -183,19 +211,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
         `the collation of the column name of ${this.table} takes it for the name of another lock. Run this, or rename one: ${table.names.widening};`,
       );
     }
-    const row = { ...seen, granted: null, attempt: null, previous: null } as unknown as AttemptRow;
-    const startable = isTrue(row.startable) && !isTrue(row.ahead);
-    if (!startable || Number(row.remaining ?? 0) > 0) return row;
-    if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) return row;
-    if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
-    // For a tick, the job's last start has to be still the one that was read.
-    const last = { tick: row.tick, attempts: row.attempts, schedule: seen['schedule'] };
-    const again = tick !== undefined && row.tick !== null;
-    const condition = again ? sql`${start.startable} AND ${unchangedStart(job, last)}` : start.startable;
-    const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
-    const granted = await this.#take(takeStatement(table, request, start, { attempt, condition }));
-    // If the write finds no row, another client was faster. Then the row that was read explains nothing.
-    return granted === undefined ? NOTHING_SEEN : { ...row, granted, attempt, previous: last.schedule };
+    return { ...seen, granted: null, attempt: null, previous: null } as unknown as SeenAttempt;
   }
 
   /** Takes a lock that had no row a moment ago. */

@@ -87,7 +87,7 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   const { tick } = request;
   if (isTrue(row.ahead)) return { acquired: false, reason: 'clock-skew', storeTime: Number(row.now) };
   if (isTrue(row.startable)) {
-    if (Number(row.recorded ?? 0) >= Number.MAX_SAFE_INTEGER) {
+    if (!hasRoom(row.recorded)) {
       throw new LockStateError(
         request.name,
         `its fencing token ${String(row.recorded)} in the database leaves no room for a greater one. Correct the column fencing_token.`,
@@ -100,6 +100,15 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   // A tick that `only` refuses has never started.
   return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStartOf(row) } : refusal;
 }
+
+/** Whether the lock is free and the job may start, by a row that was only read. */
+export function mayTake({ startable, ahead, remaining, recorded }: AttemptRow): boolean {
+  const refused = !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0;
+  return !refused && hasRoom(recorded);
+}
+
+/** Whether a greater fencing token can follow this one. */
+const hasRoom = (recorded: unknown): boolean => Number(recorded ?? 0) < Number.MAX_SAFE_INTEGER;
 
 /** Interprets the row after a renewal that changed nothing. */
 export function readMissedRenewal(lease: LeaseRef, { by, remaining }: SeenRow): ExtendResult | typeof AGAIN {
