@@ -53,10 +53,18 @@ function placeProblem(
     return `@SchedulerLock() on the class ${name}: put it on the method that is to be locked.`;
   }
   const isStatic = typeof target === 'function';
-  const owner = isStatic ? target.name : target.constructor.name;
-  const place = `@SchedulerLock() on ${owner}.${String(key)}`;
+  const place = `@SchedulerLock() on ${(isStatic ? target : target.constructor).name}.${String(key)}`;
   if (isStatic)
     return `${place}: static methods cannot be locked, as Nest does not manage them. Make it an instance method.`;
+  return methodProblem(target, key, descriptor, place);
+}
+
+function methodProblem(
+  target: object,
+  key: string | symbol,
+  descriptor: PropertyDescriptor | undefined,
+  place: string,
+): string | undefined {
   if (descriptor?.get !== undefined || descriptor?.set !== undefined) {
     return `${place}: accessors cannot be locked. Make it a method.`;
   }

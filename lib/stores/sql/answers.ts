@@ -71,19 +71,7 @@ export type Renewed = true | SeenRow | typeof AGAIN;
 /** Interprets the answer to an attempt. */
 export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireResult | typeof AGAIN {
   if (row.granted !== null) return grant(request, row.granted, row.attempt, row.previous);
-  const remaining = Number(row.remaining ?? 0);
-  if (row.by !== null && remaining > 0) {
-    // The attempt was sent twice, over a connection that broke in between.
-    if (row.by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
-    const { holder, outcome } = readLockedBy(row.by);
-    return {
-      acquired: false,
-      reason: outcome === undefined ? 'held' : 'cooling-down',
-      holder,
-      ...expiry(remaining),
-      ...lastStartOf(row),
-    };
-  }
+  if (row.by !== null && Number(row.remaining ?? 0) > 0) return readTaken(request, row, row.by);
   const { tick } = request;
   if (isTrue(row.ahead)) return { acquired: false, reason: 'clock-skew', storeTime: Number(row.now) };
   if (isTrue(row.startable)) {
@@ -99,6 +87,14 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   if (tick === undefined) return { ...refusal, ...expiry(Number(row.wait)) };
   // A tick that `only` refuses has never started.
   return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStartOf(row) } : refusal;
+}
+
+function readTaken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {
+  // The attempt was sent twice, over a connection that broke in between.
+  if (by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
+  const { holder, outcome } = readLockedBy(by);
+  const reason = outcome === undefined ? 'held' : 'cooling-down';
+  return { acquired: false, reason, holder, ...expiry(Number(row.remaining)), ...lastStartOf(row) };
 }
 
 /** Whether the lock is free and the job may start, by a row that was only read. */
