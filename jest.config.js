@@ -5,7 +5,7 @@ export default {
   testMatch: ['**/*.spec.ts'],
   // Those of the applications of test/package run in there.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/fixtures/'],
-  globalSetup: '<rootDir>/test/support/global-setup.mjs',
+  globalSetup: '<rootDir>/test/global-setup.mjs',
   // No assertion waits for time to pass; a machine that is busy with other things must not fail a test.
   testTimeout: 60_000,
   // Most of them wait for servers and other processes most of the time.

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnChild, type TestChild } from '../../test/support/child.js';
-import { builtScript } from '../../test/support/project.js';
+import { builtScript } from '../../test/support/machine.js';
 import { until } from '../../test/support/until.js';
 import { type Fact, type Run, runsOf } from './history.js';
 import { type LockServer, provideLockServer } from './lock-server.js';

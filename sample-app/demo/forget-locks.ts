@@ -1,4 +1,4 @@
-import { redisCommand } from '../../test/support/redis-command.js';
+import { redisCommand } from '../../test/support/local-redis.js';
 
 const JOBS = ['report', 'prices', 'mail'];
 

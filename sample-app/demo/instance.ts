@@ -2,7 +2,7 @@ import { ConsoleLogger, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { type Lock, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
-import { childMain } from '../../test/support/child-main.js';
+import { childMain } from '../../test/support/child.js';
 import { JobsModule } from '../src/jobs/jobs.module.js';
 import { MailJob } from '../src/jobs/mail.job.js';
 import { PricesJob } from '../src/jobs/prices.job.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rename, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
-import { LOOPBACK } from '../../test/support/ports.js';
+import { LOOPBACK } from '../../test/support/machine.js';
 import { provideRedis } from '../../test/support/redis-server.js';
 import { KEEPER_FILE, type KeeperAddress, type Membership } from './shared-redis.js';
 

@@ -1,5 +1,5 @@
 import { provideMysql, testMysqlPool } from '../../test/support/mysql-server.js';
-import { freePort, LOOPBACK } from '../../test/support/ports.js';
+import { freePort, LOOPBACK } from '../../test/support/machine.js';
 import { testPool } from '../../test/support/postgres-server.js';
 import { provideRedis, uniquePrefix } from '../../test/support/redis-server.js';
 import { forgetLocks } from './forget-locks.js';

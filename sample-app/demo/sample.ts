@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { projectRoot } from '../../test/support/project.js';
+import { projectRoot } from '../../test/support/machine.js';
 import { joinSharedRedis } from './shared-redis.js';
 
 /** Does work while no other process on this machine does any. */

@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { LOOPBACK } from '../../test/support/ports.js';
-import { builtScript, projectRoot } from '../../test/support/project.js';
+import { LOOPBACK, builtScript, projectRoot } from '../../test/support/machine.js';
 
 /** Where the keeper of the shared Redis says how to reach it. Left behind when it ends: nobody answers there then. */
 export const KEEPER_FILE = join(projectRoot, '.cache', 'sample-app', 'keeper.json');

@@ -2,8 +2,8 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { guard } from '../support/process-guard.js';
-import { builtScript } from '../support/project.js';
+import { guard } from '../support/child.js';
+import { builtScript } from '../support/machine.js';
 import type { Figures, Task } from './task.js';
 
 /** A fresh process that measures one thing: see child.ts. */

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../support/project.js';
+import { projectRoot } from '../support/machine.js';
 import { format } from './statistics.js';
 import type { Row } from './table.js';
 

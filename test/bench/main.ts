@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../support/project.js';
+import { projectRoot } from '../support/machine.js';
 import { parseArguments } from './arguments.js';
 import { CASES } from './cases.js';
 import { comparisonTable } from './comparison.js';

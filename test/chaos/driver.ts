@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServerClock } from '../support/server-clock.js';
+import type { ServerClock } from './server-clock.js';
 import { HistoryWriter, monotonic, readHistory } from './history.js';
 import { Injector } from './injector.js';
 import { JOBS, MAX_CLOCK_SKEW } from './jobs.js';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ServerClock } from '../support/server-clock.js';
+import type { ServerClock } from './server-clock.js';
 import { holderOf } from './holder.js';
 import { type FaultLine, type HistoryWriter, monotonic } from './history.js';
 import { JOBS } from './jobs.js';

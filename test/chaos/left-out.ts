@@ -1,4 +1,4 @@
-import { type ServerClock, serverClock } from '../support/server-clock.js';
+import { type ServerClock, serverClock } from './server-clock.js';
 
 /**
  * The faults that are impossible with a store, or on this machine, and why. A plan leaves them out, and says

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { builtScript } from '../support/project.js';
+import { builtScript } from '../support/machine.js';
 import { type ChaosArguments, parseArguments } from './arguments.js';
 import { checkHistory, CHECKS, type CheckName } from './checker/check.js';
 import { reportLines } from './checker/report.js';

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../support/child.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { startProxy, type TcpProxy } from '../faults/proxy/tcp-proxy.js';
 import { type HistoryWriter, monotonic } from './history.js';
 import type { ChaosStore } from './stores/store.js';
 import type { WorkerOptions } from './worker/main.js';

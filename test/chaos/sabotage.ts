@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { builtScript, projectRoot } from '../support/project.js';
+import { builtScript, projectRoot } from '../support/machine.js';
 import { CORE_SABOTAGES } from './sabotages/core.js';
 import { MYSQL_SABOTAGES } from './sabotages/mysql.js';
 import { POSTGRES_SABOTAGES } from './sabotages/postgres.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { stateKey } from '../../lib/stores/redis/keys.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.js';
+import { type RedisCluster, startRedisCluster } from '../faults/support/redis-topologies.js';
 import { redisContract } from './support/redis-subject.js';
 
 let cluster: RedisCluster;

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SchedulerLockConfigError } from '../../lib/index.js';
-import { projectRoot } from '../support/project.js';
+import { projectRoot } from '../support/machine.js';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';

@@ -8,8 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { STORE_SABOTAGES } from '../chaos/sabotage.js';
 import { CORE_SABOTAGES } from '../chaos/sabotages/core.js';
 import { REDIS_SABOTAGES } from '../chaos/sabotages/redis.js';
-import { guard } from '../support/process-guard.js';
-import { builtScript, projectRoot } from '../support/project.js';
+import { guard } from '../support/child.js';
+import { builtScript, projectRoot } from '../support/machine.js';
 
 /*
  * The chaos run has to notice what it is there for: each of these runs a library with one thing taken away, and ends

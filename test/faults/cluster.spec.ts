@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
-import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.js';
+import { startRedisCluster, type RedisCluster } from './support/redis-topologies.js';
 import { until } from '../support/until.js';
 import { hold, startApp } from './support/app.js';
 import { lockKey } from './support/redis-view.js';

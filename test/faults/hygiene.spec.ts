@@ -3,10 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { Injectable } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { currentLock, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
-import { activeHandles, newHandles } from '../support/leaks.js';
+import { activeHandles, newHandles, until } from '../support/until.js';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
-import { until } from '../support/until.js';
+import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { hold, job, startApp, type TestApp } from './support/app.js';
 import { lockKey, userClient } from './support/redis-view.js';
 import { faultSuite } from './support/suite.js';

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { createPool, type Pool } from 'mysql2';
 import type { AcquireResult } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
-import type { LocalDatabase } from '../support/local-database.js';
+import type { LocalDatabase } from '../support/database-server.js';
 import { startMariadb } from '../support/mysql-server.js';
 import { until } from '../support/until.js';
 import { faultSuite } from './support/suite.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
-import { startProxy } from '../support/tcp-proxy.js';
+import { startProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { type Instance, startInstance } from './support/instance.js';
 import { expiry, lockKey, look } from './support/redis-view.js';

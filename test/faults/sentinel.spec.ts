@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startRedisSentinel, type RedisSentinel } from '../support/redis-sentinel.js';
+import { startRedisSentinel, type RedisSentinel } from './support/redis-topologies.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type LocalRedis, startRedis } from '../support/redis-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { job, startApp, type TestApp } from './support/app.js';
 import { look } from './support/redis-view.js';

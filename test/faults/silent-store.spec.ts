@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { spawnChild } from '../support/child.js';
-import { builtScript } from '../support/project.js';
+import { builtScript } from '../support/machine.js';
 import { faultSuite } from './support/suite.js';
 
 faultSuite();

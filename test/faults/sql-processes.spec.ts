@@ -1,8 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { DATABASES, type TestPool } from '../support/database.js';
-import type { LocalDatabase } from '../support/local-database.js';
-import { uniqueTable } from '../support/database-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { type LocalDatabase, uniqueTable } from '../support/database-server.js';
+import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { type Instance, startInstance } from './support/instance.js';
 import { faultSuite } from './support/suite.js';

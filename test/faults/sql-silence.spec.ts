@@ -8,7 +8,7 @@ import { MYSQL, POSTGRES, type TestDatabase } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { testMysqlPool } from '../support/mysql-server.js';
 import { testPool } from '../support/postgres-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { faultSuite } from './support/suite.js';
 

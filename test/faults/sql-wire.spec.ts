@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireRequest } from '../../lib/index.js';
 import { DATABASES, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
-import { startProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { job, startApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';

@@ -7,8 +7,8 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { type RedisConnectionSource, SchedulerLockService } from '../../lib/index.js';
 import { closeApps, startApp, startFailure } from '../integration/app.js';
-import { type Certificate, selfSigned } from '../support/certificate.js';
-import { freePort, LOOPBACK } from '../support/ports.js';
+import { type Certificate, selfSigned } from './support/certificate.js';
+import { freePort, LOOPBACK } from '../support/machine.js';
 import { type LocalRedis, startRedis } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 

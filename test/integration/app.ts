@@ -6,17 +6,15 @@ import {
   SchedulerLockConfigError,
   SchedulerLockEvents,
   SchedulerLockModule,
-} from '../../lib/index.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendResult,
-  LeaseRef,
-  ReleaseOptions,
-  ReleaseResult,
-  SchedulerLockEvent,
-  SchedulerLockModuleExtras,
-  SchedulerLockModuleOptions,
+  type AcquireRequest,
+  type AcquireResult,
+  type ExtendResult,
+  type LeaseRef,
+  type ReleaseOptions,
+  type ReleaseResult,
+  type SchedulerLockEvent,
+  type SchedulerLockModuleExtras,
+  type SchedulerLockModuleOptions,
 } from '../../lib/index.js';
 
 type Level = 'log' | 'error' | 'warn' | 'debug' | 'verbose' | 'fatal';

@@ -11,7 +11,7 @@ import {
 } from '../../lib/index.js';
 import { DATABASES, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
-import { freePort } from '../support/ports.js';
+import { freePort } from '../support/machine.js';
 import { closeApps, NotedStore, startApp, startFailure } from './app.js';
 
 afterEach(closeApps);

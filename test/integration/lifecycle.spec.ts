@@ -8,10 +8,9 @@ import {
   SchedulerLockConfigError,
   SchedulerLockService,
 } from '../../lib/index.js';
-import { activeHandles, newHandles } from '../support/leaks.js';
-import { freePort } from '../support/ports.js';
+import { activeHandles, newHandles, until } from '../support/until.js';
+import { freePort } from '../support/machine.js';
 import { startRedis, type LocalRedis } from '../support/redis-server.js';
-import { until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp, startFailure } from './app.js';
 import { daily, fireAndWait } from './tick-support.js';
 

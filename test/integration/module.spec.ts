@@ -11,7 +11,7 @@ import {
   type SchedulerLockModuleOptions,
   type SchedulerLockOptionsFactory,
 } from '../../lib/index.js';
-import { startRedisCluster, type RedisCluster } from '../support/redis-cluster.js';
+import { startRedisCluster, type RedisCluster } from '../faults/support/redis-topologies.js';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { closeApps, NotedStore, startApp, startModule } from './app.js';

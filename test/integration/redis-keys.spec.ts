@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { SchedulerLock, type SchedulerLockModuleOptions, SchedulerLockService } from '../../lib/index.js';
-import { ownRedis } from '../support/own-redis.js';
+import { ownRedis } from '../unit/stores/redis/support/own-redis.js';
 import { closeApps, startApp, startFailure } from './app.js';
 
 let connection: Redis;

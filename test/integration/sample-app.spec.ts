@@ -4,7 +4,7 @@ import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { LockInfo } from 'nestjs-scheduler-lock';
 import { AppModule } from '../../sample-app/src/app.module.js';
-import { LOOPBACK } from '../support/ports.js';
+import { LOOPBACK } from '../support/machine.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 

@@ -4,8 +4,8 @@ import { SchedulerLockConfigError } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
-import { freePort } from '../support/ports.js';
-import { startProxy } from '../support/tcp-proxy.js';
+import { freePort } from '../support/machine.js';
+import { startProxy } from '../faults/proxy/tcp-proxy.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 
 const attempt = () => ({ name: 'job', token: randomUUID(), ttl: 60_000, holder: 'host' });

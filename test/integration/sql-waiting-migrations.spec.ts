@@ -12,7 +12,7 @@ import { DATABASES, type SqlStore, type TestPool } from '../support/database.js'
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
 import { testMysqlPool } from '../support/mysql-server.js';
 import { testPool } from '../support/postgres-server.js';
-import { startProxy } from '../support/tcp-proxy.js';
+import { startProxy } from '../faults/proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
 

@@ -12,7 +12,7 @@ import {
   SchedulerLockModule,
 } from '../../lib/index.js';
 import { type LocalRedis, startRedis } from '../support/redis-server.js';
-import { startProxy } from '../support/tcp-proxy.js';
+import { startProxy } from '../faults/proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startModule, type TestApp } from './app.js';
 import { acquired, DAY, daily, fireAndWait, plainStore, request, runIn, skipped } from './tick-support.js';

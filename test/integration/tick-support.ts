@@ -1,7 +1,12 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { LOCK_STORE, type LockStore, type SchedulerLockModuleOptions } from '../../lib/index.js';
-import type { AcquireRequest, SchedulerLockEvent } from '../../lib/index.js';
+import {
+  LOCK_STORE,
+  type LockStore,
+  type SchedulerLockModuleOptions,
+  type AcquireRequest,
+  type SchedulerLockEvent,
+} from '../../lib/index.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { ownRedis } from '../support/own-redis.js';
+import { ownRedis } from '../unit/stores/redis/support/own-redis.js';
 import { parameters } from './support/parameters.js';
 
 const HOUR = 3_600_000;

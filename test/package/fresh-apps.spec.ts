@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { TestChild } from '../support/child.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
-import { redisCommand } from '../support/redis-command.js';
+import { redisCommand } from '../support/local-redis.js';
 import { FreshApp } from './support/fresh-app.js';
 import { withoutLateness } from './support/lateness.js';
 import { makeTarball } from './support/tarball.js';

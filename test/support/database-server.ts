@@ -1,7 +1,16 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { type LocalDatabase } from './local-database.js';
-import { dockerAnswers } from './redis-docker.js';
-import { assertTwoSessions, type DatabaseSession } from './two-sessions.js';
+import { once } from 'node:events';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+// Not the globals, which a test may have replaced by fake ones.
+import { clearTimeout, setTimeout } from 'node:timers';
+import { freePort, LOOPBACK } from './machine.js';
+import { guard } from './child.js';
+import { until } from './until.js';
+import { dockerAnswers } from './redis-server.js';
 
 /** A database to test against. Others may use it too: use only tables of your own, see {@link uniqueTable}. */
 export interface DatabaseServer {
@@ -77,4 +86,217 @@ function howToGetOne({ name, variable, help }: DatabaseWays, docker: string, loc
     '  - on Debian, Ubuntu and the like: let apt-get reach its sources, and nothing need be installed',
     local,
   ].join('\n');
+}
+
+const READY_TIMEOUT = 30_000;
+/** How long a server may take to end when asked to; then it is killed. */
+const STOP_TIMEOUT = 10_000;
+const PORT_TRIES = 20;
+
+/** How a kind of database server is run. */
+export interface DatabaseProgram {
+  readonly name: string;
+  /** Fills a folder with an empty database. */
+  prepare(dir: string): Promise<void>;
+  command(dir: string, port: number): { command: string; args: string[]; env: NodeJS.ProcessEnv };
+  url(port: number): string;
+  /** Resolves if the server at this URL answers. */
+  ask(url: string): Promise<void>;
+  /** The signal that ends it politely, without waiting for clients. */
+  readonly politely: NodeJS.Signals;
+}
+
+/** A private database server on the loopback interface, with its data on disk. Ends with this process at the latest. */
+export class LocalDatabase {
+  readonly host = LOOPBACK;
+  readonly url: string;
+  #child: ChildProcess | undefined;
+
+  /** @internal see {@link startDatabase} */
+  constructor(
+    private readonly program: DatabaseProgram,
+    readonly port: number,
+    readonly dir: string,
+  ) {
+    this.url = program.url(port);
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  get running(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** Ends the process, politely first, and removes its data. */
+  async stop(): Promise<void> {
+    await this.#end(this.program.politely);
+    await rm(this.dir, { recursive: true, force: true });
+  }
+
+  /** Ends the process the hard way; `restart()` starts it again, with its data. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Ends the process politely; `restart()` starts it again, with its data. */
+  async stopPolitely(): Promise<void> {
+    await this.#end(this.program.politely);
+  }
+
+  /** Ends the process if it runs, and starts it again on the same port with the same data. */
+  async restart(): Promise<void> {
+    await this.#end(this.program.politely);
+    await this.launch();
+  }
+
+  /** Freezes the server, including its processes for single connections: connections stay open, but get no answer. */
+  pause(): void {
+    this.#signal('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#signal('SIGCONT');
+  }
+
+  async log(): Promise<string> {
+    return readFile(join(this.dir, 'log'), 'utf8').catch(() => '');
+  }
+
+  /** @internal Starts the process and waits until it answers. */
+  async launch(): Promise<void> {
+    const { command, args, env } = this.program.command(this.dir, this.port);
+    const log = openSync(join(this.dir, 'log'), 'w');
+    const child = spawn(command, args, {
+      // In a group of its own: an interrupt from the terminal reaches the tests, which then end the server.
+      detached: true,
+      env,
+      cwd: '/',
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    this.#child = child;
+    let failure: Error | undefined;
+    child.on('error', (error) => (failure = error));
+    guard(child, this.dir);
+    child.unref();
+    const ended = new Promise<true>((resolve) => child.once('exit', () => resolve(true)));
+    await until(
+      async () =>
+        failure !== undefined || (await Promise.race([this.program.ask(this.url).then(() => true), ended])),
+      { timeout: READY_TIMEOUT, interval: 20, message: `${this.program.name} on port ${this.port}` },
+    ).catch(async (error: Error) => {
+      await this.#end('SIGKILL');
+      throw new Error(`${error.message}; its log:\n${await this.log()}`, { cause: error });
+    });
+    if (failure) throw failure;
+    if (!this.running) {
+      throw new Error(
+        `${this.program.name} on port ${this.port} ended at once; its log:\n${await this.log()}`,
+      );
+    }
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (!this.running) return;
+    // PostgreSQL has a process for each connection, in a group of its own.
+    for (const pid of [this.pid, ...childrenOf(this.pid)]) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It has just ended.
+      }
+    }
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    if (child?.pid === undefined || !this.running) return;
+    const exited = once(child, 'exit');
+    child.ref();
+    if (signal === 'SIGKILL') this.#signal(signal);
+    else child.kill(signal);
+    // A frozen process handles a polite signal only after it goes on.
+    this.#signal('SIGCONT');
+    const limit = setTimeout(() => this.#signal('SIGKILL'), STOP_TIMEOUT);
+    await exited;
+    clearTimeout(limit);
+  }
+}
+
+/** Starts a private database server on a free loopback port; resolves when it answers. */
+export async function startDatabase(program: DatabaseProgram): Promise<LocalDatabase> {
+  for (let attempt = 1; ; attempt++) {
+    const dir = await mkdtemp(join(tmpdir(), 'scheduler-lock-database-'));
+    const server = new LocalDatabase(program, await freePort(), dir);
+    try {
+      await program.prepare(dir);
+      await server.launch();
+      return server;
+    } catch (error) {
+      const taken = /address already in use|could not bind|bind on tcp/i.test(await server.log());
+      await server.stop();
+      if (!taken || attempt >= PORT_TRIES) throw error;
+    }
+  }
+}
+
+function childrenOf(parent: number): number[] {
+  if (!existsSync('/proc/self/stat')) {
+    // `pgrep` fails if there are none.
+    const { stdout } = spawnSync('pgrep', ['-P', String(parent)], { encoding: 'utf8' });
+    return (stdout ?? '').split('\n').filter(Boolean).map(Number);
+  }
+  const processes = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  return processes.map(Number).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1] === String(parent);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** How long a session may take to open, and to answer, ms: far more than a busy server needs. */
+export const SESSION_LIMIT = 15_000;
+
+/** One connection to a database, which gives up after {@link SESSION_LIMIT}. */
+export interface DatabaseSession {
+  query(text: string): Promise<unknown>;
+  /** Differs from the id of every other session that is open at the same time. */
+  id(): Promise<unknown>;
+  end(): Promise<void>;
+}
+
+/**
+ * Tests of concurrency prove nothing on a server with a single session: some would pass without testing anything, others
+ * would wait for ever. So the server has to show that a second session is a different one, and gets an answer while a
+ * transaction of the first one is open.
+ *
+ * @param what the name of the server in the message
+ * @throws if it does not show that
+ */
+export async function assertTwoSessions(what: string, open: () => Promise<DatabaseSession>): Promise<void> {
+  const sessions: DatabaseSession[] = [];
+  const connect = async (): Promise<[DatabaseSession, unknown]> => {
+    const session = await open();
+    sessions.push(session);
+    return [session, await session.id()];
+  };
+  try {
+    const [[first, one], [second, two]] = [await connect(), await connect()];
+    if (one === two) throw new Error('they were one and the same session');
+    await first.query('START TRANSACTION');
+    await first.id();
+    await second.id();
+  } catch (error) {
+    throw new Error(
+      `${what} does not serve two connections at the same time: ${(error as Error).message}. ` +
+        'Tests of concurrency need a server that does, and fail without it.',
+      { cause: error },
+    );
+  } finally {
+    await Promise.all(sessions.map((session) => session.end()));
+  }
 }

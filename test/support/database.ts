@@ -1,9 +1,8 @@
 import { MysqlLockStore, SCHEMA as MYSQL_SCHEMA } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore, SCHEMA as POSTGRES_SCHEMA } from '../../lib/stores/postgres/index.js';
 import { provideMysql, startMariadb, testMysqlPool } from './mysql-server.js';
-import type { DatabaseServer } from './database-server.js';
+import type { DatabaseServer, LocalDatabase } from './database-server.js';
 import { providePostgres, startPostgres, testPool } from './postgres-server.js';
-import type { LocalDatabase } from './local-database.js';
 
 export type SqlStore = PostgresLockStore | MysqlLockStore;
 

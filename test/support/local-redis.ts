@@ -4,12 +4,13 @@ import { closeSync, existsSync, openSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
+
 // Not the globals, which a test may have replaced by fake ones.
 import { clearTimeout, setTimeout } from 'node:timers';
-import { freePort, LOOPBACK } from './ports.js';
-import { guard } from './process-guard.js';
-import { findRedisBinary } from './redis-binary.js';
-import { redisCommand } from './redis-command.js';
+import { freePort, LOOPBACK } from './machine.js';
+import { guard } from './child.js';
+import { findRedisBinary } from './server-programs.js';
 import { until } from './until.js';
 
 const READY_TIMEOUT = 15_000;
@@ -198,4 +199,58 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Local
       if (!taken || options.port !== undefined || attempt >= PORT_TRIES) throw error;
     }
   }
+}
+
+/** One command to one server over a connection of its own, with short limits and no second try. */
+export async function redisCommand(
+  address: { host: string; port: number } | string,
+  command: string,
+  ...args: (string | number)[]
+): Promise<unknown> {
+  const limits = {
+    lazyConnect: true,
+    enableReadyCheck: false,
+    connectTimeout: 2_000,
+    commandTimeout: 5_000,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  };
+  const client =
+    typeof address === 'string' ? new Redis(address, limits) : new Redis({ ...address, ...limits });
+  let failure: Error | undefined;
+  client.on('error', (error: Error) => (failure = error));
+  try {
+    await client.connect();
+    return await client.call(command, ...args);
+  } catch (error) {
+    // "Connection is closed." hides why; the event has it.
+    throw failure ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
+/**
+ * The commands that a server receives while `work` goes on, each with its arguments. Leaves out calls by scripts.
+ *
+ * @param client a client of the server; sends an ECHO at the end
+ */
+export async function commandsDuring(client: Redis, work: () => Promise<unknown>): Promise<string[][]> {
+  const monitor = await client.monitor();
+  const sent: string[][] = [];
+  const watched = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, args: string[], source: string) => {
+      const command = args[0]?.toLowerCase() ?? '';
+      if (command === 'echo') resolve();
+      else if (source !== 'lua') sent.push([command, ...args.slice(1)]);
+    });
+  });
+  try {
+    await work();
+    await client.echo('end');
+    await watched;
+  } finally {
+    monitor.disconnect();
+  }
+  return sent;
 }

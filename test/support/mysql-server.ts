@@ -3,14 +3,17 @@ import { mkdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
-import { type DatabaseServer, provideDatabase } from './database-server.js';
-import { unpackedProgram } from './distribution-packages.js';
-import { type DatabaseProgram, LocalDatabase, startDatabase } from './local-database.js';
-import { LOOPBACK } from './ports.js';
-import { canRun, findOnPath } from './programs.js';
-import { projectRoot } from './project.js';
-import { serverUser } from './server-user.js';
-import { type DatabaseSession, SESSION_LIMIT } from './two-sessions.js';
+import {
+  type DatabaseServer,
+  provideDatabase,
+  type DatabaseProgram,
+  LocalDatabase,
+  startDatabase,
+  type DatabaseSession,
+  SESSION_LIMIT,
+} from './database-server.js';
+import { unpackedProgram, serverUser } from './server-programs.js';
+import { LOOPBACK, canRun, findOnPath, projectRoot } from './machine.js';
 
 const run = promisify(execFile);
 const IMAGE = 'mariadb:10.11';

@@ -1,5 +1,5 @@
 import { mysqlChaosStore, postgresChaosStore } from './database.js';
-import type { ServerClock } from '../../support/server-clock.js';
+import type { ServerClock } from '../server-clock.js';
 import { redisChaosStore } from './redis.js';
 
 /** The data with which an instance connects through its proxy: see worker-options.ts for the other end. */

@@ -3,7 +3,7 @@ import { type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
-import { childMain } from '../../support/child-main.js';
+import { childMain } from '../../support/child.js';
 import { monotonic } from '../history.js';
 import { MAX_CLOCK_SKEW, STORE_TIMEOUT } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';

@@ -1,16 +1,16 @@
-import { LockStateError } from '../../../lib/index.js';
-import type {
-  AcquireRefusal,
-  AcquireRequest,
-  AcquireResult,
-  ExtendResult,
-  JobInfo,
-  LeaseRef,
-  LockInfo,
-  LockStore,
-  ReleaseOptions,
-  ReleaseOutcome,
-  ReleaseResult,
+import {
+  LockStateError,
+  type AcquireRefusal,
+  type AcquireRequest,
+  type AcquireResult,
+  type ExtendResult,
+  type JobInfo,
+  type LeaseRef,
+  type LockInfo,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseOutcome,
+  type ReleaseResult,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
 

@@ -1,6 +1,6 @@
 import type { INestApplicationContext, LoggerService, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { Parent } from '../../support/child-main.js';
+import type { Parent } from '../../support/child.js';
 import type { OpenedStore } from './open-store.js';
 
 const silent = (): void => undefined;

@@ -15,7 +15,7 @@ import {
   SchedulerLockEvents,
   SchedulerLockModule,
 } from 'nestjs-scheduler-lock';
-import { childMain, type Parent } from '../../support/child-main.js';
+import { childMain, type Parent } from '../../support/child.js';
 import type { CandidateOptions } from '../support/leader-fleet.js';
 import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Global, Injectable, Module, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { type LockStore, SchedulerLockModule, SchedulerLockService } from 'nestjs-scheduler-lock';
-import { childMain } from '../../support/child-main.js';
+import { childMain } from '../../support/child.js';
 import { createApp } from './application.js';
 
 /*

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { Injectable, Module } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { currentLock, SchedulerLock, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
-import { childMain, type Parent } from '../../support/child-main.js';
+import { childMain, type Parent } from '../../support/child.js';
 import type { InstanceOptions } from '../support/instance.js';
 import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';

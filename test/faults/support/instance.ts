@@ -1,7 +1,7 @@
 import { afterEach, expect } from '@jest/globals';
 import type { SchedulerLockModuleOptions } from '../../../lib/index.js';
 import { spawnChild, type ChildMessage, type TestChild } from '../../support/child.js';
-import { builtScript } from '../../support/project.js';
+import { builtScript } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import type { StoreAddress } from '../children/open-store.js';
 

@@ -1,5 +1,5 @@
 import { spawnChild, type ChildMessage, type TestChild } from '../../support/child.js';
-import { builtScript } from '../../support/project.js';
+import { builtScript } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import type { StoreAddress } from '../children/open-store.js';
 import { type Account, type Belief, beliefs } from './beliefs.js';

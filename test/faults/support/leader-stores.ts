@@ -1,7 +1,7 @@
 import { DATABASES, type TestDatabase } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { startRedis } from '../../support/redis-server.js';
-import { type ProxyOptions, startProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+import { type ProxyOptions, startProxy, type TcpProxy } from '../proxy/tcp-proxy.js';
 import type { StoreAddress } from '../children/open-store.js';
 
 /** A way of one instance to the store, which can be cut. */

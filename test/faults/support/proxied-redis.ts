@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { type LocalRedis, startRedis } from '../../support/redis-server.js';
-import { startProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+import { startProxy, type TcpProxy } from '../proxy/tcp-proxy.js';
 import { loadScripts, lockKey } from './redis-view.js';
 
 /** A Redis of a file's own, and a way to it that can be cut, held up and listened to. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe } from '@jest/globals';
 import { DATABASES, type PoolSettings, type TestDatabase, type TestPool } from '../../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../../support/database-server.js';
-import { startProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+import { startProxy, type TcpProxy } from '../proxy/tcp-proxy.js';
 import { closeApps } from './app.js';
 
 /** A database with a table for each test, looked at past the library; and a way to it that can be cut. */

@@ -1,12 +1,12 @@
-import { StoreUnavailableError } from '../../../lib/index.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendResult,
-  LeaseRef,
-  LockStore,
-  ReleaseOptions,
-  ReleaseResult,
+import {
+  StoreUnavailableError,
+  type AcquireRequest,
+  type AcquireResult,
+  type ExtendResult,
+  type LeaseRef,
+  type LockStore,
+  type ReleaseOptions,
+  type ReleaseResult,
 } from '../../../lib/index.js';
 import { leaseDeadline } from '../../../lib/lease/lease.js';
 import type { ManualClock } from '../../../lib/testing/index.js';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 import { npm, runProgram } from './tarball.js';
 
 const fixtures = join(projectRoot, 'test/package/fixtures');

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 import { npm } from './tarball.js';
 
 /**

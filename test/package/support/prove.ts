@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { redisCommand } from '../../support/redis-command.js';
+import { redisCommand } from '../../support/local-redis.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../../support/redis-server.js';
 import { nodeBinary } from './node-versions.js';
 import { DEFAULTS, type Group, type SetUp } from './set-ups.js';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import { withoutLateness } from './lateness.js';
 import { npm, runProgram } from './tarball.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { checkHistory } from '../../chaos/checker/check.js';
 import { reportLines } from '../../chaos/checker/report.js';
 import { HistoryWriter, parse, readHistory } from '../../chaos/history.js';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 import { HandMade } from './support/hand-made.js';
 
 const up = (m: number, i: string) => ({ k: 'up', m, i, n: 1 }) as const;

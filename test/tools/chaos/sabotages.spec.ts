@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { broken, STORE_SABOTAGES } from '../../chaos/sabotage.js';
 import { CORE_SABOTAGES } from '../../chaos/sabotages/core.js';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 
 // Each of them takes half a minute to be caught: here it is known at once if the library has changed beneath one.
 const ALL = Object.entries({ ...STORE_SABOTAGES, core: CORE_SABOTAGES }).flatMap(([store, sabotages]) =>

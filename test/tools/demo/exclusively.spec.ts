@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { exclusively } from '../../../sample-app/demo/exclusively.mjs';
-import { guard } from '../../support/process-guard.js';
-import { projectRoot } from '../../support/project.js';
+import { guard } from '../../support/child.js';
+import { projectRoot } from '../../support/machine.js';
 
 const MODULE = pathToFileURL(join(projectRoot, 'sample-app/demo/exclusively.mjs')).href;
 

@@ -3,8 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
-import { isAlive } from '../../support/programs.js';
-import { builtScript } from '../../support/project.js';
+import { isAlive, builtScript } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 
 const CHILD = `

@@ -2,9 +2,9 @@ import { PGlite } from '@electric-sql/pglite';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { DATABASES } from '../../support/database.js';
-import { freePort, LOOPBACK } from '../../support/ports.js';
+import { freePort, LOOPBACK } from '../../support/machine.js';
 import { providePostgres } from '../../support/postgres-server.js';
-import { assertTwoSessions, type DatabaseSession } from '../../support/two-sessions.js';
+import { assertTwoSessions, type DatabaseSession } from '../../support/database-server.js';
 
 // A PostgreSQL that is compiled to WebAssembly takes long to begin on a busy machine.
 jest.setTimeout(300_000);

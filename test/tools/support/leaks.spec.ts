@@ -3,9 +3,8 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { promisify } from 'node:util';
-import { activeHandles, newHandles } from '../../support/leaks.js';
-import { builtScript } from '../../support/project.js';
-import { until } from '../../support/until.js';
+import { activeHandles, newHandles, until } from '../../support/until.js';
+import { builtScript } from '../../support/machine.js';
 
 test('open timers and servers are seen until they are closed', async () => {
   const before = activeHandles();

@@ -2,9 +2,8 @@ import { afterEach, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { freePort } from '../../support/ports.js';
-import { guardedPids } from '../../support/process-guard.js';
-import { isAlive } from '../../support/programs.js';
+import { freePort, isAlive } from '../../support/machine.js';
+import { guardedPids } from '../../support/child.js';
 import { startRedis, type LocalRedis, type StartRedisOptions } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 

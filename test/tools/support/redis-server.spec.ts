@@ -1,9 +1,8 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dockerAnswers } from '../../support/redis-docker.js';
-import { redisCommand } from '../../support/redis-command.js';
-import { provideRedis, startRedis, uniquePrefix } from '../../support/redis-server.js';
+import { dockerAnswers, provideRedis, startRedis, uniquePrefix } from '../../support/redis-server.js';
+import { redisCommand } from '../../support/local-redis.js';
 
 const environment = { ...process.env };
 

@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { guardedPids } from '../../support/process-guard.js';
-import { startRedisCluster } from '../../support/redis-cluster.js';
-import { startRedisSentinel } from '../../support/redis-sentinel.js';
+import { guardedPids } from '../../support/child.js';
+import { startRedisCluster, startRedisSentinel } from '../../faults/support/redis-topologies.js';
 import { until } from '../../support/until.js';
 
 test('a cluster serves all slots as soon as it is there', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { isPush, requestText, RespFramer } from '../../support/resp-frames.js';
+import { isPush, requestText, RespFramer } from '../../faults/proxy/resp-frames.js';
 
 const values = [
   '+OK\r\n',

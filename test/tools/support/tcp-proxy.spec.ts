@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { activeHandles, newHandles } from '../../support/leaks.js';
+import { activeHandles, newHandles, until } from '../../support/until.js';
 import { startRedis, type LocalRedis } from '../../support/redis-server.js';
-import { startProxy, type TcpProxy } from '../../support/tcp-proxy.js';
-import { until } from '../../support/until.js';
+import { startProxy, type TcpProxy } from '../../faults/proxy/tcp-proxy.js';
 
 let before: string[];
 let server: LocalRedis;

@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path';
 import ts from 'typescript';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 
 const folder = join(projectRoot, 'test/types');
 

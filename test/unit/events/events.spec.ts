@@ -5,7 +5,7 @@ import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import { LogListener } from '../../../lib/events/log.listener.js';
 import { checkModuleOptions } from '../../../lib/options/check.js';
 import type { SchedulerLockModuleOptions } from '../../../lib/options/options.js';
-import { collectUnhandledRejections } from '../../support/leaks.js';
+import { collectUnhandledRejections } from '../../support/until.js';
 
 const FACTS = { lock: 'auto-refresh', job: 'Jobs.refresh', instance: 'here', at: 0, fencingToken: 42 };
 const ACQUIRED: SchedulerLockEvent = { type: 'acquired', ...FACTS, expiresIn: 9_898 };

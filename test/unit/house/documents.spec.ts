@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
-import { projectRoot } from '../../support/project.js';
+import { projectRoot } from '../../support/machine.js';
 import { anchorsOf, DOCUMENTS, linksOf, PAGES, proofsOf, textOf } from './support/documents.js';
 
 /** As the links of others lead to users' documents, too. */

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../../support/project.js';
+import { projectRoot } from '../../../support/machine.js';
 
 /** The pages of `docs/`, as paths from the root. */
 export const PAGES = readdirSync(join(projectRoot, 'docs'))

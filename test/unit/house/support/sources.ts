@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
 import ts from 'typescript';
-import { projectRoot } from '../../../support/project.js';
+import { projectRoot } from '../../../support/machine.js';
 
 const lib = join(projectRoot, 'lib');
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import ts from 'typescript';
-import { projectRoot } from '../../../support/project.js';
+import { projectRoot } from '../../../support/machine.js';
 
 /** A public name of an entry, as the compiler sees it. */
 export interface PublicName {

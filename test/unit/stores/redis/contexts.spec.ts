@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
-import { ownRedis } from '../../../support/own-redis.js';
+import { ownRedis } from './support/own-redis.js';
 
 const requests = new AsyncLocalStorage<string>();
 

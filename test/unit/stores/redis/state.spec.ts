@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LeaseRef } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
-import { commandsDuring } from '../../../support/redis-monitor.js';
-import { ownRedis } from '../../../support/own-redis.js';
+import { commandsDuring } from '../../../support/local-redis.js';
+import { ownRedis } from './support/own-redis.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

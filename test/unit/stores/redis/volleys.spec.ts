@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AcquireResult, LeaseRef } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
-import { commandsDuring } from '../../../support/redis-monitor.js';
-import { ownRedis } from '../../../support/own-redis.js';
+import { commandsDuring } from '../../../support/local-redis.js';
+import { ownRedis } from './support/own-redis.js';
 
 /** As the README says. */
 const MOST = 250;

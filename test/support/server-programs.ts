@@ -1,9 +1,79 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import {
+  mkdir,
+  stat,
+  symlink,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+  chown,
+} from 'node:fs/promises';
+import { join, dirname } from 'node:path';
 import { promisify } from 'node:util';
-import { canRun, findOnPath, isAlive } from './programs.js';
+import { findOnPath, projectRoot, canRun, isAlive } from './machine.js';
 import { until } from './until.js';
+
+/** A server program of this machine and the environment it needs. */
+export interface RedisBinary {
+  command: string;
+  env: NodeJS.ProcessEnv;
+  source: 'path' | 'packages';
+}
+
+const NAMES = ['redis-server', 'valkey-server'];
+
+let found: Promise<RedisBinary> | undefined;
+
+/**
+ * A Redis (or Valkey) program to start private processes with: from the PATH, else from the packages of a
+ * Debian-like distribution, unpacked without root into `.cache/redis/`.
+ *
+ * @throws if there is neither; the message says what was tried
+ */
+export function findRedisBinary(): Promise<RedisBinary> {
+  found ??= find().catch((error: unknown) => {
+    found = undefined;
+    throw error;
+  });
+  return found;
+}
+
+async function find(): Promise<RedisBinary> {
+  for (const name of NAMES) {
+    const command = await findOnPath(name);
+    if (command !== undefined) return { command, env: process.env, source: 'path' };
+  }
+  try {
+    return { ...(await unpackedRedis()), source: 'packages' };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `No ${NAMES.join(' or ')} on the PATH, and none from the distribution's packages: ${reason.trim()}`,
+      { cause: error },
+    );
+  }
+}
+
+/** Redis from the packages of the distribution, unpacked into the project's `.cache/redis/`. */
+export function unpackedRedis(base: string = join(projectRoot, '.cache', 'redis')): Promise<UnpackedProgram> {
+  return unpackedProgram({ name: 'Redis', package: 'redis-tools', program }, base);
+}
+
+async function program(root: string): Promise<string> {
+  const command = join(root, 'bin', 'redis-server');
+  const found = await stat(root).catch(() => undefined);
+  if (!found || (await stat(command).catch(() => undefined))) return command;
+  // One program under several names: the name by which it is called decides its role.
+  const unpacked = await stat(join(root, 'usr/bin/redis-check-rdb')).catch(() => undefined);
+  const checker = unpacked ? '../usr/bin/redis-check-rdb' : await findOnPath('redis-check-rdb');
+  if (checker === undefined) throw new Error('the package redis-tools holds no redis-check-rdb');
+  await mkdir(join(root, 'bin'), { recursive: true });
+  await symlink(checker, command);
+  return command;
+}
 
 const run = promisify(execFile);
 const MINUTE = 60_000;
@@ -157,4 +227,36 @@ async function tryLock(lock: string): Promise<boolean> {
   const owner = Number(await readFile(lock, 'utf8').catch(() => ''));
   if (owner > 0 && !isAlive(owner)) await rm(lock, { force: true });
   return false;
+}
+
+/** The user for a server that refuses to run as root. */
+export interface ServerUser {
+  /** Gives a folder to that user. */
+  own(dir: string): Promise<void>;
+  /** A command line that runs `command` as that user; its process is the command itself. */
+  as(command: string, args: readonly string[]): { command: string; args: string[] };
+}
+
+/** The present user, or, for root, the first of these users that exists. */
+export async function serverUser(names: readonly string[]): Promise<ServerUser> {
+  if (process.getuid?.() !== 0) {
+    return { own: async () => undefined, as: (command, args) => ({ command, args: [...args] }) };
+  }
+  if (!(await findOnPath('setpriv')))
+    throw new Error('as root, setpriv (util-linux) is needed to run a server as another user');
+  for (const name of [...names, 'nobody']) {
+    const ids = await Promise.all(['-u', '-g'].map((option) => run('id', [option, name]))).catch(
+      () => undefined,
+    );
+    const [uid = NaN, gid = NaN] = ids?.map(({ stdout }) => Number(stdout)) ?? [];
+    if (!Number.isInteger(uid)) continue;
+    return {
+      own: (dir) => chown(dir, uid, gid),
+      as: (command, args) => ({
+        command: 'setpriv',
+        args: [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', command, ...args],
+      }),
+    };
+  }
+  throw new Error('there is no user to run a server as, as root may not');
 }

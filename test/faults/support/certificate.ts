@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { LOOPBACK } from './ports.js';
+import { LOOPBACK } from '../../support/machine.js';
 
 /** A certificate that a server has signed itself, for the loopback interface. */
 export interface Certificate {

@@ -1,7 +1,7 @@
 // Plain JavaScript: Jest would load a TypeScript set-up as CommonJS.
 import { existsSync } from 'node:fs';
 
-const built = (file) => new URL(`../../.build/test/support/${file}.js`, import.meta.url);
+const built = (file) => new URL(`../.build/test/support/${file}.js`, import.meta.url);
 
 /**
  * Runs once before all test files. On a new machine it downloads and unpacks the servers, which takes longer than one test
@@ -9,10 +9,9 @@ const built = (file) => new URL(`../../.build/test/support/${file}.js`, import.m
  */
 export default async function globalSetup() {
   // `npm test` builds them; Jest called directly may do without.
-  if (!existsSync(built('redis-binary'))) return;
-  const { findRedisBinary } = await import(built('redis-binary').href);
+  if (!existsSync(built('server-programs'))) return;
+  const { findRedisBinary } = await import(built('server-programs').href);
   await findRedisBinary().catch(() => undefined);
-  if (!existsSync(built('mysql-server'))) return;
   const { findPostgres } = await import(built('postgres-server').href);
   await findPostgres().catch(() => undefined);
   const { findMariadb } = await import(built('mysql-server').href);

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
-import { freePort, LOOPBACK } from './ports.js';
+import { freePort, LOOPBACK } from '../../support/machine.js';
 import { ProxyConnection } from './proxy-connection.js';
 import type { Direction, Traffic } from './proxy-lane.js';
 import { ProxyRules, type Fault } from './proxy-rules.js';
-import { until } from './until.js';
+import { until } from '../../support/until.js';
 
 export type { Fault } from './proxy-rules.js';
 

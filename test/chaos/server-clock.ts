@@ -3,8 +3,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { findOnPath } from './programs.js';
-import { projectRoot } from './project.js';
+import { findOnPath, projectRoot } from '../support/machine.js';
 
 const run = promisify(execFile);
 
@@ -31,7 +30,7 @@ export async function serverClock(): Promise<ServerClock> {
     // Servers run as other users.
     await run('chmod', ['755', folder]);
     const library = join(folder, 'server-clock.so');
-    const source = join(projectRoot, 'test/support/server-clock.c');
+    const source = join(projectRoot, 'test/chaos/server-clock.c');
     await run(compiler, ['-shared', '-fPIC', '-O1', '-o', library, source, '-ldl', '-lpthread']);
     const file = join(folder, 'ahead');
     writeFileSync(file, Buffer.alloc(8));
