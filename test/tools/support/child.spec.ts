@@ -7,7 +7,7 @@ import { isAlive, builtScript } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 
 const CHILD = `
-import { childMain } from '${builtScript('test/support/child-main.js')}';
+import { childMain } from '${builtScript('test/support/child.js')}';
 childMain(async (parent) => {
   parent.on('echo', (message) => parent.send({ ...message, type: 'echoed' }));
   parent.on('throw', () => { throw new Error('as told'); });

@@ -19,7 +19,7 @@ test('open timers and servers are seen until they are closed', async () => {
 
 test('unhandled rejections are collected, and only until the stop', async () => {
   const program = `
-    import { collectUnhandledRejections } from '${builtScript('test/support/leaks.js')}';
+    import { collectUnhandledRejections } from '${builtScript('test/support/until.js')}';
     process.on('unhandledRejection', () => console.log('as before'));
     const rejections = collectUnhandledRejections();
     Promise.reject('collected');
