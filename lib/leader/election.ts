@@ -92,9 +92,10 @@ export class Election {
     return this.#term?.lease.live === true;
   }
 
-  /** Campaigns at once, and from then on whenever it does not lead. */
+  /** Campaigns at once, and from then on whenever it does not lead, unless it was stopped before. */
   start(): void {
     const { clock, ttl } = this.parts;
+    if (this.#closing) return;
     this.#slot = clock.monotonic() + Math.random() * ttl * PERIOD;
     this.#ask();
   }

@@ -1,10 +1,10 @@
 import { type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
-import { displayName, nameProblem } from '../lock-name.js';
 import { type Found, sharedKeys } from './start-checks.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { unknownOptions } from '../options/names.js';
-import { readDuration } from '../options/values.js';
+import { invalidNames, readDuration } from '../options/values.js';
+import type { LockStore } from '../stores/lock-store.js';
 import { show } from '../wording.js';
 import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
 
@@ -37,12 +37,9 @@ export function checkJob(
   module: ModuleSettings,
 ): Checked<{ job: string; name: string; settings: JobSettings }> {
   const problems = unknownOptions(Object(options) as object, kind);
-  const { job = name, lock = job, ...given } = Object(options) as CronJobOptions;
-  const texts = { name, ...(job === name ? {} : { job }), ...(lock === job ? {} : { lock }) };
-  for (const [option, text] of Object.entries(texts)) {
-    const problem = nameProblem(text);
-    if (problem !== undefined) problems.push(`${option}: ${displayName(text)} is not valid: ${problem}.`);
-  }
+  const given = Object(options) as CronJobOptions;
+  const { job = name, lock = job } = given;
+  problems.push(...invalidNames({ name, job, lock }));
   if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
   const checked = checkLockOptions(given, module);
   problems.push(...checked.problems);
@@ -74,7 +71,7 @@ export function clashes(
     dynamic: readonly BoundJob[];
     elections: ReadonlyMap<unknown, string>;
   },
-  { store }: ModuleSettings,
+  store: LockStore,
 ): string[] {
   const problems: string[] = [];
   const others = [...decorated.map(({ bound }) => bound), ...dynamic];

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { Timer } from '../clock.js';
 import type { Duration } from '../duration.js';
@@ -31,19 +31,17 @@ import {
   type Wanted,
 } from './dynamic-job-checks.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions, JobMaker } from '../options/job-options.js';
-import { SchedulerLeader } from './scheduler-leader.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
-import type { Checked, ModuleSettings } from '../options/check.js';
-import { SchedulerLockService } from './scheduler-lock.service.js';
-import { MODULE_SETTINGS } from './tokens.js';
+import { LeaderJobs } from './leader-jobs.js';
+import { LockHost } from './lock-host.js';
 
 /**
  * Jobs that the application makes at run time. They work like decorated ones: the orchestrator of `@nestjs/schedule` makes them,
  * and the interceptor runs them. With several `ScheduleModule.forRoot()`, they belong to the first one.
  */
 @Injectable()
-export class DynamicJobs implements JobMaker, OnModuleDestroy {
+export class DynamicJobs implements OnModuleDestroy {
   readonly #jobs = new Set<BoundJob>();
   readonly #delays = new Set<Timer>();
   #decorated: readonly Found[] = [];
@@ -54,14 +52,11 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
   #closed = false;
 
   constructor(
-    @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
+    private readonly host: LockHost,
     private readonly discovery: DiscoveryService,
     private readonly interceptor: SchedulerLockInterceptor,
-    private readonly leader: SchedulerLeader,
-    locks: SchedulerLockService,
-  ) {
-    locks.makeJobsWith(this);
-  }
+    private readonly leader: LeaderJobs,
+  ) {}
 
   /** The jobs that are still in the registry. */
   get jobs(): readonly BoundJob[] {
@@ -119,7 +114,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
       schedule: JobSchedule.ofCron(
         { disabled, initialDelay, waitForCompletion },
         cronTimes,
-        this.module.settings.clock.monotonic(),
+        this.host.settings.clock.monotonic(),
       ),
       state: () => {
         const { ref } = record;
@@ -150,7 +145,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     const { schedulerRegistry: registry } = orchestrator;
     const record = {
       timeout,
-      target: () => (this.#leads ? this.leader.fire(name, undefined, run) : undefined),
+      target: () => (this.leader.leads ? this.leader.fire(name, undefined, run) : undefined),
       ref: undefined as unknown,
     };
     const run = (): unknown => this.#scheduled(bound, job);
@@ -167,16 +162,11 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     this.#add(bound);
   }
 
-  /** Whether an election, if there is one, lets scheduled jobs run on this instance. */
-  get #leads(): boolean {
-    return !this.leader.pausesJobs || this.leader.isLeader();
-  }
-
   #add(bound: BoundJob): void {
     this.#jobs.add(bound);
     if (!this.#started) return;
     this.#warnOfSharedLocks();
-    if (this.#leads) this.interceptor.catchUp(bound);
+    if (this.leader.leads) this.interceptor.catchUp(bound);
   }
 
   /** Those of decorated jobs as well, once for each lock. */
@@ -204,7 +194,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
   }
 
   #later(delay: number, start: () => void): void {
-    const timer = this.module.settings.clock.setTimer(
+    const timer = this.host.settings.clock.setTimer(
       () => {
         this.#delays.delete(timer);
         start();
@@ -221,7 +211,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     more: (orchestrator: JobOrchestrator | undefined) => readonly string[],
   ): { orchestrator: JobOrchestrator; facts: Pick<BoundJob, 'job' | 'name' | 'settings'> } {
     const [orchestrator] = orchestratorsAmong(this.discovery.getProviders());
-    const { settings: facts, problems } = checkJob(wanted, this.module.settings);
+    const { settings: facts, problems } = checkJob(wanted, this.host.settings);
     const all = [...problems, ...more(orchestrator), ...this.#clashes(facts, this.jobs)];
     if (this.#closed) all.push('the application is shutting down.');
     if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
@@ -232,8 +222,8 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
   }
 
   #clashes(facts: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
-    const elections = this.leader.places;
-    return clashes(facts, { decorated: this.#decorated, dynamic, elections }, this.module.settings);
+    const elections = this.host.elections.places;
+    return clashes(facts, { decorated: this.#decorated, dynamic, elections }, this.host.store);
   }
 }
 

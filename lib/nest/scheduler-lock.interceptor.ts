@@ -11,7 +11,7 @@ import type { JobState } from '../scheduler/cron-job-state.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { JobSettings } from '../options/check.js';
 import { logError, logWarning } from '../events/log.js';
-import { SchedulerLockService } from './scheduler-lock.service.js';
+import { LockHost } from './lock-host.js';
 
 /** One guarded method of one instance, as the explorer has resolved it. */
 export interface BoundJob {
@@ -33,8 +33,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   readonly #tickless = new WeakSet<BoundJob>();
   readonly #missedTicks: MissedTicks;
 
-  constructor(private readonly locks: SchedulerLockService) {
-    this.#missedTicks = new MissedTicks(locks.clock, (error) => logError(() => error));
+  constructor(private readonly host: LockHost) {
+    this.#missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
   }
 
   /**
@@ -65,7 +65,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     let stopWatching: (() => void) | undefined;
     let result: RunResult<unknown>;
     try {
-      result = await this.locks.execute(call, () => {
+      result = await this.host.execute(call, () => {
         began = true;
         if (bound.schedule?.waitsForCompletion) stopWatching = this.#watch(bound, call);
         if (scheduled !== undefined) scheduled.over = true;
@@ -78,7 +78,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       throw error;
     } finally {
       stopWatching?.();
-      if (start !== undefined) bound.schedule?.prepare(this.locks.clock.now());
+      if (start !== undefined) bound.schedule?.prepare(this.host.settings.clock.now());
     }
     if (start !== undefined) this.#missedTicks.ended(bound, start, result);
     if (result.ran) return result.value;
@@ -112,15 +112,15 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   #watch({ schedule, state }: BoundJob, call: LockCall): () => void {
     let timer: Timer | undefined;
     const arm = (): void => {
-      const now = this.locks.clock.now();
+      const now = this.host.settings.clock.now();
       const tick = schedule?.next(now) ?? Infinity;
       if (tick === Infinity) return;
       const pass = (): void => {
         // A job that was stopped or deleted misses no date.
-        if (state() === 'started') this.locks.passedOver({ ...call, scheduled: true, start: { tick } });
+        if (state() === 'started') this.host.passedOver({ ...call, scheduled: true, start: { tick } });
         arm();
       };
-      timer = this.locks.clock.setTimer(pass, tick - now);
+      timer = this.host.settings.clock.setTimer(pass, tick - now);
     };
     arm();
     return () => timer?.cancel();

@@ -1,9 +1,8 @@
 import type { LockedMethod } from '../decorators/locked-method.js';
 import { nameProblem } from '../lock-name.js';
 import { isScheduled } from '../scheduler/scheduler-parts.js';
+import type { KnownName } from './lock-host.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
-import type { KnownName } from './unstorable-names.js';
-import { names } from './start-line.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
@@ -129,3 +128,55 @@ export function sharedKeys(store: unknown, locks: readonly unknown[]): string[] 
 }
 
 const isName = (name: unknown): name is string => nameProblem(name) === undefined;
+
+/** The facts about a guarded method that the line shows. */
+export interface GuardedJob {
+  readonly job: string;
+  /** Whether the scheduler fires it. */
+  readonly scheduled: boolean;
+  readonly enabled: boolean;
+}
+
+/** How many jobs are named; the others are only counted, so that people can read the line. */
+const MAX_NAMES = 8;
+
+/**
+ * The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is
+ * guarded.
+ */
+export function startLine(
+  jobs: readonly GuardedJob[],
+  { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
+): string | undefined {
+  if (jobs.length === 0) return undefined;
+  const scheduled = jobs.filter((job) => job.scheduled);
+  const others = jobs.filter((job) => !job.scheduled);
+  const counts = [
+    count(scheduled, 'scheduled job'),
+    count(others, scheduled.length === 0 ? 'method' : 'other method'),
+  ];
+  const what = counts.filter(Boolean).join(' and ');
+  const elected =
+    leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
+  const run = jobs.length === 1 ? 'runs' : 'run';
+  const all = names([...scheduled, ...others]);
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
+}
+
+function notHere(jobs: readonly GuardedJob[]): string {
+  const off = jobs.filter(({ enabled }) => !enabled);
+  if (off.length === 0) return '';
+  if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off)}`;
+  return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;
+}
+
+function count({ length }: readonly GuardedJob[], what: string): string {
+  return length === 0 ? '' : `${length} ${what}${length === 1 ? '' : 's'}`;
+}
+
+/** The first jobs by name, and how many more there are. */
+export function names(jobs: readonly Pick<GuardedJob, 'job'>[]): string {
+  const shown = jobs.slice(0, MAX_NAMES).map(({ job }) => job);
+  const more = jobs.length - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
+}

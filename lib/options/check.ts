@@ -2,42 +2,54 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../clock.js';
 import { formatDuration } from '../duration.js';
-import { SchedulerLockConfigError } from '../errors.js';
 import type { LockSettings } from '../lease/lock-call.js';
 import { nameProblem } from '../lock-name.js';
 import { unknownOptions } from './names.js';
-import { MAX_TTL, readBoolean, readChoice, readClock, readCount, readDuration, readLog } from './values.js';
+import {
+  invalidNames,
+  MAX_TTL,
+  readBoolean,
+  readChoice,
+  readClock,
+  readCount,
+  readDuration,
+  readLog,
+} from './values.js';
 import { show } from '../wording.js';
 import {
   DEFAULTS,
-  type LeaderOptions,
+  type LeaderElectionOptions,
   type LockOptions,
   type OnSkip,
   type SchedulerLockModuleOptions,
 } from './options.js';
 import type { LockStore } from '../stores/lock-store.js';
+import { connectionProblem } from '../stores/redis/connection-options.js';
 import { keyProblems } from '../stores/redis/keys.js';
-import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 
 /** Options of the module, checked and complete. */
 export interface ModuleSettings {
-  /** The store that was given, or that of `connection`. */
-  readonly store: LockStore | 'memory' | undefined;
   readonly instanceId: string;
   readonly storeTimeout: number;
   readonly shutdownTimeout: number;
-  /** The module's options for all locks. */
-  readonly lock: LockOptions;
+  /** The options as they were given: those of the store, and those for all locks. */
+  readonly given: SchedulerLockModuleOptions;
   /** The types of events to log; `undefined`: the default. */
   readonly log: ReadonlySet<string> | undefined;
   readonly clock: Clock;
-  /** The option as given: it is checked with the elections of the application. */
-  readonly leader: LeaderOptions | undefined;
+  /** The election that decides which instance runs the scheduled jobs. */
+  readonly leader: ElectionSettings | undefined;
   /**
    * Whether the user set `storeTimeout`. Then a value over a third of the ttl is an error; otherwise it is
    * adapted to a short ttl.
    */
   readonly strictStoreTimeout: boolean;
+}
+
+/** Name of an election and of its lock, and how that lock is taken. */
+export interface ElectionSettings {
+  readonly name: string;
+  readonly lock: LockSettings;
 }
 
 /** Options of one lock, checked and complete. */
@@ -78,9 +90,10 @@ export function checkModuleOptions(
     );
   }
   const options = (typeof given === 'object' && given !== null ? given : {}) as SchedulerLockModuleOptions;
-  const { instanceId } = options;
+  const { instanceId, key, keyPrefix } = options;
   if (problems.length === 0) {
     problems.push(...unknownOptions(options, 'module'), ...storeProblems(options, environment));
+    problems.push(...keyProblems({ key, keyPrefix }));
   }
   const leaderProblem = notAnElection(options.leader);
   if (leaderProblem !== undefined) problems.push(leaderProblem);
@@ -89,7 +102,6 @@ export function checkModuleOptions(
   if (idProblem !== undefined) problems.push(`instanceId: ${show(instanceId)} is not valid: ${idProblem}.`);
   const { shutdownTimeout } = options;
   const settings: ModuleSettings = {
-    store: storeOf(options, problems),
     instanceId: idProblem === undefined && instanceId !== undefined ? instanceId : defaultInstanceId(),
     storeTimeout: readDuration('storeTimeout', options.storeTimeout, problems) ?? DEFAULTS.storeTimeout,
     shutdownTimeout:
@@ -99,18 +111,42 @@ export function checkModuleOptions(
     log: readLog(options.log, problems),
     clock: readClock(options.clock, problems),
     strictStoreTimeout: options.storeTimeout !== undefined,
-    leader: leaderProblem === undefined ? options.leader : undefined,
-    lock: options,
+    leader: undefined,
+    given: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);
-  return { settings, problems };
+  if (options.leader === undefined || leaderProblem !== undefined) return { settings, problems };
+  const leader = checkElection(options.leader.name, options.leader, settings);
+  problems.push(...leader.problems.map((problem) => `leader: ${problem}`));
+  return { settings: { ...settings, leader: leader.settings }, problems };
+}
+
+/** Reads and checks an election. Without a valid name it has no settings. */
+export function checkElection(
+  name: unknown,
+  options: LeaderElectionOptions,
+  module: ModuleSettings,
+): Checked<ElectionSettings | undefined> {
+  if (typeof options !== 'object' || options === null) {
+    return { settings: undefined, problems: [`${String(options)} are no options. Give { ttl }.`] };
+  }
+  const { enabled, ttl } = module.given;
+  const { settings, problems } = checkLockOptions(
+    { ttl: options.ttl },
+    { ...module, given: { enabled, ttl } },
+  );
+  return {
+    settings: nameProblem(name) === undefined ? { name: String(name), lock: settings } : undefined,
+    // Problems of the module's own options are reported elsewhere.
+    problems: [...(options.ttl === undefined ? [] : problems), ...invalidNames({ name })],
+  };
 }
 
 /** Reads and checks the options of one lock, on top of the module's. */
 export function checkLockOptions(given: LockOptions, module: ModuleSettings): Checked<JobSettings> {
   const problems: string[] = [];
   const pick = <K extends keyof LockOptions>(option: K): LockOptions[K] =>
-    given[option] === undefined ? module.lock[option] : given[option];
+    given[option] === undefined ? module.given[option] : given[option];
   const duration = (option: 'ttl' | 'timeout' | 'atLeast' | 'maxClockSkew'): number | undefined =>
     readDuration(option, pick(option), problems);
 
@@ -194,7 +230,7 @@ function storeProblems(options: SchedulerLockModuleOptions, environment: string 
             "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.",
         ];
   }
-  if (connection !== undefined) return [];
+  if (connection !== undefined) return [connectionProblem(connection) ?? []].flat();
   if ('connection' in options) {
     return [
       'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis, or, for a ' +
@@ -208,22 +244,6 @@ function storeProblems(options: SchedulerLockModuleOptions, environment: string 
   ];
 }
 
-/** `connection`, `key` and `keyPrefix` are short for a store. */
-function storeOf(options: SchedulerLockModuleOptions, problems: string[]): ModuleSettings['store'] {
-  const { connection, store, key, keyPrefix } = options;
-  if (connection === undefined || store !== undefined) {
-    problems.push(...keyProblems({ key, keyPrefix }));
-    return store;
-  }
-  try {
-    return new RedisLockStore(connection, { key, keyPrefix });
-  } catch (error) {
-    if (!(error instanceof SchedulerLockConfigError)) throw error;
-    problems.push(...error.problems);
-    return undefined;
-  }
-}
-
 function notAnElection(leader: unknown): string | undefined {
   if (leader === undefined || (typeof leader === 'object' && leader !== null)) return undefined;
   const name = typeof leader === 'string' && nameProblem(leader) === undefined ? leader : 'scheduler';
@@ -232,7 +252,7 @@ function notAnElection(leader: unknown): string | undefined {
 
 /** An instance that is switched off stays off, whatever the options of its jobs say. */
 function readEnabled(given: LockOptions, module: ModuleSettings, problems: string[]): boolean {
-  const choices = [given.enabled, module.lock.enabled].map((choice) =>
+  const choices = [given.enabled, module.given.enabled].map((choice) =>
     readBoolean('enabled', choice, problems),
   );
   return !choices.includes(false);

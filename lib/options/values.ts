@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../clock.js';
 import { parseDuration, UNITS } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
 import { DEFAULTS } from './options.js';
+import { displayName, nameProblem } from '../lock-name.js';
 import { show } from '../wording.js';
 
 /*
@@ -32,6 +33,19 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   'outage-started': true,
   'outage-ended': true,
 };
+
+/** The problems of names, by option. One that several options have is told of once. */
+export function invalidNames(names: Readonly<Record<string, unknown>>): string[] {
+  const options = Object.keys(names).filter((option, index, all) =>
+    all.slice(0, index).every((other) => names[other] !== names[option]),
+  );
+  return options.flatMap((option) => {
+    const problem = nameProblem(names[option]);
+    return problem === undefined
+      ? []
+      : [`${option}: ${displayName(names[option])} is not valid: ${problem}.`];
+  });
+}
 
 export function readBoolean(
   option: 'enabled' | 'oncePerTick' | 'abortOnShutdown',
