@@ -1,7 +1,7 @@
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockCall } from '../lease/lock-call.js';
 import { displayName } from '../lock-name.js';
-import { unknownOptions } from '../options/names.js';
+import { unknownOptions } from '../options/table.js';
 import { invalidNames } from '../options/values.js';
 import { show } from '../wording.js';
 import type { RunOptions } from '../options/options.js';

@@ -2,8 +2,8 @@ import { type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
 import { type Found, sharedKeys } from './start-checks.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
-import { unknownOptions } from '../options/names.js';
-import { invalidNames, readDuration } from '../options/values.js';
+import { unknownOptions } from '../options/table.js';
+import { cronOptionProblems, invalidNames, readDuration } from '../options/values.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show } from '../wording.js';
 import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
@@ -18,15 +18,6 @@ export interface Wanted {
 
 /** Parameters of `cron` for a job, without its callback. */
 export type CronParameters = ReturnType<typeof cronParameters>;
-
-const CRON_TYPES = {
-  timeZone: 'string',
-  utcOffset: 'number',
-  unrefTimeout: 'boolean',
-  waitForCompletion: 'boolean',
-  disabled: 'boolean',
-  threshold: 'number',
-} as const satisfies Partial<Record<keyof CronJobOptions, string>>;
 
 /** The longest interval that Node's `setInterval()` keeps, ms. */
 const MAX_INTERVAL = 2_147_483_647;
@@ -98,10 +89,7 @@ export function cronProblems(
   options: CronJobOptions,
   orchestrator: JobOrchestrator | undefined,
 ): string[] {
-  const problems = Object.entries(CRON_TYPES).flatMap(([option, type]) => {
-    const value = options[option as keyof typeof CRON_TYPES];
-    return value === undefined || typeof value === type ? [] : [`${option}: ${show(value)} is no ${type}.`];
-  });
+  const problems = cronOptionProblems(options);
   if (orchestrator === undefined || problems.length > 0) return problems;
   const { schedulerRegistry: registry } = orchestrator;
   const schedulerRegistry = Object.assign(Object.create(registry) as typeof registry, {
@@ -121,11 +109,6 @@ export function noCronJob({ cronTime, timeZone }: CronParameters, error: unknown
   const zone = timeZone === undefined ? '' : `, timeZone ${show(timeZone)}`;
   const expression = cronTime instanceof Date ? cronTime.toString() : show(cronTime);
   return `expression: cron cannot make a job of ${expression}${zone}: ${error instanceof Error ? error.message : String(error)}`;
-}
-
-/** Milliseconds. In contrast to other durations, 0 is allowed: no delay. */
-export function readDelay({ initialDelay }: CronJobOptions, problems: string[]): number {
-  return initialDelay === 0 ? 0 : (readDuration('initialDelay', initialDelay, problems) ?? 0);
 }
 
 /** Whole milliseconds. */

@@ -25,7 +25,6 @@ import {
   cronParameters,
   cronProblems,
   noCronJob,
-  readDelay,
   readInterval,
   takenName,
   type Wanted,
@@ -33,6 +32,7 @@ import {
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
+import { readOption } from '../options/values.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 
@@ -94,7 +94,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const given = Object(options) as CronJobOptions;
     const parameters = cronParameters(name, expression, given);
     const delayProblems: string[] = [];
-    const initialDelay = readDelay(given, delayProblems);
+    const initialDelay = readOption('initialDelay', given.initialDelay, delayProblems) ?? 0;
     const wanted: Wanted = { kind: 'cron', name, options, job };
     const { orchestrator, facts } = this.#check(wanted, (there) => [
       ...delayProblems,
@@ -128,6 +128,7 @@ export class DynamicJobs implements OnModuleDestroy {
     try {
       overlay(orchestrator, { cronJobs: { [name]: record } }).mountCron();
     } catch (error) {
+      // A date that has passed: only a job that is started finds it out.
       throw problemsOf(wanted, [noCronJob(parameters, error)]);
     }
     const made = record.ref as NonNullable<typeof record.ref>;
@@ -166,7 +167,7 @@ export class DynamicJobs implements OnModuleDestroy {
     this.#jobs.add(bound);
     if (!this.#started) return;
     this.#warnOfSharedLocks();
-    if (this.leader.leads) this.interceptor.catchUp(bound);
+    if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
   }
 
   /** Those of decorated jobs as well, once for each lock. */

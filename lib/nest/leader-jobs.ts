@@ -9,13 +9,10 @@ import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
 import type { HandOver } from '../ticks/hand-over.js';
 import { LockHost } from './lock-host.js';
 
-/**
- * The election of `forRoot({ leader })`: the scheduled jobs of this instance are paused unless it leads. Without that option
- * nothing is paused.
- */
+/** The election of `forRoot({ leader })`: the scheduled jobs of this instance are paused unless it leads. */
 @Injectable()
 export class LeaderJobs {
-  /** Name of the election. */
+  /** Name of the election; without one no job is paused. */
   readonly election: string | undefined;
   readonly #gate: JobGate | undefined;
   readonly #jobs = new Map<JobOrchestrator, PausedJobs>();
@@ -50,11 +47,6 @@ export class LeaderJobs {
         await gate.idle();
       },
     });
-  }
-
-  /** Whether jobs run on the leader only. */
-  get pausesJobs(): boolean {
-    return this.election !== undefined;
   }
 
   /** Whether scheduled jobs may run on this instance now. */

@@ -88,10 +88,13 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
    * @throws SchedulerLockConfigError with all names that the store cannot keep
    */
   async checkNames(names: readonly KnownName[]): Promise<void> {
-    const problems = unstorableNames(this.store, names);
+    const problems = names.flatMap(([place, name]) => {
+      const problem = this.#nameProblem(name);
+      return problem === undefined ? [] : [`${place}: name: ${problem}`];
+    });
     const all = [PING_NAME, ...names.map(([, name]) => name)];
     // A `key` function may support only the names of this application.
-    this.#pingName = all.find((name) => unstorableNames(this.store, [['', name]]).length === 0) ?? PING_NAME;
+    this.#pingName = all.find((name) => this.#nameProblem(name) === undefined) ?? PING_NAME;
     if (problems.length === 0) return;
     // An error of closing matters less than the names.
     await this.#close().catch(() => undefined);
@@ -149,21 +152,14 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
       limits.stop();
     }
   }
-}
 
-/** The problems of names that are valid, but that this store cannot keep. */
-function unstorableNames(store: LockStore, names: Iterable<KnownName>): string[] {
-  const problems: string[] = [];
-  for (const [place, name] of names) {
+  /** Why the store cannot keep a name that is valid. */
+  #nameProblem(name: string): string | undefined {
     try {
-      const problem = store.nameProblem?.(name);
-      if (problem === undefined) continue;
-      problems.push(`${place}: name: "${name}" is a name that the store cannot keep: ${problem}`);
+      const problem = this.store.nameProblem?.(name);
+      return problem === undefined ? undefined : `"${name}" is a name that the store cannot keep: ${problem}`;
     } catch (error) {
-      problems.push(
-        `${place}: name: the store failed when it was asked whether it can keep "${name}": ${String(error)}`,
-      );
+      return `the store failed when it was asked whether it can keep "${name}": ${String(error)}`;
     }
   }
-  return problems;
 }

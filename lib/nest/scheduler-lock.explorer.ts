@@ -17,7 +17,7 @@ import {
 import { SchedulerLockConfigError } from '../errors.js';
 import { outsideOfLocks } from '../lease/current-lock.js';
 import { checkElection, checkLockOptions, ofModule } from '../options/check.js';
-import { unknownOptions } from '../options/names.js';
+import { unknownOptions } from '../options/table.js';
 import { invalidNames } from '../options/values.js';
 import { CronJobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
@@ -36,6 +36,7 @@ import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
+  comesAndGoes,
   type Found,
   isFired,
   knownNames,
@@ -75,7 +76,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly dynamic: DynamicJobs,
   ) {
     // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
-    if (leader.pausesJobs)
+    if (leader.election !== undefined)
       process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery.getProviders())));
   }
 
@@ -98,20 +99,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
   onApplicationBootstrap(): void {
     this.#keepMethods();
-    const minified = minifiedJobs(this.#found);
-    if (minified !== undefined) this.#logger.warn(minified);
-    this.#warnOfScheduler();
     this.#tellOfStart();
     const runsJobs = this.#runsJobs();
     for (const found of this.#found) {
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
     const jobs = (): BoundJob[] => [...this.#found.map(({ bound }) => bound), ...this.dynamic.jobs];
-    if (!this.leader.pausesJobs) for (const job of jobs()) this.interceptor.catchUp(job);
+    if (this.leader.election === undefined)
+      for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
-    if (runsJobs) this.leader.standBy((handOver) => this.interceptor.lead(jobs(), handOver));
+    if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -127,28 +126,20 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
   }
 
-  #warnOfScheduler(): void {
-    const scheduled = this.#found.filter(isFired);
-    if (scheduled.length === 0 || this.#orchestrators.length > 0) return;
-    this.#logger.warn(
-      `Nothing fires ${scheduled.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
-    );
-  }
-
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
   #unknownScheduler(): string[] {
     if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery.getProviders())) return [];
     const use = 'with this version of @nestjs/schedule. Use one that the README names.';
-    if (this.leader.pausesJobs) return [`leader: jobs cannot be paused ${use}`];
+    if (this.leader.election !== undefined) return [`leader: jobs cannot be paused ${use}`];
     const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
     return ticked.length === 0
       ? []
-      : [`the ticks of ${names(ticked.map(({ bound }) => bound))} cannot be told ${use}`];
+      : [`the ticks of ${names(ticked.map(({ bound }) => bound.job))} cannot be told ${use}`];
   }
 
   /** Whether all jobs can run here. If they cannot, and this instance led, they would run nowhere. */
   #runsJobs(): boolean {
-    if (!this.leader.pausesJobs || this.host.settings.given.enabled === false) return true;
+    if (this.leader.election === undefined || this.host.settings.given.enabled === false) return true;
     const { options, jobs } = unmadeJobs(this.#wrappers(), this.#orchestrators, (prototype) =>
       new MetadataScanner().getAllMethodNames(prototype),
     );
@@ -165,12 +156,19 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const why = this.#orchestrators.length === 0 ? 'no module imports it' : `it was given ${off}`;
     this.#logger.warn(
       `${notInElection}, and runs no scheduled job: ScheduleModule.forRoot() ` +
-        `fires no ${names(jobs.map((job) => ({ job })))} here (${why}), which would run nowhere if this instance led.`,
+        `fires no ${names(jobs)} here (${why}), which would run nowhere if this instance led.`,
     );
     return false;
   }
 
   #tellOfStart(): void {
+    const minified = minifiedJobs(this.#found);
+    if (minified !== undefined) this.#logger.warn(minified);
+    const fired = this.#found.filter(isFired).map(({ bound }) => bound.job);
+    if (fired.length > 0 && this.#orchestrators.length === 0)
+      this.#logger.warn(
+        `Nothing fires ${fired.join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
+      );
     const jobs = this.#found.map((found) => {
       const { job, settings } = found.bound;
       return { job, scheduled: isFired(found), enabled: settings.enabled };
@@ -194,7 +192,10 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** @returns the problems of a provider or controller */
   #explore(wrapper: InstanceWrapper): string[] {
-    if (wrapper.isTransient || !wrapper.isDependencyTreeStatic()) return comesAndGoes(wrapper);
+    if (wrapper.isTransient || !wrapper.isDependencyTreeStatic()) {
+      const { metatype, isNotMetatype } = wrapper;
+      return isNotMetatype || !metatype?.prototype ? [] : comesAndGoes(metatype);
+    }
     const instance: unknown = wrapper.instance;
     // An alias (useExisting) shows the same instance again.
     if (typeof instance !== 'object' || instance === null || this.#seen.has(instance)) return [];
@@ -213,7 +214,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       (hook) => typeof leader[hook] !== 'function',
     );
     const problems = [
-      ...unknownOptions(Object(options) as object, 'leader', ['name']),
+      ...unknownOptions(Object(options) as object, 'election'),
       ...missing.map((hook) => `it has no method ${hook}().`),
     ];
     if (missing.length === 0) {
@@ -280,21 +281,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);
   }
-}
-
-/** The problems of a provider whose instances come and go. */
-function comesAndGoes({ metatype, isNotMetatype }: InstanceWrapper): string[] {
-  const prototype = isNotMetatype ? undefined : (metatype?.prototype as object | undefined);
-  if (prototype === undefined) return [];
-  const why =
-    'on a request-scoped or transient provider (it is so by itself, or by what it injects). Its instances come and go';
-  const problems = lockedMethods(Object.create(prototype) as object).map(
-    ({ key }) =>
-      `${metatype?.name}.${String(key)}: @SchedulerLock() ${why}, and the scheduler does not fire their methods. ` +
-      'Move the method to a provider with the default scope.',
-  );
-  if (declaredElection(prototype.constructor) === undefined) return problems;
-  return [`${metatype?.name}: @LeaderElection() ${why}. Use a provider with the default scope.`, ...problems];
 }
 
 const NAMELESS =

@@ -5,7 +5,6 @@ import type { JobStart } from '../job-start.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { displayName } from '../lock-name.js';
 import { MissedTicks } from '../ticks/missed-ticks.js';
-import type { HandOver } from '../ticks/hand-over.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
@@ -31,10 +30,11 @@ export interface BoundJob {
 export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** Scheduled jobs that were fired without a tick: each is warned about once. */
   readonly #tickless = new WeakSet<BoundJob>();
-  readonly #missedTicks: MissedTicks;
+  /** The ticks that are fired again. */
+  readonly missedTicks: MissedTicks;
 
   constructor(private readonly host: LockHost) {
-    this.#missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
+    this.missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
   }
 
   /**
@@ -55,7 +55,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
     // The scheduler records a job in the same turn in which it makes it, so one turn later it is known.
     if (scheduled !== undefined && bound.schedule?.isBeingMade) await Promise.resolve();
-    const start = scheduled === undefined ? undefined : this.#missedTicks.begin(bound, scheduled.start);
+    const start = scheduled === undefined ? undefined : this.missedTicks.begin(bound, scheduled.start);
     if (scheduled !== undefined) scheduled.start = start;
     if (start !== undefined && start.tick === undefined && start.interval === undefined) this.#warnOf(bound);
     // Only the store knows whether a tick that is fired again was started meanwhile.
@@ -74,34 +74,18 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     } catch (error) {
       // With `onStoreError: 'throw'` the call rejects, but its tick was missed and may have to run later.
       if (!began && start !== undefined && isStoreError(error))
-        this.#missedTicks.ended(bound, start, { ran: false, reason: 'store-unavailable' });
+        this.missedTicks.ended(bound, start, { ran: false, reason: 'store-unavailable' });
       throw error;
     } finally {
       stopWatching?.();
       if (start !== undefined) bound.schedule?.prepare(this.host.settings.clock.now());
     }
-    if (start !== undefined) this.#missedTicks.ended(bound, start, result);
+    if (start !== undefined) this.missedTicks.ended(bound, start, result);
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && scheduled === undefined) {
       throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
     }
     return undefined;
-  }
-
-  /**
-   * At the start: runs the newest tick of a job if no instance has started it (`catchUp`), or if its run was interrupted
-   * (`rerun`).
-   */
-  catchUp(bound: BoundJob): void {
-    this.#missedTicks.catchUp(bound);
-  }
-
-  /**
-   * The same for an instance that runs the jobs of the fleet from now on: it also runs recent unstarted ticks of jobs without
-   * `catchUp`.
-   */
-  lead(jobs: readonly BoundJob[], handOver: HandOver): void {
-    this.#missedTicks.lead(jobs, handOver);
   }
 
   /**
@@ -141,7 +125,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   }
 
   onModuleDestroy(): void {
-    this.#missedTicks.stop();
+    this.missedTicks.stop();
   }
 }
 
