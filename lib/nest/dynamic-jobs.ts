@@ -15,6 +15,7 @@ import {
   type ScheduledCronJob,
 } from '../scheduler/scheduler-parts.js';
 import { displayName } from '../lock-name.js';
+import type { JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
@@ -116,12 +117,7 @@ export class DynamicJobs implements OnModuleDestroy {
         cronTimes,
         this.host.settings.clock.monotonic(),
       ),
-      state: () => {
-        const { ref } = record;
-        if (ref === undefined) return 'started';
-        if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
-        return this.leader.hasStopped(ref) ? 'stopped' : 'started';
-      },
+      state: () => this.#stateOf(record.ref, orchestrator, name),
       fire: (start) => this.#again(bound, job, start),
     };
     const fires = new TimerFires();
@@ -161,6 +157,12 @@ export class DynamicJobs implements OnModuleDestroy {
     };
     overlay(orchestrator, { intervals: { [name]: record } }).mountIntervals();
     this.#add(bound);
+  }
+
+  #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
+    if (ref === undefined) return 'started';
+    if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
+    return this.leader.hasStopped(ref) ? 'stopped' : 'started';
   }
 
   #add(bound: BoundJob): void {
