@@ -21,9 +21,16 @@ export class Elections {
 
   /**
    * @param place where the election was declared
+   * @param election `undefined`: none, as its options are bad
    * @returns why it cannot be added
    */
-  add(place: string, name: string, lock: LockSettings, hooks: ElectionHooks): string[] {
+  add(
+    place: string,
+    election: { readonly name: string; readonly lock: LockSettings } | undefined,
+    hooks: ElectionHooks,
+  ): string[] {
+    if (election === undefined) return [];
+    const { name, lock } = election;
     const other = this.#places.get(name);
     if (other !== undefined) {
       return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];

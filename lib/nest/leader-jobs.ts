@@ -29,7 +29,7 @@ export class LeaderJobs {
     const gate = new JobGate((job, tick) => this.#refused(job, tick));
     this.election = leader.name;
     this.#gate = gate;
-    host.elections.add('forRoot()', leader.name, leader.lock, {
+    host.elections.add('forRoot()', leader, {
       elected: (lease, { holder, gaveBack }) => {
         gate.open(lease);
         for (const jobs of this.#jobs.values()) jobs.resume();

@@ -82,7 +82,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   async onModuleInit(): Promise<void> {
     const { elections, store } = this.host;
-    const problems = ofModule([...this.host.problems, ...this.#importedTwice()]);
+    const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
+    const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
     problems.push(...this.dynamic.meet(this.#found));
@@ -179,13 +180,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (line !== undefined) this.#logger.log(line);
   }
 
-  #importedTwice(): string[] {
-    const own = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
-    return own.length < 2
-      ? []
-      : ['it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.'];
-  }
-
   #wrappers(): InstanceWrapper[] {
     return [...this.discovery.getControllers(), ...this.discovery.getProviders()];
   }
@@ -210,23 +204,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const { name, options } = election;
     const leader = instance as LeaderHooks;
     const place = instance.constructor.name;
+    const problems = unknownOptions(Object(options) as object, 'election');
     const missing = (['onElected', 'onRevoked'] as const).filter(
       (hook) => typeof leader[hook] !== 'function',
     );
-    const problems = [
-      ...unknownOptions(Object(options) as object, 'election'),
-      ...missing.map((hook) => `it has no method ${hook}().`),
-    ];
-    if (missing.length === 0) {
-      const { settings, problems: found } = checkElection(name, options, this.host.settings);
-      problems.push(...found);
-      if (settings !== undefined)
-        problems.push(
-          ...this.host.elections.add(place, settings.name, settings.lock, {
-            elected: (lease) => leader.onElected(lease),
-            revoked: (reason) => leader.onRevoked(reason),
-          }),
-        );
+    if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
+    else {
+      const checked = checkElection(name, options, this.host.settings);
+      const clash = this.host.elections.add(place, checked.settings, {
+        elected: (lease) => leader.onElected(lease),
+        revoked: (reason) => leader.onRevoked(reason),
+      });
+      problems.push(...checked.problems, ...clash);
     }
     return problems.map((problem) => `${place}: @LeaderElection(): ${problem}`);
   }
@@ -283,6 +272,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   }
 }
 
+const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';
 const NAMELESS =
   'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.';
 const BOUND_ALREADY =

@@ -152,8 +152,7 @@ function contradictions(
   given: (option: 'heartbeat' | 'timeout' | 'atLeast') => unknown,
 ): string[] {
   const problems: string[] = [];
-  const third = `a third of the ttl of ${formatDuration(ttl)}`;
-  const most = `${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`;
+  const most = (): string => `${formatDuration(Math.floor(ttl / 3))}, or a longer ttl.`;
   if (atLeast > ttl) {
     problems.push(
       `atLeast: ${show(given('atLeast'))} is longer than the ttl of ${formatDuration(ttl)}. Give a longer ttl.`,
@@ -167,12 +166,12 @@ function contradictions(
   }
   if (heartbeat !== false && heartbeat > ttl / 3) {
     problems.push(
-      `heartbeat: ${show(given('heartbeat'))} is longer than ${third}. Two more tries must fit in before the lease expires: give at most ${most}`,
+      `heartbeat: ${show(given('heartbeat'))} is longer than a third of the ttl of ${formatDuration(ttl)}. Two more tries must fit in before the lease expires: give at most ${most()}`,
     );
   }
   if (strictStoreTimeout && storeTimeout > ttl / 3) {
     problems.push(
-      `storeTimeout: ${formatDuration(storeTimeout)} is longer than ${third}. Give at most ${most}`,
+      `storeTimeout: ${formatDuration(storeTimeout)} is longer than a third of the ttl of ${formatDuration(ttl)}. Give at most ${most()}`,
     );
   }
   return problems;
