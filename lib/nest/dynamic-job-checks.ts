@@ -1,10 +1,7 @@
 import { type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
-import { type Found, sharedKeys } from './start-checks.js';
-import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { unknownOptions } from '../options/table.js';
 import { cronOptionProblems, invalidNames, readDuration } from '../options/values.js';
-import type { LockStore } from '../stores/lock-store.js';
 import { show } from '../wording.js';
 import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
 
@@ -48,34 +45,6 @@ export function takenName({ kind, name }: Wanted, orchestrator: JobOrchestrator)
   if (!registered && (record === undefined || record.ref !== undefined)) return [];
   const what = kind === 'cron' ? 'cron job' : 'interval';
   return [`name: the registry has ${kind === 'cron' ? 'a' : 'an'} ${what} of this name already.`];
-}
-
-/** Conflicts of a job and its lock with other jobs, locks and elections. */
-export function clashes(
-  { job, name }: Pick<BoundJob, 'job' | 'name'>,
-  {
-    decorated,
-    dynamic,
-    elections,
-  }: {
-    decorated: readonly Found[];
-    dynamic: readonly BoundJob[];
-    elections: ReadonlyMap<unknown, string>;
-  },
-  store: LockStore,
-): string[] {
-  const problems: string[] = [];
-  const others = [...decorated.map(({ bound }) => bound), ...dynamic];
-  if (others.some((other) => other.job === job)) {
-    problems.push(
-      `job: "${job}" is a job already, and they would share their ticks. Give one of them another.`,
-    );
-  }
-  if (elections.has(name)) {
-    problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
-  }
-  const locks = [...others.map((other) => other.name), ...elections.keys(), name];
-  return [...problems, ...sharedKeys(store, locks)];
 }
 
 export function cronParameters(name: string, expression: string | Date, options: CronJobOptions) {

@@ -19,10 +19,9 @@ import type { JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, sharedLocks } from './start-checks.js';
+import { type Found, isFired, sharedKeys, sharedLocks } from './start-checks.js';
 import {
   checkJob,
-  clashes,
   cronParameters,
   cronProblems,
   noCronJob,
@@ -224,9 +223,21 @@ export class DynamicJobs implements OnModuleDestroy {
     return { orchestrator, facts };
   }
 
-  #clashes(facts: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
-    const elections = this.host.elections.places;
-    return clashes(facts, { decorated: this.#decorated, dynamic, elections }, this.host.store);
+  /** Conflicts of a job and its lock with other jobs, locks and elections. */
+  #clashes({ job, name }: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
+    const { elections, store } = this.host;
+    const others = [...this.#decorated.map(({ bound }) => bound), ...dynamic];
+    const problems: string[] = [];
+    if (others.some((other) => other.job === job)) {
+      problems.push(
+        `job: "${job}" is a job already, and they would share their ticks. Give one of them another.`,
+      );
+    }
+    if (elections.places.has(name)) {
+      problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
+    }
+    const locks = [...others.map((other) => other.name), ...elections.places.keys(), name];
+    return [...problems, ...sharedKeys(store, locks)];
   }
 }
 

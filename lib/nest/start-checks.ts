@@ -19,16 +19,11 @@ export interface Found {
  * @param elections the place where each was declared, by its name
  */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
-  const ofJobs = found.map(({ instance, method, bound }): [string, unknown] => {
-    return [placeOf({ instance, method, bound }), bound.name];
-  });
-  const ofElections = [...elections].map(([name, place]): [string, unknown] => [
-    `election of ${place}`,
-    name,
-  ]);
-  return [...ofJobs, ...ofElections].filter(
-    (known): known is [string, string] => typeof known[1] === 'string',
-  );
+  const known = [
+    ...found.map((one) => [placeOf(one), one.bound.name] as const),
+    ...[...elections].map(([name, place]) => [`election of ${place}`, name] as const),
+  ];
+  return known.filter((pair): pair is KnownName => typeof pair[1] === 'string');
 }
 
 /** Jobs under the lock of an election: such a job would never run while this instance or another one leads. */
