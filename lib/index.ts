@@ -92,5 +92,5 @@ export type {
   RedisConnectionOptions,
   RedisConnectionSource,
 } from './stores/redis/connection-options.js';
-export { LOCK_STORE } from './nest/tokens.js';
+export { LOCK_STORE } from './nest/module-definition.js';
 export type { Clock, Timer } from './clock.js';

@@ -5,18 +5,14 @@ import { withRootScope } from '../lease/current-lock.js';
 import type { Emit } from '../events/events.js';
 import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 
-/** What a standby has seen of the leader before it. */
-export interface LastLeader {
-  /** Its instance id. */
-  readonly holder: string | undefined;
-  /** Whether its lease was gone before it could expire: then the leader had released it. */
-  readonly gaveBack: boolean;
-}
-
 /** What runs on this instance when it begins to lead, and when it ceases to. */
 export interface ElectionHooks {
-  /** This instance leads from now on. A rejection makes it resign. */
-  elected(lease: LeaderLease, last: LastLeader): unknown;
+  /**
+   * This instance leads from now on. A rejection makes it resign.
+   *
+   * @param gaveBack whether this instance has seen the last leader's lease, and it was gone before it could expire
+   */
+  elected(lease: LeaderLease, gaveBack: boolean): unknown;
   /**
    * This instance leads no longer; the signal of the lease has aborted. The lease is kept until this hook has ended, if it
    * can be.
@@ -77,8 +73,8 @@ export class Election {
   /** Whether an irregular campaign came since the last regular one. */
   #extra = false;
   #campaign: Promise<void> | undefined;
-  /** The lease that last refused this instance: its holder, and when it would expire unless renewed, monotonic. */
-  #inTheWay: { readonly holder: string | undefined; readonly until: number } | undefined;
+  /** When the lease that last refused this instance would expire unless renewed, monotonic. */
+  #takenUntil = -Infinity;
   #closing = false;
 
   constructor(private readonly parts: ElectionParts) {}
@@ -92,9 +88,10 @@ export class Election {
     return this.#term?.lease.live === true;
   }
 
-  /** Campaigns at once, and from then on whenever it does not lead. */
+  /** Campaigns at once, and from then on whenever it does not lead, unless it was stopped before. */
   start(): void {
     const { clock, ttl } = this.parts;
+    if (this.#closing) return;
     this.#slot = clock.monotonic() + Math.random() * ttl * PERIOD;
     this.#ask();
   }
@@ -143,7 +140,7 @@ export class Election {
       // The runner has reported a failing store as an outage: all that is left is to ask again.
       if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
         expiresIn = error.expiresIn;
-        this.#inTheWay = { holder: error.holder, until: sent + expiresIn };
+        this.#takenUntil = sent + expiresIn;
       }
     }
     this.#later(expiresIn);
@@ -177,10 +174,9 @@ export class Election {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
-    const { holder, until = -Infinity } = this.#inTheWay ?? {};
-    // For the next term of this instance, that holder counts only if it is seen again.
-    this.#inTheWay = undefined;
-    const last = { holder, gaveBack: since < until };
+    const gaveBack = since < this.#takenUntil;
+    // For the next term of this instance, that lease counts only if it is seen again.
+    this.#takenUntil = -Infinity;
     const term: Term = { grant, lease, since, over: false, revocation: undefined };
     this.#term = term;
     grant.signal.addEventListener('abort', () => {
@@ -190,7 +186,7 @@ export class Election {
     this.parts.emit({ type: 'elected', ...this.#facts(term) });
     // A listener may have resigned at once.
     if (term.over) return;
-    term.elected = this.#call(term, () => hooks.elected(lease, last)).catch((error: unknown) => {
+    term.elected = this.#call(term, () => hooks.elected(lease, gaveBack)).catch((error: unknown) => {
       this.#failed(term, 'onElected', error);
       void this.#revoke(term, 'failed', new LockResignedError(this.name, { cause: error }));
     });

@@ -1,7 +1,8 @@
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockCall } from '../lease/lock-call.js';
-import { displayName, nameProblem } from '../lock-name.js';
-import { unknownOptions } from '../options/names.js';
+import { displayName } from '../lock-name.js';
+import { unknownOptions } from '../options/table.js';
+import { invalidNames } from '../options/values.js';
 import { show } from '../wording.js';
 import type { RunOptions } from '../options/options.js';
 import { checkLockOptions, type ModuleSettings } from '../options/check.js';
@@ -34,11 +35,10 @@ export function callByHand(name: string, options: RunOptions, module: ModuleSett
       `lock ${quoted(name)}: ${show(options)} is given where its options go, such as { ttl: '10m' }.`,
     ]);
   }
-  const { job, tick, ...given } = options;
-  const { settings, problems } = checkLockOptions(given, module);
-  const jobProblem = job === undefined ? undefined : nameProblem(job);
+  const { job, tick } = options;
+  const { settings, problems } = checkLockOptions(options, module);
   const all = [...unknownOptions(options, 'run'), ...problems];
-  if (jobProblem !== undefined) all.push(`job: ${displayName(job)} is not valid: ${jobProblem}.`);
+  if (job !== undefined) all.push(...invalidNames({ job }));
   if (tick !== undefined && !(Number.isSafeInteger(tick) && tick >= 0)) {
     all.push(`tick: ${String(tick)} is no time in epoch milliseconds.`);
   }

@@ -1,10 +1,7 @@
 import { type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
-import { displayName, nameProblem } from '../lock-name.js';
-import { type Found, sharedKeys } from './start-checks.js';
-import type { BoundJob } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
-import { unknownOptions } from '../options/names.js';
-import { readDuration } from '../options/values.js';
+import { unknownOptions } from '../options/table.js';
+import { cronOptionProblems, invalidNames, readDuration } from '../options/values.js';
 import { show } from '../wording.js';
 import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
 
@@ -19,15 +16,6 @@ export interface Wanted {
 /** Parameters of `cron` for a job, without its callback. */
 export type CronParameters = ReturnType<typeof cronParameters>;
 
-const CRON_TYPES = {
-  timeZone: 'string',
-  utcOffset: 'number',
-  unrefTimeout: 'boolean',
-  waitForCompletion: 'boolean',
-  disabled: 'boolean',
-  threshold: 'number',
-} as const satisfies Partial<Record<keyof CronJobOptions, string>>;
-
 /** The longest interval that Node's `setInterval()` keeps, ms. */
 const MAX_INTERVAL = 2_147_483_647;
 
@@ -37,12 +25,9 @@ export function checkJob(
   module: ModuleSettings,
 ): Checked<{ job: string; name: string; settings: JobSettings }> {
   const problems = unknownOptions(Object(options) as object, kind);
-  const { job = name, lock = job, ...given } = Object(options) as CronJobOptions;
-  const texts = { name, ...(job === name ? {} : { job }), ...(lock === job ? {} : { lock }) };
-  for (const [option, text] of Object.entries(texts)) {
-    const problem = nameProblem(text);
-    if (problem !== undefined) problems.push(`${option}: ${displayName(text)} is not valid: ${problem}.`);
-  }
+  const given = Object(options) as CronJobOptions;
+  const { job = name, lock = job } = given;
+  problems.push(...invalidNames({ name, job, lock }));
   if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
   const checked = checkLockOptions(given, module);
   problems.push(...checked.problems);
@@ -62,34 +47,6 @@ export function takenName({ kind, name }: Wanted, orchestrator: JobOrchestrator)
   return [`name: the registry has ${kind === 'cron' ? 'a' : 'an'} ${what} of this name already.`];
 }
 
-/** Conflicts of a job and its lock with other jobs, locks and elections. */
-export function clashes(
-  { job, name }: Pick<BoundJob, 'job' | 'name'>,
-  {
-    decorated,
-    dynamic,
-    elections,
-  }: {
-    decorated: readonly Found[];
-    dynamic: readonly BoundJob[];
-    elections: ReadonlyMap<unknown, string>;
-  },
-  { store }: ModuleSettings,
-): string[] {
-  const problems: string[] = [];
-  const others = [...decorated.map(({ bound }) => bound), ...dynamic];
-  if (others.some((other) => other.job === job)) {
-    problems.push(
-      `job: "${job}" is a job already, and they would share their ticks. Give one of them another.`,
-    );
-  }
-  if (elections.has(name)) {
-    problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
-  }
-  const locks = [...others.map((other) => other.name), ...elections.keys(), name];
-  return [...problems, ...sharedKeys(store, locks)];
-}
-
 export function cronParameters(name: string, expression: string | Date, options: CronJobOptions) {
   const { timeZone, utcOffset, unrefTimeout, waitForCompletion, threshold } = options;
   return { name, cronTime: expression, timeZone, utcOffset, unrefTimeout, waitForCompletion, threshold };
@@ -101,10 +58,7 @@ export function cronProblems(
   options: CronJobOptions,
   orchestrator: JobOrchestrator | undefined,
 ): string[] {
-  const problems = Object.entries(CRON_TYPES).flatMap(([option, type]) => {
-    const value = options[option as keyof typeof CRON_TYPES];
-    return value === undefined || typeof value === type ? [] : [`${option}: ${show(value)} is no ${type}.`];
-  });
+  const problems = cronOptionProblems(options);
   if (orchestrator === undefined || problems.length > 0) return problems;
   const { schedulerRegistry: registry } = orchestrator;
   const schedulerRegistry = Object.assign(Object.create(registry) as typeof registry, {
@@ -124,11 +78,6 @@ export function noCronJob({ cronTime, timeZone }: CronParameters, error: unknown
   const zone = timeZone === undefined ? '' : `, timeZone ${show(timeZone)}`;
   const expression = cronTime instanceof Date ? cronTime.toString() : show(cronTime);
   return `expression: cron cannot make a job of ${expression}${zone}: ${error instanceof Error ? error.message : String(error)}`;
-}
-
-/** Milliseconds. In contrast to other durations, 0 is allowed: no delay. */
-export function readDelay({ initialDelay }: CronJobOptions, problems: string[]): number {
-  return initialDelay === 0 ? 0 : (readDuration('initialDelay', initialDelay, problems) ?? 0);
 }
 
 /** Whole milliseconds. */

@@ -1,4 +1,4 @@
-import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
 import type { Timer } from '../clock.js';
 import type { Duration } from '../duration.js';
@@ -15,35 +15,33 @@ import {
   type ScheduledCronJob,
 } from '../scheduler/scheduler-parts.js';
 import { displayName } from '../lock-name.js';
+import type { JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, sharedLocks } from './start-checks.js';
+import { type Found, isFired, sharedKeys, sharedLocks } from './start-checks.js';
 import {
   checkJob,
-  clashes,
   cronParameters,
   cronProblems,
   noCronJob,
-  readDelay,
   readInterval,
   takenName,
   type Wanted,
 } from './dynamic-job-checks.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import type { CronJobOptions, DynamicJob, IntervalJobOptions, JobMaker } from '../options/job-options.js';
-import { SchedulerLeader } from './scheduler-leader.js';
+import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
-import type { Checked, ModuleSettings } from '../options/check.js';
-import { SchedulerLockService } from './scheduler-lock.service.js';
-import { MODULE_SETTINGS } from './tokens.js';
+import { readOption } from '../options/values.js';
+import { LeaderJobs } from './leader-jobs.js';
+import { LockHost } from './lock-host.js';
 
 /**
  * Jobs that the application makes at run time. They work like decorated ones: the orchestrator of `@nestjs/schedule` makes them,
  * and the interceptor runs them. With several `ScheduleModule.forRoot()`, they belong to the first one.
  */
 @Injectable()
-export class DynamicJobs implements JobMaker, OnModuleDestroy {
+export class DynamicJobs implements OnModuleDestroy {
   readonly #jobs = new Set<BoundJob>();
   readonly #delays = new Set<Timer>();
   #decorated: readonly Found[] = [];
@@ -54,14 +52,11 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
   #closed = false;
 
   constructor(
-    @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
+    private readonly host: LockHost,
     private readonly discovery: DiscoveryService,
     private readonly interceptor: SchedulerLockInterceptor,
-    private readonly leader: SchedulerLeader,
-    locks: SchedulerLockService,
-  ) {
-    locks.makeJobsWith(this);
-  }
+    private readonly leader: LeaderJobs,
+  ) {}
 
   /** The jobs that are still in the registry. */
   get jobs(): readonly BoundJob[] {
@@ -99,7 +94,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     const given = Object(options) as CronJobOptions;
     const parameters = cronParameters(name, expression, given);
     const delayProblems: string[] = [];
-    const initialDelay = readDelay(given, delayProblems);
+    const initialDelay = readOption('initialDelay', given.initialDelay, delayProblems) ?? 0;
     const wanted: Wanted = { kind: 'cron', name, options, job };
     const { orchestrator, facts } = this.#check(wanted, (there) => [
       ...delayProblems,
@@ -119,20 +114,16 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
       schedule: JobSchedule.ofCron(
         { disabled, initialDelay, waitForCompletion },
         cronTimes,
-        this.module.settings.clock.monotonic(),
+        this.host.settings.clock.monotonic(),
       ),
-      state: () => {
-        const { ref } = record;
-        if (ref === undefined) return 'started';
-        if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
-        return this.leader.hasStopped(ref) ? 'stopped' : 'started';
-      },
+      state: () => this.#stateOf(record.ref, orchestrator, name),
       fire: (start) => this.#again(bound, job, start),
     };
     const fires = new TimerFires();
     try {
       overlay(orchestrator, { cronJobs: { [name]: record } }).mountCron();
     } catch (error) {
+      // A date that has passed: only a job that is started finds it out.
       throw problemsOf(wanted, [noCronJob(parameters, error)]);
     }
     const made = record.ref as NonNullable<typeof record.ref>;
@@ -150,7 +141,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     const { schedulerRegistry: registry } = orchestrator;
     const record = {
       timeout,
-      target: () => (this.#leads ? this.leader.fire(name, undefined, run) : undefined),
+      target: () => (this.leader.leads ? this.leader.fire(name, undefined, run) : undefined),
       ref: undefined as unknown,
     };
     const run = (): unknown => this.#scheduled(bound, job);
@@ -167,16 +158,17 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     this.#add(bound);
   }
 
-  /** Whether an election, if there is one, lets scheduled jobs run on this instance. */
-  get #leads(): boolean {
-    return !this.leader.pausesJobs || this.leader.isLeader();
+  #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
+    if (ref === undefined) return 'started';
+    if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
+    return this.leader.hasStopped(ref) ? 'stopped' : 'started';
   }
 
   #add(bound: BoundJob): void {
     this.#jobs.add(bound);
     if (!this.#started) return;
     this.#warnOfSharedLocks();
-    if (this.#leads) this.interceptor.catchUp(bound);
+    if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
   }
 
   /** Those of decorated jobs as well, once for each lock. */
@@ -204,7 +196,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
   }
 
   #later(delay: number, start: () => void): void {
-    const timer = this.module.settings.clock.setTimer(
+    const timer = this.host.settings.clock.setTimer(
       () => {
         this.#delays.delete(timer);
         start();
@@ -221,7 +213,7 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     more: (orchestrator: JobOrchestrator | undefined) => readonly string[],
   ): { orchestrator: JobOrchestrator; facts: Pick<BoundJob, 'job' | 'name' | 'settings'> } {
     const [orchestrator] = orchestratorsAmong(this.discovery.getProviders());
-    const { settings: facts, problems } = checkJob(wanted, this.module.settings);
+    const { settings: facts, problems } = checkJob(wanted, this.host.settings);
     const all = [...problems, ...more(orchestrator), ...this.#clashes(facts, this.jobs)];
     if (this.#closed) all.push('the application is shutting down.');
     if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
@@ -231,9 +223,21 @@ export class DynamicJobs implements JobMaker, OnModuleDestroy {
     return { orchestrator, facts };
   }
 
-  #clashes(facts: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
-    const elections = this.leader.places;
-    return clashes(facts, { decorated: this.#decorated, dynamic, elections }, this.module.settings);
+  /** Conflicts of a job and its lock with other jobs, locks and elections. */
+  #clashes({ job, name }: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
+    const { elections, store } = this.host;
+    const others = [...this.#decorated.map(({ bound }) => bound), ...dynamic];
+    const problems: string[] = [];
+    if (others.some((other) => other.job === job)) {
+      problems.push(
+        `job: "${job}" is a job already, and they would share their ticks. Give one of them another.`,
+      );
+    }
+    if (elections.places.has(name)) {
+      problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
+    }
+    const locks = [...others.map((other) => other.name), ...elections.places.keys(), name];
+    return [...problems, ...sharedKeys(store, locks)];
   }
 }
 

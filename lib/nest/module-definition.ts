@@ -1,5 +1,12 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
 import type { SchedulerLockModuleOptions } from '../options/options.js';
+import { sharedSymbol } from '../shared.js';
+
+/** Injection token of the checked module options. */
+export const MODULE_SETTINGS = sharedSymbol('module settings');
+
+/** Injection token of the store, made by the module or given to it. */
+export const LOCK_STORE = sharedSymbol('store');
 
 /** Options that apply before those of an asynchronous module are known. */
 export interface SchedulerLockModuleExtras {

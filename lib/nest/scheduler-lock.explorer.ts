@@ -4,20 +4,24 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
   type OnModuleInit,
-  Inject,
 } from '@nestjs/common';
-import { DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { SchedulerLockConfigError } from '../errors.js';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { declaredElection, type LeaderHooks } from '../decorators/leader-election.decorator.js';
 import {
   bind,
   type BoundMethod,
+  isBound,
   type LockedMethod,
   lockedMethods,
-  isBound,
 } from '../decorators/locked-method.js';
-import type { JobStart } from '../job-start.js';
+import { SchedulerLockConfigError } from '../errors.js';
 import { outsideOfLocks } from '../lease/current-lock.js';
-import { displayName, nameProblem } from '../lock-name.js';
+import { checkElection, checkLockOptions, ofModule } from '../options/check.js';
+import { unknownOptions } from '../options/table.js';
+import { invalidNames } from '../options/values.js';
+import { CronJobState } from '../scheduler/cron-job-state.js';
+import { JobSchedule } from '../scheduler/job-schedule.js';
+import { fireAgain, markByHand, markScheduled, scheduledCall } from '../scheduler/scheduled-call.js';
 import {
   isScheduled,
   isUnknownScheduler,
@@ -25,28 +29,25 @@ import {
   orchestratorsAmong,
   unmadeJobs,
 } from '../scheduler/scheduler-parts.js';
-import { JobSchedule } from '../scheduler/job-schedule.js';
-import { CronJobState } from '../scheduler/cron-job-state.js';
-import { fireAgain, markByHand, markScheduled, scheduledCall } from '../scheduler/scheduled-call.js';
+import { storeLabel } from '../store-access/store-label.js';
+import { DynamicJobs } from './dynamic-jobs.js';
+import { LeaderJobs } from './leader-jobs.js';
+import { LockHost } from './lock-host.js';
+import { MODULE_SETTINGS } from './module-definition.js';
 import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
+  comesAndGoes,
   type Found,
   isFired,
   knownNames,
   minifiedJobs,
+  names,
   namesOfElections,
   placeOf,
   sharedKeys,
   sharedNames,
+  startLine,
 } from './start-checks.js';
-import { DynamicJobs } from './dynamic-jobs.js';
-import { declaredElection } from '../decorators/leader-election.decorator.js';
-import { unknownOptions } from '../options/names.js';
-import { SchedulerLeader } from './scheduler-leader.js';
-import { checkLockOptions, type Checked, type ModuleSettings, ofModule } from '../options/check.js';
-import { SchedulerLockService } from './scheduler-lock.service.js';
-import { names, startLine } from './start-line.js';
-import { MODULE_SETTINGS } from './tokens.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -58,9 +59,9 @@ type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
   readonly #logger = new Logger('SchedulerLock');
   readonly #undo: (() => void)[] = [];
-  readonly #methods = new Map<Found, BoundMethod>();
+  readonly #seen = new Set<object>();
   readonly #found: Found[] = [];
-  readonly #leaders = new Set<object>();
+  readonly #methods = new Map<Found, BoundMethod>();
   #orchestrators: readonly JobOrchestrator[] = [];
   readonly #made = new CronJobState(
     () => this.#orchestrators,
@@ -68,57 +69,49 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   );
 
   constructor(
-    @Inject(MODULE_SETTINGS) private readonly module: Checked<ModuleSettings>,
     private readonly discovery: DiscoveryService,
-    private readonly modules: ModulesContainer,
+    private readonly host: LockHost,
     private readonly interceptor: SchedulerLockInterceptor,
-    private readonly locks: SchedulerLockService,
-    private readonly leader: SchedulerLeader,
+    private readonly leader: LeaderJobs,
     private readonly dynamic: DynamicJobs,
   ) {
     // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
-    if (leader.pausesJobs)
+    if (leader.election !== undefined)
       process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery.getProviders())));
   }
 
   async onModuleInit(): Promise<void> {
-    const problems = [...ofModule(this.module.problems), ...this.leader.problems];
-    if (this.#countModules() > 1) {
-      problems.push(
-        ...ofModule([
-          'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.',
-        ]),
-      );
-    }
-    for (const wrapper of this.#wrappers()) this.#explore(wrapper, problems);
-    problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, this.leader.places));
+    const { elections, store } = this.host;
+    const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
+    const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
+    for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
+    problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
     problems.push(...this.dynamic.meet(this.#found));
-    const locks = [...this.#found.map(({ bound }) => bound.name), ...this.leader.places.keys()];
-    problems.push(...ofModule(sharedKeys(this.module.settings.store, locks)));
+    const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
-    problems.push(...ofModule(this.#unknownScheduler()));
+    problems.push(...ofModule([...sharedKeys(store, locks), ...this.#unknownScheduler()]));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.pauseJobs(this.#orchestrators);
-    await this.locks.start();
-    await this.locks.checkNames(knownNames(this.#found, this.leader.places));
+    await this.host.start();
+    await this.host.checkNames(knownNames(this.#found, elections.places));
     for (const found of this.#found) this.#bind(found);
   }
 
   /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
   onApplicationBootstrap(): void {
     this.#keepMethods();
-    const minified = minifiedJobs(this.#found);
-    if (minified !== undefined) this.#logger.warn(minified);
-    this.#warnOfScheduler();
     this.#tellOfStart();
     const runsJobs = this.#runsJobs();
     for (const found of this.#found) {
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
     const jobs = (): BoundJob[] => [...this.#found.map(({ bound }) => bound), ...this.dynamic.jobs];
-    if (!this.leader.pausesJobs) for (const job of jobs()) this.interceptor.catchUp(job);
+    if (this.leader.election === undefined)
+      for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
-    this.leader.start(runsJobs ? (handOver) => this.interceptor.lead(jobs(), handOver) : undefined);
+    if (this.host.settings.given.enabled === false) return;
+    this.host.elections.start(this.leader.election);
+    if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -134,33 +127,24 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
   }
 
-  #warnOfScheduler(): void {
-    const scheduled = this.#found.filter(isFired);
-    if (scheduled.length === 0 || this.#orchestrators.length > 0) return;
-    this.#logger.warn(
-      `Nothing fires ${scheduled.map(({ bound }) => bound.job).join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
-    );
-  }
-
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
   #unknownScheduler(): string[] {
     if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery.getProviders())) return [];
     const use = 'with this version of @nestjs/schedule. Use one that the README names.';
-    if (this.leader.pausesJobs) return [`leader: jobs cannot be paused ${use}`];
+    if (this.leader.election !== undefined) return [`leader: jobs cannot be paused ${use}`];
     const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
     return ticked.length === 0
       ? []
-      : [`the ticks of ${names(ticked.map(({ bound }) => bound))} cannot be told ${use}`];
+      : [`the ticks of ${names(ticked.map(({ bound }) => bound.job))} cannot be told ${use}`];
   }
 
   /** Whether all jobs can run here. If they cannot, and this instance led, they would run nowhere. */
   #runsJobs(): boolean {
-    const { leader, lock } = this.module.settings;
-    if (leader === undefined || lock.enabled === false) return true;
+    if (this.leader.election === undefined || this.host.settings.given.enabled === false) return true;
     const { options, jobs } = unmadeJobs(this.#wrappers(), this.#orchestrators, (prototype) =>
       new MetadataScanner().getAllMethodNames(prototype),
     );
-    const notInElection = `This instance takes no part in the election "${leader.name}"`;
+    const notInElection = `This instance takes no part in the election "${this.leader.election}"`;
     if (jobs.length === 0) {
       if (this.leader.hasJobs) return true;
       const why = 'if it led now, the jobs of other instances would run nowhere';
@@ -173,108 +157,106 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const why = this.#orchestrators.length === 0 ? 'no module imports it' : `it was given ${off}`;
     this.#logger.warn(
       `${notInElection}, and runs no scheduled job: ScheduleModule.forRoot() ` +
-        `fires no ${names(jobs.map((job) => ({ job })))} here (${why}), which would run nowhere if this instance led.`,
+        `fires no ${names(jobs)} here (${why}), which would run nowhere if this instance led.`,
     );
     return false;
   }
 
   #tellOfStart(): void {
+    const minified = minifiedJobs(this.#found);
+    if (minified !== undefined) this.#logger.warn(minified);
+    const fired = this.#found.filter(isFired).map(({ bound }) => bound.job);
+    if (fired.length > 0 && this.#orchestrators.length === 0)
+      this.#logger.warn(
+        `Nothing fires ${fired.join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
+      );
     const jobs = this.#found.map((found) => {
       const { job, settings } = found.bound;
       return { job, scheduled: isFired(found), enabled: settings.enabled };
     });
-    const { instanceId: instance, storeLabel: store } = this.locks;
-    const line = startLine(jobs, { instance, store, leader: this.module.settings.leader?.name });
+    const { settings, store } = this.host;
+    const where = { instance: settings.instanceId, store: storeLabel(store), leader: this.leader.election };
+    const line = startLine(jobs, where);
     if (line !== undefined) this.#logger.log(line);
-  }
-
-  #countModules(): number {
-    const own = [...this.modules.values()].filter(({ providers }) => providers.has(MODULE_SETTINGS));
-    return own.length;
   }
 
   #wrappers(): InstanceWrapper[] {
     return [...this.discovery.getControllers(), ...this.discovery.getProviders()];
   }
 
-  #explore(wrapper: InstanceWrapper, problems: string[]): void {
-    const { metatype } = wrapper;
-    const prototype = wrapper.isNotMetatype ? undefined : (metatype?.prototype as object | undefined);
-    const declared = prototype === undefined ? [] : lockedMethods(Object.create(prototype) as object);
+  /** @returns the problems of a provider or controller */
+  #explore(wrapper: InstanceWrapper): string[] {
     if (wrapper.isTransient || !wrapper.isDependencyTreeStatic()) {
-      if (prototype !== undefined && declaredElection(prototype.constructor) !== undefined) {
-        problems.push(
-          `${metatype?.name}: @LeaderElection() on a request-scoped or transient provider (it is so by itself, or by what it injects). ` +
-            'Its instances come and go. Use a provider with the default scope.',
-        );
-      }
-      for (const { key } of declared) {
-        problems.push(
-          `${metatype?.name}.${String(key)}: @SchedulerLock() on a request-scoped or transient provider (it is so by itself, or by what it injects). ` +
-            'Its instances come and go, and the scheduler does not fire their methods. Move the method to a provider with the default scope.',
-        );
-      }
-      return;
+      const { metatype, isNotMetatype } = wrapper;
+      return isNotMetatype || !metatype?.prototype ? [] : comesAndGoes(metatype);
     }
     const instance: unknown = wrapper.instance;
-    if (typeof instance !== 'object' || instance === null) return;
-    this.#exploreElection(instance, problems);
-    for (const method of lockedMethods(instance)) {
-      // An alias (useExisting) shows the same instance again.
-      if (this.#found.some((found) => found.instance === instance && found.method === method)) continue;
-      this.#check(instance, method, problems);
-    }
-  }
-
-  #exploreElection(instance: object, problems: string[]): void {
-    const election = declaredElection(instance.constructor);
     // An alias (useExisting) shows the same instance again.
-    if (election === undefined || this.#leaders.has(instance)) return;
-    this.#leaders.add(instance);
-    const found = [
-      ...unknownOptions(Object(election.options) as object, 'leader', ['name']),
-      ...this.leader.declare(instance, election),
-    ];
-    problems.push(...found.map((problem) => `${instance.constructor.name}: @LeaderElection(): ${problem}`));
+    if (typeof instance !== 'object' || instance === null || this.#seen.has(instance)) return [];
+    this.#seen.add(instance);
+    const ofMethods = lockedMethods(instance).map((method) => this.#check(instance, method));
+    return [...this.#elect(instance), ...ofMethods.flat()];
   }
 
-  #check(instance: object, method: LockedMethod, problems: string[]): void {
+  #elect(instance: object): string[] {
+    const election = declaredElection(instance.constructor);
+    if (election === undefined) return [];
+    const { name, options } = election;
+    const leader = instance as LeaderHooks;
+    const place = instance.constructor.name;
+    const problems = unknownOptions(Object(options) as object, 'election');
+    const missing = (['onElected', 'onRevoked'] as const).filter(
+      (hook) => typeof leader[hook] !== 'function',
+    );
+    if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
+    else {
+      const checked = checkElection(name, options, this.host.settings);
+      const clash = this.host.elections.add(place, checked.settings, {
+        elected: (lease) => leader.onElected(lease),
+        revoked: (reason) => leader.onRevoked(reason),
+      });
+      problems.push(...checked.problems, ...clash);
+    }
+    return problems.map((problem) => `${place}: @LeaderElection(): ${problem}`);
+  }
+
+  #check(instance: object, method: LockedMethod): string[] {
     const { key, options } = method;
     const place = `${instance.constructor.name}.${String(key)}`;
     if (typeof options !== 'object' || options === null) {
-      problems.push(`${place}: @SchedulerLock(${String(options)}): expected a name or options.`);
-      return;
+      return [`${place}: @SchedulerLock(${String(options)}): expected a name or options.`];
     }
-    const { job = place, name = job, ...given } = options;
-    const found = unknownOptions(options, 'decorator');
-    if (instance.constructor.name === '' && options.job === undefined) {
-      found.push(
-        'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.',
-      );
-    } else {
-      const jobProblem = nameProblem(job);
-      if (jobProblem !== undefined) found.push(`job: ${displayName(job)} is not valid: ${jobProblem}.`);
-      const lockProblem = typeof name === 'function' || name === job ? undefined : nameProblem(name);
-      if (lockProblem !== undefined) found.push(`name: ${displayName(name)} is not valid: ${lockProblem}.`);
-    }
-    if (isBound(instance, method)) {
-      found.push(BOUND_ALREADY);
-    }
-    const checked = checkLockOptions(given, this.module.settings);
-    // Problems of the module's own options are reported elsewhere.
-    found.push(...checked.problems.filter((problem) => !this.module.problems.includes(problem)));
-    problems.push(...found.map((problem) => `${place}: ${problem}`));
-    const outermost: unknown = Reflect.get(instance, key);
-    const made = isScheduled(outermost) ? this.#made.claim(outermost, instance) : undefined;
-    const schedule =
-      isScheduled(outermost) && made !== undefined ? JobSchedule.of(outermost, made.cronTimes) : undefined;
-    const state = made?.state ?? (() => 'started' as const);
-    const fire = (start: JobStart): unknown =>
-      isScheduled(outermost)
-        ? this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start))
-        : undefined;
-    const bound = { job, name, settings: checked.settings, schedule, fire, state };
+    const { job = place, name = job } = options;
+    const isNameless = instance.constructor.name === '' && options.job === undefined;
+    const { settings, problems } = checkLockOptions(options, this.host.settings);
+    const found = [
+      ...unknownOptions(options, 'decorator'),
+      ...(isNameless ? [NAMELESS] : invalidNames({ job, name: typeof name === 'function' ? job : name })),
+      ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
+      // Problems of the module's own options are reported elsewhere.
+      ...problems.filter((problem) => !this.host.problems.includes(problem)),
+    ];
+    const bound = { job, name, settings, ...this.#firing(instance, key, job) };
     this.#found.push({ instance, method, bound });
+    return found.map((problem) => `${place}: ${problem}`);
+  }
+
+  /** How the scheduler fires a method, if it does. */
+  #firing(
+    instance: object,
+    key: string | symbol,
+    job: string,
+  ): Pick<BoundJob, 'schedule' | 'state' | 'fire'> {
+    const outermost: unknown = Reflect.get(instance, key);
+    if (!isScheduled(outermost)) {
+      return { schedule: undefined, state: () => 'started', fire: () => undefined };
+    }
+    const { state, cronTimes } = this.#made.claim(outermost, instance);
+    return {
+      schedule: JobSchedule.of(outermost, cronTimes),
+      state,
+      fire: (start) => this.leader.fire(job, start.tick, () => fireAgain(outermost, instance, key, start)),
+    };
   }
 
   #bind(found: Found): void {
@@ -290,5 +272,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   }
 }
 
+const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';
+const NAMELESS =
+  'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.';
 const BOUND_ALREADY =
   'this very instance is already bound by another application that has not been closed. Close that one first.';

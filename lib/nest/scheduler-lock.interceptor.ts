@@ -4,14 +4,13 @@ import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from '../
 import type { JobStart } from '../job-start.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { displayName } from '../lock-name.js';
-import { MissedTicks } from '../ticks/missed-ticks.js';
-import type { Elected } from '../ticks/term.js';
+import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { JobSettings } from '../options/check.js';
 import { logError, logWarning } from '../events/log.js';
-import { SchedulerLockService } from './scheduler-lock.service.js';
+import { LockHost } from './lock-host.js';
 
 /** One guarded method of one instance, as the explorer has resolved it. */
 export interface BoundJob {
@@ -31,10 +30,11 @@ export interface BoundJob {
 export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** Scheduled jobs that were fired without a tick: each is warned about once. */
   readonly #tickless = new WeakSet<BoundJob>();
-  readonly #missedTicks: MissedTicks;
+  /** The ticks that are fired again. */
+  readonly missedTicks: MissedTicks;
 
-  constructor(private readonly locks: SchedulerLockService) {
-    this.#missedTicks = new MissedTicks(locks.clock, (error) => logError(() => error));
+  constructor(private readonly host: LockHost) {
+    this.missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
   }
 
   /**
@@ -49,59 +49,69 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     scheduled: ScheduledCall | undefined,
     proceed: () => unknown,
   ): Promise<unknown> {
-    const { job, name } = bound;
-    // The service checks the result of a name function: a call with an invalid name is skipped. An error of the function
+    const { job, name, settings } = bound;
+    // The runner checks the result of a name function: a call with an invalid name is skipped. An error of the function
     // rejects the call, and nothing runs.
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
-    // The scheduler records a job in the same turn in which it makes it, so one turn later it is known.
-    if (scheduled !== undefined && bound.schedule?.isBeingMade) await Promise.resolve();
-    const start = scheduled === undefined ? undefined : this.#missedTicks.begin(bound, scheduled.start);
-    if (scheduled !== undefined) scheduled.start = start;
-    if (start !== undefined && start.tick === undefined && start.interval === undefined) this.#warnOf(bound);
-    // Only the store knows whether a tick that is fired again was started meanwhile.
-    const settings = scheduled?.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
-    const call = { name: lockName, job, settings, scheduled: scheduled !== undefined, start };
-    let began = false;
-    let stopWatching: (() => void) | undefined;
-    let result: RunResult<unknown>;
-    try {
-      result = await this.locks.execute(call, () => {
-        began = true;
-        if (bound.schedule?.waitsForCompletion) stopWatching = this.#watch(bound, call);
-        if (scheduled !== undefined) scheduled.over = true;
-        return proceed();
-      });
-    } catch (error) {
-      // With `onStoreError: 'throw'` the call rejects, but its tick was missed and may have to run later.
-      if (!began && start !== undefined && isStoreError(error))
-        this.#missedTicks.ended(bound, start, { ran: false, reason: 'store-unavailable' });
-      throw error;
-    } finally {
-      stopWatching?.();
-      if (start !== undefined) bound.schedule?.prepare(this.locks.clock.now());
-    }
-    if (start !== undefined) this.#missedTicks.ended(bound, start, result);
+    const call: LockCall = { name: lockName, job, settings, scheduled: scheduled !== undefined };
+    if (scheduled !== undefined) return this.#fired(bound, call, scheduled, proceed);
+    const result = await this.#execute(bound, call, proceed);
     if (result.ran) return result.value;
-    if (settings.onSkip === 'throw' && scheduled === undefined) {
+    if (settings.onSkip === 'throw') {
       throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
     }
     return undefined;
   }
 
-  /**
-   * At the start: runs the newest tick of a job if no instance has started it (`catchUp`), or if its run was interrupted
-   * (`rerun`).
-   */
-  catchUp(bound: BoundJob): void {
-    this.#missedTicks.catchUp(bound);
+  /** A call by the scheduler. */
+  async #fired(
+    bound: BoundJob,
+    unscheduled: LockCall,
+    scheduled: ScheduledCall,
+    proceed: () => unknown,
+  ): Promise<unknown> {
+    // The scheduler records a job in the same turn in which it makes it, so one turn later it is known.
+    if (bound.schedule?.isBeingMade) await Promise.resolve();
+    const start = this.missedTicks.begin(bound, scheduled.start);
+    scheduled.start = start;
+    if (start !== undefined) this.#warnOfNoTick(bound, start);
+    // Only the store knows whether a tick that is fired again was started meanwhile.
+    const settings = scheduled.again ? { ...bound.settings, onStoreError: 'skip' as const } : bound.settings;
+    let began = false;
+    const work = (): unknown => {
+      began = true;
+      scheduled.over = true;
+      return proceed();
+    };
+    try {
+      const result = await this.#execute(bound, { ...unscheduled, settings, start }, work);
+      this.#ended(bound, start, result);
+      return result.ran ? result.value : undefined;
+    } catch (error) {
+      // With `onStoreError: 'throw'` the call rejects, but its tick was missed and may have to run later.
+      const missed = !began && isStoreError(error);
+      this.#ended(bound, start, missed ? { ran: false, reason: 'store-unavailable' } : { ran: true });
+      throw error;
+    }
   }
 
-  /**
-   * The same for an instance that runs the jobs of the fleet from now on: it also runs recent unstarted ticks of jobs without
-   * `catchUp`.
-   */
-  lead(jobs: readonly BoundJob[], elected: Elected): void {
-    this.#missedTicks.lead(jobs, elected);
+  #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {
+    if (start === undefined) return;
+    bound.schedule?.prepare(this.host.settings.clock.now());
+    this.missedTicks.ended(bound, start, result);
+  }
+
+  async #execute(bound: BoundJob, call: LockCall, work: () => unknown): Promise<RunResult<unknown>> {
+    if (!bound.schedule?.waitsForCompletion) return this.host.execute(call, work);
+    let stopWatching: (() => void) | undefined;
+    try {
+      return await this.host.execute(call, () => {
+        stopWatching = this.#watch(bound, call);
+        return work();
+      });
+    } finally {
+      stopWatching?.();
+    }
   }
 
   /**
@@ -112,15 +122,15 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   #watch({ schedule, state }: BoundJob, call: LockCall): () => void {
     let timer: Timer | undefined;
     const arm = (): void => {
-      const now = this.locks.clock.now();
+      const now = this.host.settings.clock.now();
       const tick = schedule?.next(now) ?? Infinity;
       if (tick === Infinity) return;
       const pass = (): void => {
         // A job that was stopped or deleted misses no date.
-        if (state() === 'started') this.locks.passedOver({ ...call, scheduled: true, start: { tick } });
+        if (state() === 'started') this.host.passedOver({ ...call, scheduled: true, start: { tick } });
         arm();
       };
-      timer = this.locks.clock.setTimer(pass, tick - now);
+      timer = this.host.settings.clock.setTimer(pass, tick - now);
     };
     arm();
     return () => timer?.cancel();
@@ -130,8 +140,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * Warns that the scheduler fired a job, but none of its dates has come (by a direct `fireOnTick()`, for instance). The job
    * runs all the same.
    */
-  #warnOf(bound: BoundJob): void {
-    if (this.#tickless.has(bound)) return;
+  #warnOfNoTick(bound: BoundJob, { tick, interval }: JobStart): void {
+    if (tick !== undefined || interval !== undefined || this.#tickless.has(bound)) return;
     this.#tickless.add(bound);
     logWarning(
       () =>
@@ -141,7 +151,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   }
 
   onModuleDestroy(): void {
-    this.#missedTicks.stop();
+    this.missedTicks.stop();
   }
 }
 

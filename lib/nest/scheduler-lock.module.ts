@@ -1,24 +1,28 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../errors.js';
+import { LogListener } from '../events/log.listener.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { checkModuleOptions, type Checked, type ModuleSettings } from '../options/check.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
+import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
-import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
-import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
-import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { SchedulerLeader } from './scheduler-leader.js';
-import { LogListener } from '../events/log.listener.js';
+import { LeaderJobs } from './leader-jobs.js';
+import { LockHost } from './lock-host.js';
 import {
   type ASYNC_OPTIONS_TYPE,
   ConfigurableModuleClass,
+  LOCK_STORE,
   MODULE_OPTIONS_TOKEN,
+  MODULE_SETTINGS,
   type OPTIONS_TYPE,
 } from './module-definition.js';
-import { checkModuleOptions, type Checked, type ModuleSettings } from '../options/check.js';
+import { SchedulerLeader } from './scheduler-leader.js';
+import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
-import { LOCK_STORE, MODULE_SETTINGS } from './tokens.js';
-import type { LockStore } from '../stores/lock-store.js';
-import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 
 /**
  * Import it once, in the root module: `SchedulerLockModule.forRoot({ connection: 'redis://…', ttl: '10m' })`, or
@@ -40,11 +44,13 @@ import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
         new LogListener(events, settings.log),
       inject: [SchedulerLockEvents, MODULE_SETTINGS],
     },
-    SchedulerLockService,
+    LockHost,
     SchedulerLockInterceptor,
-    SchedulerLeader,
+    LeaderJobs,
     DynamicJobs,
     SchedulerLockExplorer,
+    SchedulerLockService,
+    SchedulerLeader,
   ],
   exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader],
 })
@@ -80,10 +86,12 @@ export class SchedulerLockModule extends ConfigurableModuleClass {
   }
 }
 
-function createStore({ settings, problems }: Checked<ModuleSettings>): LockStore {
+/** `connection`, `key` and `keyPrefix` are short for a store. */
+function createStore({ settings: { given, clock }, problems }: Checked<ModuleSettings>): LockStore {
   // Opens nothing for options that do not work: the module reports them with all other problems when it starts.
   if (problems.length > 0) return new MemoryLockStore();
-  const { store, clock } = settings;
+  const { connection, store, key, keyPrefix } = given;
+  if (connection !== undefined) return new RedisLockStore(connection, { key, keyPrefix });
   if (store !== undefined && store !== 'memory') return store;
   if (store === undefined) {
     new Logger('SchedulerLock').warn(

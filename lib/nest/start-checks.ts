@@ -1,9 +1,10 @@
-import type { LockedMethod } from '../decorators/locked-method.js';
+import { declaredElection } from '../decorators/leader-election.decorator.js';
+import { type LockedMethod, lockedMethods } from '../decorators/locked-method.js';
 import { nameProblem } from '../lock-name.js';
 import { isScheduled } from '../scheduler/scheduler-parts.js';
+import type { LockStore } from '../stores/lock-store.js';
+import type { KnownName } from './lock-host.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
-import type { KnownName } from './unstorable-names.js';
-import { names } from './start-line.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
@@ -18,16 +19,11 @@ export interface Found {
  * @param elections the place where each was declared, by its name
  */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
-  const ofJobs = found.map(({ instance, method, bound }): [string, unknown] => {
-    return [placeOf({ instance, method, bound }), bound.name];
-  });
-  const ofElections = [...elections].map(([name, place]): [string, unknown] => [
-    `election of ${place}`,
-    name,
-  ]);
-  return [...ofJobs, ...ofElections].filter(
-    (known): known is [string, string] => typeof known[1] === 'string',
-  );
+  const known = [
+    ...found.map((one) => [placeOf(one), one.bound.name] as const),
+    ...[...elections].map(([name, place]) => [`election of ${place}`, name] as const),
+  ];
+  return known.filter((pair): pair is KnownName => typeof pair[1] === 'string');
 }
 
 /** Jobs under the lock of an election: such a job would never run while this instance or another one leads. */
@@ -37,6 +33,25 @@ export function namesOfElections(found: readonly Found[], elections: ReadonlyMap
     ({ bound }) =>
       `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
   );
+}
+
+/** The problems of a class whose instances come and go. */
+export function comesAndGoes({
+  name,
+  prototype,
+}: {
+  readonly name: string;
+  readonly prototype: object;
+}): string[] {
+  const why =
+    'on a request-scoped or transient provider (it is so by itself, or by what it injects). Its instances come and go';
+  const problems = lockedMethods(Object.create(prototype) as object).map(
+    ({ key }) =>
+      `${name}.${String(key)}: @SchedulerLock() ${why}, and the scheduler does not fire their methods. ` +
+      'Move the method to a provider with the default scope.',
+  );
+  if (declaredElection(prototype.constructor) === undefined) return problems;
+  return [`${name}: @LeaderElection() ${why}. Use a provider with the default scope.`, ...problems];
 }
 
 /**
@@ -111,7 +126,7 @@ export function minifiedJobs(found: readonly Found[]): string | undefined {
   const jobs = new Set(minified.map(({ bound }) => bound.job));
   if (jobs.size === 0) return undefined;
   return (
-    `These jobs seem to be called after minified classes: ${names([...jobs].map((job) => ({ job })))}. The next build may call them ` +
+    `These jobs seem to be called after minified classes: ${names([...jobs])}. The next build may call them ` +
     'otherwise: then their last runs are forgotten, and while both versions run, locks without a `name` do not exclude each other. ' +
     "Give each a job: '…', or have the bundler keep the names of classes."
   );
@@ -122,10 +137,60 @@ export function minifiedJobs(found: readonly Found[]): string | undefined {
  * makes a key of each name can have such locks. Checks only names that are known at the start, not those that a function makes from
  * the arguments of a call.
  */
-export function sharedKeys(store: unknown, locks: readonly unknown[]): string[] {
-  const keyed = Object(store) as { sharedKeys?: unknown };
-  if (typeof keyed.sharedKeys !== 'function') return [];
-  return (keyed as { sharedKeys(names: readonly string[]): string[] }).sharedKeys(locks.filter(isName));
+export function sharedKeys(store: LockStore, locks: readonly unknown[]): string[] {
+  const keyed: LockStore & { sharedKeys?(names: readonly string[]): string[] } = store;
+  const isName = (name: unknown): name is string => nameProblem(name) === undefined;
+  return keyed.sharedKeys?.(locks.filter(isName)) ?? [];
 }
 
-const isName = (name: unknown): name is string => nameProblem(name) === undefined;
+/** The facts about a guarded method that the line shows. */
+export interface GuardedJob {
+  readonly job: string;
+  /** Whether the scheduler fires it. */
+  readonly scheduled: boolean;
+  readonly enabled: boolean;
+}
+
+/** How many jobs are named; the others are only counted, so that people can read the line. */
+const MAX_NAMES = 8;
+
+/**
+ * The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is
+ * guarded.
+ */
+export function startLine(
+  jobs: readonly GuardedJob[],
+  { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
+): string | undefined {
+  if (jobs.length === 0) return undefined;
+  const scheduled = jobs.filter((job) => job.scheduled);
+  const others = jobs.filter((job) => !job.scheduled);
+  const counts = [
+    count(scheduled, 'scheduled job'),
+    count(others, scheduled.length === 0 ? 'method' : 'other method'),
+  ];
+  const what = counts.filter(Boolean).join(' and ');
+  const elected =
+    leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
+  const run = jobs.length === 1 ? 'runs' : 'run';
+  const all = names([...scheduled, ...others].map(({ job }) => job));
+  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
+}
+
+function notHere(jobs: readonly GuardedJob[]): string {
+  const off = jobs.filter(({ enabled }) => !enabled);
+  if (off.length === 0) return '';
+  if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off.map(({ job }) => job))}`;
+  return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;
+}
+
+function count({ length }: readonly GuardedJob[], what: string): string {
+  return length === 0 ? '' : `${length} ${what}${length === 1 ? '' : 's'}`;
+}
+
+/** The first jobs by name, and how many more there are. */
+export function names(jobs: readonly string[]): string {
+  const shown = jobs.slice(0, MAX_NAMES);
+  const more = jobs.length - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
+}

@@ -1,6 +1,5 @@
 import type { Duration } from '../duration.js';
 import type { Lock } from '../lease/current-lock.js';
-import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
 import type { LockOptions } from './options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
@@ -67,9 +66,3 @@ export interface CronJobOptions
 
 /** The function of a dynamic job. */
 export type DynamicJob = (lock: Lock) => unknown;
-
-/** Makes jobs in the scheduler of the application. */
-export interface JobMaker {
-  cron(name: string, expression: string | Date, options: CronJobOptions, job: DynamicJob): ScheduledCronJob;
-  interval(name: string, every: Duration, options: IntervalJobOptions, job: DynamicJob): void;
-}

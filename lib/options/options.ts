@@ -3,7 +3,6 @@ import type { Duration } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { RedisConnectionSource } from '../stores/redis/connection-options.js';
-import { DEFAULT_KEY_PREFIX } from '../stores/redis/keys.js';
 
 /** What to do when the store does not answer; see {@link LockOptions.onStoreError}. */
 export type OnStoreError = 'skip' | 'throw' | 'run';
@@ -214,21 +213,3 @@ export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' |
    */
   readonly tick?: number | undefined;
 }
-
-/** The defaults, in one place. Durations in milliseconds. */
-export const DEFAULTS = {
-  ttl: 60_000,
-  /** As a part of the ttl: a lease survives two failed renewals. */
-  heartbeat: 0.3,
-  enabled: true,
-  oncePerTick: true,
-  rerun: 0,
-  catchUp: false,
-  maxClockSkew: 60_000,
-  onStoreError: 'skip',
-  onSkip: 'ignore',
-  keyPrefix: DEFAULT_KEY_PREFIX,
-  storeTimeout: 2_000,
-  shutdownTimeout: 25_000,
-  abortOnShutdown: false,
-} as const;

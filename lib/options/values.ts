@@ -1,16 +1,139 @@
 import { type Clock, systemClock } from '../clock.js';
 import { parseDuration, UNITS } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
-import { DEFAULTS } from './options.js';
+import { displayName, nameProblem } from '../lock-name.js';
 import { show } from '../wording.js';
+import { OPTIONS, type Values } from './table.js';
 
 /*
  * Reads the values of options. Each function adds the problem of a bad value to `problems`, and returns the
  * default instead, so that all problems are found at once.
  */
 
+type Table = typeof OPTIONS;
+
+type ValueOf<K> = K extends keyof Values ? Values[K] : K extends readonly (infer Choice)[] ? Choice : never;
+
+/** The options that have a kind here: all but those with a check of their own. */
+type Readable = { [O in keyof Table]: Table[O]['kind'] extends 'own' ? never : O }[keyof Table];
+
+type Value<O extends Readable> =
+  ValueOf<Table[O]['kind']> | (Table[O] extends { default: unknown } ? never : undefined);
+
+/** The value of an option; without one its default, if it has one. */
+export function readOption<O extends Readable>(option: O, given: unknown, problems: string[]): Value<O> {
+  const { kind, default: fallback }: { kind: Table[Readable]['kind']; default?: unknown } = OPTIONS[option];
+  const read = typeof kind === 'string' ? READERS[kind] : choiceOf(kind);
+  const value = given === undefined ? undefined : read(option, given, problems);
+  return (value ?? fallback) as Value<O>;
+}
+
+/** The problems of those options that `cron` takes as they are. */
+export function cronOptionProblems(given: object): string[] {
+  const problems: string[] = [];
+  for (const option of Object.keys(OPTIONS) as Readable[]) {
+    const { kind } = OPTIONS[option];
+    if (kind === 'string' || kind === 'number' || kind === 'boolean')
+      readOption(option, Reflect.get(given, option), problems);
+  }
+  return problems;
+}
+
+/** Reads a value that was given; `undefined` if it is bad. */
+type Reader<T> = (option: string, given: unknown, problems: string[]) => T | undefined;
+
+const READERS: { readonly [K in keyof Values]: Reader<Values[K]> } = {
+  ttl: (option, given, problems) => {
+    const milliseconds = readDuration(option, given, problems, Infinity);
+    if (milliseconds === undefined || (milliseconds >= MIN_TTL && milliseconds <= MAX)) return milliseconds;
+    problems.push(`${option}: ${show(given)} is out of range. Give 100 ms to 30 days.`);
+    return undefined;
+  },
+  duration: readDuration,
+  'duration or 0': (option, given, problems) => (given === 0 ? 0 : readDuration(option, given, problems)),
+  'duration or false': (option, given, problems) =>
+    given === false ? false : readDuration(option, given, problems),
+  count: reader(
+    (given) => Number.isInteger(given) && Number(given) >= 0 && Number(given) <= 1_000,
+    'is no whole number from 0 to 1000',
+  ),
+  flag: reader((given) => typeof given === 'boolean', 'is neither true nor false'),
+  boolean: reader((given) => typeof given === 'boolean', 'is no boolean'),
+  number: reader((given) => typeof given === 'number', 'is no number'),
+  string: reader((given) => typeof given === 'string', 'is no string'),
+};
+
+function choiceOf(choices: readonly string[]): Reader<string> {
+  return (option, given, problems) => {
+    if (choices.includes(given as string)) return given as string;
+    const list = choices.map((choice) => `'${choice}'`).join(', ');
+    problems.push(`${option}: ${show(given)} is not one of ${list}.`);
+    return undefined;
+  };
+}
+
+/** @param isNot what is wrong with the values that do not fit */
+function reader<T>(fits: (given: unknown) => boolean, isNot: string): Reader<T> {
+  return (option, given, problems) => {
+    if (fits(given)) return given as T;
+    problems.push(`${option}: ${show(given)} ${isNot}.`);
+    return undefined;
+  };
+}
+
+const MIN_TTL = 100;
 /** The longest ttl, and the longest of all other durations, milliseconds. */
-export const MAX_TTL = 30 * 86_400_000;
+const MAX = 30 * 86_400_000;
+
+export function readDuration(
+  option: string,
+  given: unknown,
+  problems: string[],
+  max = MAX,
+): number | undefined {
+  const milliseconds = parseDuration(given);
+  if (milliseconds === undefined)
+    problems.push(`${option}: ${show(given)} ${durationProblem(option, given)}`);
+  else if (milliseconds <= max) return milliseconds;
+  else problems.push(`${option}: ${show(given)} is longer than 30 days.`);
+  return undefined;
+}
+
+const GIVE_DURATION = `Give positive milliseconds, or a text of a positive number and a unit (${Object.keys(UNITS).join(', ')}), such as '30s' or '10m'.`;
+
+/** What to give instead of `true`. */
+const INSTEAD_OF_TRUE: Readonly<Record<string, string>> = {
+  heartbeat: 'There is a heartbeat without it: leave it out, or give the time between two renewals.',
+  catchUp: "Give how old a tick may be to be caught up with, such as '1h'.",
+};
+
+function durationProblem(option: string, given: unknown): string {
+  if (given === true && option in INSTEAD_OF_TRUE) return `is no duration. ${INSTEAD_OF_TRUE[option]}`;
+  if (given === false) return 'is no duration. Leave it out for none.';
+  if (typeof given === 'number') return `${numberProblem(given)}. ${GIVE_DURATION}`;
+  if (/^\s*-|^[0.\s]+(ms|s|m|h|d)\s*$/.test(String(given))) return `is not positive. ${GIVE_DURATION}`;
+  if (typeof given === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(given)) return `has no unit. ${GIVE_DURATION}`;
+  return `is no duration. ${GIVE_DURATION}`;
+}
+
+function numberProblem(given: number): string {
+  if (Number.isNaN(given))
+    return 'is no duration: mostly it comes from an environment variable that is not set';
+  return Number.isFinite(given) ? 'is not positive' : 'is not finite';
+}
+
+/** The problems of names, by option. One that several options have is told of once. */
+export function invalidNames(names: Readonly<Record<string, unknown>>): string[] {
+  const options = Object.keys(names).filter((option, index, all) =>
+    all.slice(0, index).every((other) => names[other] !== names[option]),
+  );
+  return options.flatMap((option) => {
+    const problem = nameProblem(names[option]);
+    return problem === undefined
+      ? []
+      : [`${option}: ${displayName(names[option])} is not valid: ${problem}.`];
+  });
+}
 
 /** The compiler checks that none is missing. */
 const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
@@ -32,50 +155,6 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   'outage-started': true,
   'outage-ended': true,
 };
-
-export function readBoolean(
-  option: 'enabled' | 'oncePerTick' | 'abortOnShutdown',
-  given: unknown,
-  problems: string[],
-): boolean {
-  if (given === undefined) return DEFAULTS[option];
-  if (typeof given !== 'boolean') problems.push(`${option}: ${show(given)} is neither true nor false.`);
-  return typeof given === 'boolean' ? given : DEFAULTS[option];
-}
-
-export function readCount(option: 'rerun', given: unknown, problems: string[]): number {
-  if (given === undefined) return DEFAULTS[option];
-  if (Number.isInteger(given) && (given as number) >= 0 && (given as number) <= 1_000) return given as number;
-  problems.push(`${option}: ${show(given)} is no whole number from 0 to 1000.`);
-  return DEFAULTS[option];
-}
-
-export function readChoice<T extends string>(
-  option: string,
-  given: T | undefined,
-  choices: readonly [T, ...T[]],
-  problems: string[],
-): T {
-  const [fallback] = choices;
-  if (given === undefined) return fallback;
-  if (choices.includes(given)) return given;
-  problems.push(
-    `${option}: ${show(given)} is not one of ${choices.map((choice) => `'${choice}'`).join(', ')}.`,
-  );
-  return fallback;
-}
-
-export function readDuration(option: string, given: unknown, problems: string[]): number | undefined {
-  if (given === undefined) return undefined;
-  const milliseconds = parseDuration(given);
-  if (milliseconds === undefined) {
-    problems.push(`${option}: ${show(given)} ${durationProblem(option, given)}`);
-  } else if (milliseconds > MAX_TTL && option !== 'ttl') {
-    problems.push(`${option}: ${show(given)} is longer than 30 days.`);
-    return undefined;
-  }
-  return milliseconds;
-}
 
 /** Which events to log; `undefined` if the application did not choose. */
 export function readLog(given: unknown, problems: string[]): ReadonlySet<string> | undefined {
@@ -105,22 +184,4 @@ export function readClock(given: unknown, problems: string[]): Clock {
     `clock: ${show(given)} is no Clock: it has no ${missing.join('(), ')}(). In tests give a ManualClock of nestjs-scheduler-lock/testing.`,
   );
   return systemClock;
-}
-
-const GIVE_DURATION = `Give positive milliseconds, or a text of a positive number and a unit (${Object.keys(UNITS).join(', ')}), such as '30s' or '10m'.`;
-
-function durationProblem(option: string, given: unknown): string {
-  if (given === true && option === 'heartbeat')
-    return 'is no duration. There is a heartbeat without it: leave it out, or give the time between two renewals.';
-  if (given === true && option === 'catchUp')
-    return "is no duration. Give how old a tick may be to be caught up with, such as '1h'.";
-  if (given === false) return 'is no duration. Leave it out for none.';
-  if (Number.isNaN(given))
-    return `is no duration: mostly it comes from an environment variable that is not set. ${GIVE_DURATION}`;
-  const isNumber = typeof given === 'number';
-  if (isNumber && !Number.isFinite(given)) return `is not finite. ${GIVE_DURATION}`;
-  if (isNumber || /^\s*-|^[0.\s]+(ms|s|m|h|d)\s*$/.test(String(given)))
-    return `is not positive. ${GIVE_DURATION}`;
-  if (typeof given === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(given)) return `has no unit. ${GIVE_DURATION}`;
-  return `is no duration. ${GIVE_DURATION}`;
 }

@@ -1,4 +1,4 @@
-import { Election, type ElectionHooks, type LastLeader } from '../../../lib/leader/election.js';
+import { Election, type ElectionHooks } from '../../../lib/leader/election.js';
 import type { LeaderLease } from '../../../lib/leader/leader-lease.js';
 import { Harness, SETTINGS } from '../lease/harness.js';
 
@@ -14,8 +14,8 @@ export class Candidate {
   /** What happened, in order: `elected`, `aborted`, `revoked <reason>`. */
   readonly story: string[] = [];
   lease: LeaderLease | undefined;
-  /** What it saw of the leader before it, at each of its elections. */
-  readonly last: LastLeader[] = [];
+  /** Whether the leader before it gave its lease back, as far as it saw, at each of its elections. */
+  readonly gaveBack: boolean[] = [];
   hooks: Partial<ElectionHooks> = {};
 
   constructor(
@@ -24,12 +24,12 @@ export class Candidate {
   ) {
     const settings = { ...SETTINGS, ttl: TTL, heartbeat: 2_700, onStoreError: 'throw' } as const;
     const hooks: ElectionHooks = {
-      elected: (lease, last) => {
+      elected: (lease, gaveBack) => {
         this.lease = lease;
-        this.last.push(last);
+        this.gaveBack.push(gaveBack);
         this.story.push('elected');
         lease.signal.addEventListener('abort', () => this.story.push('aborted'));
-        return this.hooks.elected?.(lease, last);
+        return this.hooks.elected?.(lease, gaveBack);
       },
       revoked: (reason) => {
         this.story.push(`revoked ${reason}`);

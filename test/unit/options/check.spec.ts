@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type LockOptions, MemoryLockStore, type SchedulerLockModuleOptions } from '../../../lib/index.js';
-import { DEFAULTS } from '../../../lib/options/options.js';
+import { OPTIONS } from '../../../lib/options/table.js';
 import { checkLockOptions, checkModuleOptions } from '../../../lib/options/check.js';
 
 /** What a lock with these options is given, with these options of the module. */
@@ -149,7 +149,7 @@ describe('the options of the module', () => {
       shutdownTimeout: 25_000,
       strictStoreTimeout: false,
     });
-    expect(DEFAULTS.keyPrefix).toBe('scheduler');
+    expect(OPTIONS.keyPrefix.default).toBe('scheduler');
   });
 
   it('may have a shutdown that does not wait', () => {

@@ -25,14 +25,14 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['ticks/', 'scheduler/.+', 'missed ticks know schedules, and nothing of leases'],
   [
     'options/',
-    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys|redis-lock.store)`,
+    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
     'options know the types that they name',
   ],
   ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
   [
     'nest/',
-    '(?!index$|testing/|stores/(redis|sql|postgres|mysql)/).+',
-    'Nest ties all rooms together, but for the entries',
+    '(?!index$|testing/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql)/).+',
+    'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
   ],
   [
     'testing/',

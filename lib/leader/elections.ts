@@ -1,0 +1,66 @@
+import { SchedulerLockConfigError } from '../errors.js';
+import type { LockCall, LockSettings } from '../lease/lock-call.js';
+import { Election, type ElectionHooks, type ElectionParts } from './election.js';
+import type { LeaderGrant } from './leader-lease.js';
+
+/** The elections that an application takes part in, by name. */
+export class Elections {
+  readonly #elections = new Map<string, Election>();
+  readonly #places = new Map<string, string>();
+
+  /** @param acquire takes a lock. @throws LockNotAcquiredError if it cannot be taken now */
+  constructor(
+    private readonly parts: Pick<ElectionParts, 'patience' | 'clock' | 'emit'>,
+    private readonly acquire: (call: LockCall) => Promise<LeaderGrant>,
+  ) {}
+
+  /** The place where each election was declared, by its name, which is that of its lock. */
+  get places(): ReadonlyMap<unknown, string> {
+    return this.#places;
+  }
+
+  /**
+   * @param place where the election was declared
+   * @param election `undefined`: none, as its options are bad
+   * @returns why it cannot be added
+   */
+  add(
+    place: string,
+    election: { readonly name: string; readonly lock: LockSettings } | undefined,
+    hooks: ElectionHooks,
+  ): string[] {
+    if (election === undefined) return [];
+    const { name, lock } = election;
+    const other = this.#places.get(name);
+    if (other !== undefined) {
+      return [`name: "${name}" is the election of ${other} already. Give one of them another name.`];
+    }
+    this.#places.set(name, place);
+    const settings: LockSettings = { ...lock, onStoreError: 'throw', abortOnShutdown: false };
+    const call: LockCall = { name, job: undefined, settings, scheduled: false, campaign: true };
+    const take = (): Promise<LeaderGrant> => this.acquire(call);
+    this.#elections.set(name, new Election({ ...this.parts, name, ttl: lock.ttl, hooks, take }));
+    return [];
+  }
+
+  /** @throws SchedulerLockConfigError if the application takes part in no election of this name */
+  get(name: string | undefined): Election {
+    const election = name === undefined ? undefined : this.#elections.get(name);
+    if (election !== undefined) return election;
+    const known = [...this.#elections.keys()].map((other) => `"${other}"`).join(', ');
+    const what = name === undefined ? 'forRoot() was given no `leader`' : `there is no election "${name}"`;
+    throw new SchedulerLockConfigError([
+      `${what}. This application takes part in ${known === '' ? 'none' : known}.`,
+    ]);
+  }
+
+  /** Begins to campaign in each election but this one. */
+  start(but: string | undefined): void {
+    for (const election of this.#elections.values()) if (election.name !== but) election.start();
+  }
+
+  /** Campaigns no more, and ends every leadership of this instance. */
+  async stop(): Promise<void> {
+    await Promise.all([...this.#elections.values()].map((election) => election.stop()));
+  }
+}

@@ -1,0 +1,165 @@
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { Elections } from '../leader/elections.js';
+import type { LockHandle } from '../lease/acquired-lock.js';
+import { following, type Lock } from '../lease/current-lock.js';
+import type { LockCall, RunResult } from '../lease/lock-call.js';
+import { LockRunner } from '../lease/lock-runner.js';
+import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
+import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
+import { TimeLimits } from '../store-access/time-limits.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
+
+/** A lock name that is known at the start, with the place where it was given. */
+export type KnownName = readonly [place: string, name: string];
+
+/** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
+const START_LIMIT = 10_000;
+/** How long the shutdown waits for a store that does not close, ms: the other parts of the application close after it. */
+const CLOSE_LIMIT = 5_000;
+
+/** The store, the locks and the elections of an application, from its start to the end of its shutdown. */
+@Injectable()
+export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
+  readonly settings: ModuleSettings;
+  /** The problems of the module's options. */
+  readonly problems: readonly string[];
+  readonly elections: Elections;
+  readonly #runner: LockRunner;
+  #started: Promise<void> | undefined;
+  #ready = false;
+  #closed: Promise<void> | undefined;
+  #pingName = PING_NAME;
+
+  constructor(
+    @Inject(MODULE_SETTINGS) { settings, problems }: Checked<ModuleSettings>,
+    @Inject(LOCK_STORE) readonly store: LockStore,
+    { emit, hears }: SchedulerLockEvents,
+  ) {
+    const { instanceId, clock, storeTimeout, shutdownTimeout: patience } = settings;
+    this.settings = settings;
+    this.problems = problems;
+    this.#runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
+    this.elections = new Elections({ patience, clock, emit }, (call) => this.acquire(call));
+  }
+
+  /** One call through a lock, with checked settings. */
+  execute<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
+    if (!this.#ready) return this.start().then(() => this.execute(call, job));
+    if (this.settings.leader === undefined) return this.#runner.run(call, job);
+    return this.#runner.run(call, (lock) => following(job, lock));
+  }
+
+  /**
+   * Takes a lock without a job around it.
+   *
+   * @throws LockNotAcquiredError if it cannot be taken now
+   */
+  async acquire(call: LockCall): Promise<LockHandle> {
+    if (!this.#ready) await this.start();
+    return this.#runner.acquire(call);
+  }
+
+  /** Reports a call that the scheduler did not make because the job still runs here. */
+  passedOver(call: LockCall): void {
+    this.#runner.passedOver(call);
+  }
+
+  ping(): Promise<PingResult> {
+    const { clock, storeTimeout: limit } = this.settings;
+    return ping(this.store, { opened: this.start(), name: this.#pingName, clock, limit });
+  }
+
+  /**
+   * Opens the store, once. A store that cannot be reached is an outage and does not stop the start.
+   *
+   * @throws SchedulerLockConfigError for options or a connection that cannot work
+   */
+  start(): Promise<void> {
+    return (this.#started ??= this.#open());
+  }
+
+  /**
+   * Stops the start if the store cannot keep some names. Needs an opened store, as some have to look at their data first.
+   *
+   * @param names the names, each with the place where it was given
+   * @throws SchedulerLockConfigError with all names that the store cannot keep
+   */
+  async checkNames(names: readonly KnownName[]): Promise<void> {
+    const problems = names.flatMap(([place, name]) => {
+      const problem = this.#nameProblem(name);
+      return problem === undefined ? [] : [`${place}: name: ${problem}`];
+    });
+    const all = [PING_NAME, ...names.map(([, name]) => name)];
+    // A `key` function may support only the names of this application.
+    this.#pingName = all.find((name) => this.#nameProblem(name) === undefined) ?? PING_NAME;
+    if (problems.length === 0) return;
+    // An error of closing matters less than the names.
+    await this.#close().catch(() => undefined);
+    throw new SchedulerLockConfigError(problems);
+  }
+
+  /** Waits for the leases that the elections release, but not for the elections: a hook of theirs may never end. */
+  async onModuleDestroy(): Promise<void> {
+    void this.elections.stop();
+    await this.#runner.shutdown(this.settings.shutdownTimeout);
+  }
+
+  /** Closes the store last: other parts of the application may still have used locks while they were closing. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.#close();
+  }
+
+  async #open(): Promise<void> {
+    if (this.problems.length > 0) throw new SchedulerLockConfigError(ofModule(this.problems));
+    try {
+      if (this.store.init) await this.#within(this.store.init(), START_LIMIT);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) {
+        await this.#close();
+        throw error;
+      }
+      this.#runner.startFailed(error);
+    }
+    this.#ready = true;
+  }
+
+  #close(): Promise<void> {
+    return (this.#closed ??= this.#closeStore());
+  }
+
+  async #closeStore(): Promise<void> {
+    // Another application may use the same store: only one that has opened it closes it.
+    if (this.store.close === undefined || (this.store.init !== undefined && this.#started === undefined))
+      return;
+    try {
+      await this.#within(Promise.resolve(this.store.close()), CLOSE_LIMIT);
+    } catch (error) {
+      // A store that is away need not be waited for.
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
+  }
+
+  /** Waits for the store, `limit` milliseconds at most, also where nothing else keeps the process alive. */
+  async #within(work: Promise<void>, limit: number): Promise<void> {
+    const limits = new TimeLimits(this.settings.clock);
+    limits.keepAlive();
+    try {
+      await limits.within(work, limit);
+    } finally {
+      limits.stop();
+    }
+  }
+
+  /** Why the store cannot keep a name that is valid. */
+  #nameProblem(name: string): string | undefined {
+    try {
+      const problem = this.store.nameProblem?.(name);
+      return problem === undefined ? undefined : `"${name}" is a name that the store cannot keep: ${problem}`;
+    } catch (error) {
+      return `the store failed when it was asked whether it can keep "${name}": ${String(error)}`;
+    }
+  }
+}
