@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Timer } from '../../clock.js';
-import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
+import {
+  LockStateError,
+  SchedulerLockConfigError,
+  type SchedulerLockError,
+  StoreUnavailableError,
+} from '../../errors.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -12,7 +17,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
-import { promiseOf, type Reply, type ReplyingStore } from '../replying-store.js';
+import type { FastPort } from '../fast-port.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
@@ -55,8 +60,6 @@ export interface RedisLockStoreOptions {
  * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
 export class RedisLockStore implements LockStore {
-  /** @internal */
-  readonly standsFor = METHODS;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -127,33 +130,33 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return promiseOf(this.replyToAcquire(request));
+    return new Promise((answered, failed) => this.fastPort.acquire(request, { answered, failed }));
   }
 
-  release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
-    return promiseOf(this.replyToRelease(lease, options));
-  }
-
-  /** @internal */
-  replyToAcquire(request: AcquireRequest): Reply<AcquireResult> {
-    const { name, token, ttl, holder, job } = request;
-    const start = startOf(request);
-    const args = [token, String(ttl), holder];
-    if (job !== undefined || start !== '') args.push(job ?? '');
-    if (start !== '') args.push(start);
-    return this.#acquires.call(name, args);
+  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    return new Promise((answered, failed) => this.fastPort.release(lease, options, { answered, failed }));
   }
 
   /** @internal */
-  replyToRelease(lease: LeaseRef, options: ReleaseOptions = {}): Reply<ReleaseResult> {
-    const { outcome = 'completed', keepFor = 0 } = options;
-    const { name, token, fencingToken, holder, tick, job = '' } = lease;
-    const args = [token, String(fencingToken)];
-    if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
-    // A lock that stays taken has to show its last holder.
-    if (keepFor > 0) args.push(String(keepFor), holder);
-    return this.#releases.call(name, args);
-  }
+  readonly fastPort: FastPort = {
+    standsFor: METHODS,
+    acquire: (request, told) => {
+      const { name, token, ttl, holder, job } = request;
+      const start = startOf(request);
+      const args = [token, String(ttl), holder];
+      if (job !== undefined || start !== '') args.push(job ?? '');
+      if (start !== '') args.push(start);
+      this.#acquires.call(name, args, told);
+    },
+    release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
+      const { name, token, fencingToken, holder, tick, job = '' } = lease;
+      const args = [token, String(fencingToken)];
+      if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
+      // A lock that stays taken has to show its last holder.
+      if (keepFor > 0) args.push(String(keepFor), holder);
+      this.#releases.call(name, args, told);
+    },
+  };
 
   extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
     return new Promise((resolve, reject) => {
@@ -179,8 +182,10 @@ export class RedisLockStore implements LockStore {
             name,
             args,
             read: readExtend,
-            resolve: (result) => settle(index, result),
-            reject: (error) => settle(index, { held: null, error }),
+            told: {
+              answered: (result) => settle(index, result),
+              failed: (error) => settle(index, { held: null, error: error as SchedulerLockError }),
+            },
           };
         },
       );
@@ -225,10 +230,7 @@ export class RedisLockStore implements LockStore {
 }
 
 /** The original methods, before any wrapper replaces them. */
-const METHODS: ReplyingStore['standsFor'] = {
-  acquire: RedisLockStore.prototype.acquire,
-  release: RedisLockStore.prototype.release,
-};
+const METHODS = { acquire: RedisLockStore.prototype.acquire, release: RedisLockStore.prototype.release };
 
 /** The argument by which the script judges a start; '' for a call without a tick or an interval. */
 function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {

@@ -1,0 +1,55 @@
+import type { Told } from '../stores/fast-port.js';
+import type { Limited, TimeLimits } from './time-limits.js';
+
+/** How a call has ended. */
+export type Outcome<T> = { readonly result: T } | { readonly error: Error };
+
+/** A call of the store that is under way. */
+export class Asked<T> implements Told<T>, Limited {
+  /** Resolves when the call has ended, or is given up. Never rejects. */
+  readonly outcome: Promise<Outcome<T>>;
+  /** Whether the call has taken longer than its limit. It may be answered after all. */
+  givenUp = false;
+  #end!: (outcome: Outcome<T>) => void;
+  #late: ((outcome: Outcome<T>) => void) | undefined;
+
+  /** @param check throws if the result is none that the contract lists */
+  constructor(
+    private readonly limits: TimeLimits,
+    readonly limit: number,
+    readonly sentAt: number,
+    private readonly check: (result: T) => void,
+  ) {
+    this.outcome = new Promise((resolve) => (this.#end = resolve));
+    limits.add(this);
+  }
+
+  /** From now on `late` receives the outcome if the call was given up. */
+  listen(late: (outcome: Outcome<T>) => void): void {
+    this.#late = late;
+  }
+
+  answered(result: T): void {
+    try {
+      this.check(result);
+    } catch (error) {
+      return this.failed(error as Error);
+    }
+    this.#ended({ result });
+  }
+
+  failed(error: Error): void {
+    this.#ended({ error });
+  }
+
+  giveUp(error: Error): void {
+    this.givenUp = true;
+    this.#end({ error });
+  }
+
+  #ended(outcome: Outcome<T>): void {
+    if (this.givenUp) return this.#late?.(outcome);
+    this.limits.delete(this);
+    this.#end(outcome);
+  }
+}
