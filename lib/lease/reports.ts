@@ -4,6 +4,7 @@ import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
+import { carry } from './request.js';
 import type { Writable } from './writable.js';
 
 // Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
@@ -12,18 +13,13 @@ import type { Writable } from './writable.js';
 export function reportSkipped({ instance, clock, emit }: Engine, call: LockCall, skipped: Skipped): void {
   if (call.campaign === true) return;
   const { name, job, start } = call;
-  const { reason, holder, expiresIn, tick, finished, storeTime, error } = skipped;
+  const { reason, error } = skipped;
   const lock = reason === 'invalid-name' ? displayName(name) : name;
   const event: Writable<SkippedEvent> = { type: 'skipped', lock, instance, at: clock.now(), reason };
   if (job !== undefined) event.job = job;
   if (start?.tick !== undefined) event.callTick = start.tick;
-  if (holder !== undefined) event.holder = holder;
-  if (expiresIn !== undefined) event.expiresIn = expiresIn;
-  if (tick !== undefined) event.tick = tick;
-  if (finished !== undefined) event.finished = finished;
-  if (storeTime !== undefined) event.storeTime = storeTime;
   if (error !== undefined) event.error = error;
-  emit(event);
+  emit(carry(event, skipped));
 }
 
 export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {

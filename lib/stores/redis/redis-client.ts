@@ -34,16 +34,29 @@ export function sendScript(
 ): void {
   const answered = (reply: unknown): void => told.answered(reply);
   const failed = (error: unknown): void => told.failed(translate(error));
-  const send = (command: 'evalsha' | 'eval', text: string, onError: typeof failed): void => {
-    try {
-      const client = connection.client();
-      if (client.status !== 'ready') throw notReady(client);
-      client[command](text, numberOfKeys, ...keysAndArguments).then(answered, onError);
-    } catch (error) {
-      failed(error);
-    }
-  };
-  send('evalsha', sha, (error) => (isReply(error, 'NOSCRIPT') ? send('eval', lua, failed) : failed(error)));
+  try {
+    readyClient(connection)
+      .evalsha(sha, numberOfKeys, ...keysAndArguments)
+      .then(answered, (error: unknown) => {
+        if (!isReply(error, 'NOSCRIPT')) return failed(error);
+        try {
+          readyClient(connection)
+            .eval(lua, numberOfKeys, ...keysAndArguments)
+            .then(answered, failed);
+        } catch (reason) {
+          failed(reason);
+        }
+      });
+  } catch (error) {
+    failed(error);
+  }
+}
+
+/** @throws StoreUnavailableError if it is not connected */
+function readyClient(connection: Connection): RedisClient {
+  const client = connection.client();
+  if (client.status !== 'ready') throw notReady(client);
+  return client;
 }
 
 /** The same with a promise. */
