@@ -1,9 +1,9 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
-import { LockStateError, StoreUnavailableError } from '../errors.js';
+import { StoreUnavailableError } from '../errors.js';
 import type { Outages } from '../store-access/outages.js';
 import type { SafeStore } from '../store-access/safe-store.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
-import type { AcquireResult, LeaseRef, ReleaseResult } from '../stores/lock-store.js';
+import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import { hasEnded, Release } from './release.js';
 import type { UnderWay } from './under-way.js';
 
@@ -19,21 +19,6 @@ const LONGEST_PAUSE = 30_000;
 const WINDOW = 250;
 /** How many releases are kept in a queue for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
-
-/** Whether a call that failed has certainly changed nothing. */
-export function wasNotApplied(error: unknown): boolean {
-  return (
-    error instanceof LockStateError ||
-    (error instanceof StoreUnavailableError && error.outcome === 'not-applied')
-  );
-}
-
-/** An acquire that may have been carried out. */
-export interface FailedAcquire {
-  readonly asked: Asked<AcquireResult>;
-  /** Whether it records the start of a job. */
-  readonly isStart: boolean;
-}
 
 /**
  * Releases leases, and goes on trying until the store has answered. When one release is over says {@link Release}.
@@ -64,30 +49,27 @@ export class Releases {
   ) {}
 
   /**
-   * Undoes an acquire that nothing uses: one that was granted too late, or that may have been carried out although it failed.
+   * Releases a lease that nothing uses, before its lock is asked for again.
    *
    * @param limit of one call, ms
-   * @param failed the acquire and its error, if its outcome is unknown
+   * @param ambiguous whether its acquire may still be on its way
    */
-  abandon(ref: LeaseRef, limit: number, failed?: FailedAcquire): void {
-    const facts = { ref, outcome: 'abandoned', keepUntil: 0, limit } as const;
-    const release = new Release(facts, failed !== undefined);
+  abandon(ref: LeaseRef, limit: number, ambiguous = false): Release {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, ambiguous);
     this.#byName.set(ref.name, release);
     void this.#try(release);
-    failed?.asked.listen((outcome) => {
-      if ('result' in outcome) {
-        const { result } = outcome;
-        // A client may have sent it twice. Then its own start can refuse it, if the lease ran out in between.
-        if (!result.acquired && !failed.isStart) return this.#end(release);
-        release.arrived(result.acquired ? result.fencingToken : ref.fencingToken);
-      } else {
-        // That the store refuses a second copy says nothing of the first one.
-        if (wasNotApplied(outcome.error) && !failed.isStart) return this.#end(release);
-        release.failedLate();
-        if (release.over || this.#closed) return;
-      }
-      if (release.trying === undefined) void this.#try(release);
-    });
+    return release;
+  }
+
+  /** What is known of a release has changed: tries it now, unless it is over, or a try is under way. */
+  tryNow(release: Release): void {
+    if (!release.over && release.trying === undefined) void this.#try(release);
+  }
+
+  /** Nothing is left to release, whatever else is answered. */
+  end(release: Release): void {
+    release.over = true;
+    this.#leave(release);
   }
 
   /**
@@ -186,7 +168,7 @@ export class Releases {
       if ('error' in outcome) return;
       this.outages.succeeded('release', name);
       const isFinal = hasEnded(outcome.result) || release.facts.outcome !== 'abandoned';
-      if (isFinal && release.unanswered && release.trying === undefined) this.#end(release);
+      if (isFinal && release.unanswered && release.trying === undefined) this.end(release);
       this.#probeOthers();
     });
   }
@@ -240,12 +222,6 @@ export class Releases {
     queue.add(release);
     if (queue.size <= MAX_KEPT) return;
     for (const oldest of queue) return this.#leave(oldest);
-  }
-
-  /** Nothing is left to release, whatever else is answered. */
-  #end(release: Release): void {
-    release.over = true;
-    this.#leave(release);
   }
 
   /** Drops a release: it is not tried again. */

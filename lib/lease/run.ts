@@ -7,9 +7,9 @@ import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
-import { wasNotApplied } from './releases.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import { type EndOfRun, reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import { undo } from './undo.js';
 import { refuseUndone } from './work.js';
 
 /** How a job ended. */
@@ -116,10 +116,7 @@ export class Run<T> {
     const { engine, call } = this;
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
-    if (!wasNotApplied(error)) {
-      const failed = { asked, isStart: call.start !== undefined };
-      engine.releases.abandon({ ...this.#request, fencingToken: 0 }, call.settings.storeTimeout, failed);
-    }
+    undo(engine.releases, this.#request, { asked, error, isStart: call.start !== undefined });
     return this.#withoutStore(error);
   }
 

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { AcquireResult, Clock, LockStore } from '../../lib/index.js';
+import type { Clock, LockStore } from '../../lib/index.js';
 import { Outages } from '../../lib/store-access/outages.js';
-import { Asked } from '../../lib/store-access/asked.js';
 import { UnderWay } from '../../lib/lease/under-way.js';
 import { Releases } from '../../lib/lease/releases.js';
 import { SafeStore } from '../../lib/store-access/safe-store.js';
@@ -53,10 +52,7 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   const limits = new TimeLimits(clock);
   const tested = new Releases(new SafeStore(store, limits), clock, outages, new UnderWay());
   const ref = { name: 'job', token: 'token', fencingToken: 0, ttl: 10_000, holder: 'instance' };
-  tested.abandon(ref, 1_000, {
-    asked: new Asked<AcquireResult>(limits, 1_000, 0, () => undefined),
-    isStart: false,
-  });
+  tested.abandon(ref, 1_000, true);
   await until(() => releases === 1 && clock.timers.some(({ at }) => at > 1_000));
   // The limit of the call finds it answered; what is left is the next try.
   clock.fire(0);
