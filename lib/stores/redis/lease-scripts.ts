@@ -74,15 +74,12 @@ export class LeaseScripts {
   }
 
   /**
-   * Runs a script for many leases. Every call is resolved or rejected; this method never throws.
+   * Runs a script for many leases. Every call is told of its outcome; this method never throws.
    *
-   * @param ended called after each command
-   * @returns how many commands were sent
+   * @returns a promise for each command that is sent: it resolves when its calls have been told
    */
-  many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[], ended: () => void): number {
-    const batches = this.#batches(calls);
-    for (const batch of batches) this.#send(script, batch).then(ended, ended);
-    return batches.length;
+  many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void>[] {
+    return this.#batches(calls).map((batch) => this.#send(script, batch));
   }
 
   /** @throws SchedulerLockConfigError if `key` gives no key for the name, or one that cannot hold a lock */
@@ -211,7 +208,10 @@ export class LeaseCalls<Result> {
   readonly #send = (): void => {
     const calls = this.#waiting;
     this.#waiting = [];
-    this.#underWay += this.scripts.many(this.script, calls, this.#ended);
+    for (const command of this.scripts.many(this.script, calls)) {
+      this.#underWay += 1;
+      void command.then(this.#ended, this.#ended);
+    }
   };
 }
 

@@ -37,13 +37,12 @@ test('calls that went together all fail if the answer to them cannot be read', a
       outcome,
     };
   });
-  const ended = new Promise<void>((resolve) => {
+  const ended = Promise.all(
     scripts.many(
       RELEASE,
       outcomes.map(({ call }) => call),
-      resolve,
-    );
-  });
+    ),
+  );
   for (const { outcome } of outcomes) expect(await outcome).toBeInstanceOf(Error);
   await ended;
 });
