@@ -30,31 +30,39 @@ export class SafeStore {
 
   /** @param sentAt now, monotonic */
   acquire(request: AcquireRequest, limit: number, sentAt: number): Asked<AcquireResult> {
-    const asked = new Asked(this.limits, limit, sentAt, this.#checkAcquire);
+    const asked = new Asked<AcquireResult>(this.limits, limit, sentAt);
     const port = fastPortOf(this.store);
     if (port !== undefined) port.acquire(request, asked);
-    else void ask(() => this.store.acquire(request), asked);
+    else void this.#ask('acquire', () => this.store.acquire(request), wrongAcquire, asked);
     return asked;
   }
 
   /** @param sentAt now, monotonic */
   release(lease: LeaseRef, options: ReleaseOptions, limit: number, sentAt: number): Asked<ReleaseResult> {
-    const asked = new Asked(this.limits, limit, sentAt, this.#checkRelease);
+    const asked = new Asked<ReleaseResult>(this.limits, limit, sentAt);
     const port = fastPortOf(this.store);
     if (port !== undefined) port.release(lease, options, asked);
-    else void ask(() => this.store.release(lease, options), asked);
+    else void this.#ask('release', () => this.store.release(lease, options), wrongRelease, asked);
     return asked;
   }
 
-  readonly #checkAcquire = (result: AcquireResult): void => {
-    const wrong = wrongAcquire(result);
-    if (wrong !== undefined) throw this.#misanswered('acquire', wrong);
-  };
-
-  readonly #checkRelease = (result: ReleaseResult): void => {
-    const wrong = wrongRelease(result);
-    if (wrong !== undefined) throw this.#misanswered('release', wrong);
-  };
+  /** Asks by a promise. A store of somebody's own may answer anything. */
+  async #ask<T>(
+    call: string,
+    send: () => Promise<T>,
+    check: (result: T) => Wrong | undefined,
+    told: Told<T>,
+  ): Promise<void> {
+    let result: T;
+    try {
+      result = await send();
+      const wrong = check(result);
+      if (wrong !== undefined) throw this.#misanswered(call, wrong);
+    } catch (error) {
+      return told.failed(error as Error);
+    }
+    told.answered(result);
+  }
 
   async extend(leases: readonly LeaseRef[], options: ExtendOptions): Promise<ExtendResult[]> {
     const results = await this.store.extend(leases, options);
@@ -76,17 +84,6 @@ export class SafeStore {
       { outcome: 'unknown', refused: true },
     );
   }
-}
-
-/** Asks a store by its promises. */
-async function ask<T>(call: () => Promise<T>, told: Told<T>): Promise<void> {
-  let result: T;
-  try {
-    result = await call();
-  } catch (error) {
-    return told.failed(error as Error);
-  }
-  told.answered(result);
 }
 
 /** A wrong value and its type, shortened. */

@@ -12,7 +12,7 @@ function setUp() {
   const note = (outcome: { result: string } | { error: Error }): void =>
     void ended.push('error' in outcome ? outcome.error.message : outcome.result);
   const ask = (limit = 1_000): Asked<string> => {
-    const asked = new Asked<string>(limits, limit, clock.monotonic(), () => undefined);
+    const asked = new Asked<string>(limits, limit, clock.monotonic());
     void asked.outcome.then(note);
     return asked;
   };
