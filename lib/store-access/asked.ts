@@ -10,6 +10,7 @@ export class Asked<T> implements Told<T>, Limited {
   readonly outcome: Promise<Outcome<T>>;
   /** Whether the call has taken longer than its limit. It may be answered after all. */
   givenUp = false;
+  place = 0;
   #end!: (outcome: Outcome<T>) => void;
   #late: ((outcome: Outcome<T>) => void) | undefined;
 

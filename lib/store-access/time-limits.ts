@@ -12,12 +12,15 @@ export interface Limited {
   readonly limit: number;
   /** When it was sent, monotonic. */
   readonly sentAt: number;
+  /** Its place among the calls that are waited for. */
+  place: number;
   giveUp(error: Error): void;
 }
 
 /** Limits how long calls to the store may take. One timer serves all of them: one for each call would cost more than the call. */
 export class TimeLimits {
-  readonly #calls = new Set<Limited>();
+  /** In no order. Not a set: one that shrinks and grows with each run makes garbage. */
+  readonly #calls: Limited[] = [];
   #timer: Timer | undefined;
   #wakeAt = Infinity;
   /** Whether the answers that came while the event loop was blocked have been given a chance. */
@@ -32,7 +35,7 @@ export class TimeLimits {
    */
   within<T>(call: Promise<T>, limit: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const limited = { limit, sentAt: this.clock.monotonic(), giveUp: reject };
+      const limited = { limit, sentAt: this.clock.monotonic(), giveUp: reject, place: 0 };
       this.add(limited);
       void call.then(resolve, reject).finally(() => this.delete(limited));
     });
@@ -45,13 +48,17 @@ export class TimeLimits {
    * outage of the store.
    */
   add(call: Limited): void {
-    this.#calls.add(call);
+    call.place = this.#calls.push(call) - 1;
     this.#wakeBy(call.sentAt + call.limit);
   }
 
   /** The timer stays as it is: on a busy process the next call needs it anyway, on an idle one it fires once. */
   delete(call: Limited): void {
-    this.#calls.delete(call);
+    if (this.#calls[call.place] !== call) return;
+    const last = this.#calls.pop() as Limited;
+    if (last === call) return;
+    this.#calls[call.place] = last;
+    last.place = call.place;
   }
 
   /**
@@ -66,7 +73,7 @@ export class TimeLimits {
   stop(): void {
     this.#alive?.cancel();
     this.#alive = undefined;
-    this.#calls.clear();
+    this.#calls.length = 0;
     this.#sleep();
   }
 
@@ -98,7 +105,7 @@ export class TimeLimits {
         this.#wakeBy(sentAt + limit);
         continue;
       }
-      this.#calls.delete(call);
+      this.delete(call);
       call.giveUp(timedOut(limit));
     }
   }
