@@ -2,14 +2,17 @@
 export interface JobStart {
   /** Scheduled fire time, epoch milliseconds: the same number on every instance. */
   readonly tick?: number;
-  /** The schedule that the tick comes from: the store keeps it, to detect instances that disagree. */
+  /** With a `tick`: the schedule that it comes from. The store keeps it with the tick, to detect instances that disagree. */
   readonly schedule?: string;
-  /** How far the tick may lie in the future of the store's clock, milliseconds. */
+  /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
   readonly maxClockSkew?: number;
-  /** How often an interrupted run of the tick may be repeated. */
+  /** With a `tick`: how often its run may be repeated if it was interrupted. @default 0 */
   readonly rerun?: number;
-  /** Refuse the tick if the job never started before, or unless this very tick was interrupted. */
+  /**
+   * With a `tick`: `known` refuses it if the job never started before, `interrupted` unless this very tick was started
+   * and interrupted.
+   */
   readonly only?: 'known' | 'interrupted';
-  /** Milliseconds between two starts of an interval. */
+  /** Milliseconds between two starts of the job, on the store's clock, instead of a `tick`. */
   readonly interval?: number;
 }

@@ -42,3 +42,7 @@ function distance(one: string, other: string): number {
 }
 
 const at = (row: readonly number[] = [], index: number): number => row[index] ?? Number.POSITIVE_INFINITY;
+
+/** The message of an error as a part of a sentence: without a full stop, and without the credentials that a URL may hold. */
+export const asClause = (message: string): string =>
+  message.replace(/\/\/[^\s/]*@/g, '//***@').replace(/[\s.]+$/, '');

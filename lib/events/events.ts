@@ -1,5 +1,5 @@
 import type { LostReason, RevokedReason, SkipReason } from '../errors.js';
-import type { ReleaseOutcome } from '../stores/lock-store.js';
+import type { RefusalFacts, ReleaseOutcome } from '../stores/lock-store.js';
 
 /** Fields of every event about one lock. */
 interface LockFacts {
@@ -30,23 +30,11 @@ export interface AcquiredEvent extends LeaseFacts {
 }
 
 /** A call did not run its job. */
-export interface SkippedEvent extends LockFacts {
+export interface SkippedEvent extends LockFacts, RefusalFacts {
   readonly type: 'skipped';
   readonly reason: SkipReason;
   /** Scheduled fire time that the call belongs to, epoch milliseconds. */
   readonly callTick?: number;
-  /** Instance that has the lease, if the store knows it. */
-  readonly holder?: string;
-  /** Milliseconds until the holder's lease expires unless it is renewed. */
-  readonly expiresIn?: number;
-  /**
-   * The newest tick of the job that was started, if the store reports it. For `clock-skew`: the refused tick. Epoch milliseconds.
-   */
-  readonly tick?: number;
-  /** Whether that tick's run has ended, other than by an interruption. */
-  readonly finished?: boolean;
-  /** The store's time, epoch milliseconds, for `clock-skew`. */
-  readonly storeTime?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
 }

@@ -7,11 +7,14 @@ import { TimeLimits } from '../store-access/time-limits.js';
 import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
 import { Heartbeat } from './heartbeat.js';
 import { Releases } from './releases.js';
+import { UnderWay } from './under-way.js';
 
 /** What all runs of one application share: the store, the leases that are kept, and whom to report to. */
 export class Engine {
   readonly store: SafeStore;
   readonly limits: TimeLimits;
+  /** Runs that wait for the store, and tries of releases: a shutdown waits for them. */
+  readonly waiting = new UnderWay();
   readonly outages: Outages;
   readonly releases: Releases;
   readonly heartbeat: Heartbeat;
@@ -31,10 +34,10 @@ export class Engine {
     private readonly storeTimeout: number,
     readonly hears: Hears,
   ) {
-    this.store = new SafeStore(store);
     this.limits = new TimeLimits(clock);
+    this.store = new SafeStore(store, this.limits);
     this.outages = new Outages(instance, clock, emit, () => store.partitioned === true);
-    this.releases = new Releases(this.store, clock, this.outages, this.limits);
+    this.releases = new Releases(this.store, clock, this.outages, this.waiting);
     this.heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs));
     const retry = (): void => {
       this.heartbeat.renewFailed();
@@ -56,7 +59,7 @@ export class Engine {
     await Promise.all(renewals);
     this.releases.close();
     // Each pending store call, and each release that follows from it, is answered or given up within its limit.
-    await this.limits.settled();
+    await this.waiting.idle();
     this.limits.stop();
     this.releases.stop();
     this.closed = true;

@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '../clock.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Lease } from './lease.js';
-import { List } from '../store-access/list.js';
 
 /**
  * A renewal may be brought forward by this part of its heartbeat, to join another one. So the leases of a process
@@ -20,7 +19,7 @@ export type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
  */
 export class Heartbeat {
   /** All leases of this process, also those that are never renewed. */
-  readonly #leases = new List<Lease>();
+  readonly #leases = new Set<Lease>();
   #timer: Timer | undefined;
   #wakeAt = Infinity;
 
@@ -41,7 +40,7 @@ export class Heartbeat {
 
   /** A snapshot of its leases. */
   leases(): Lease[] {
-    return this.#leases.toArray();
+    return [...this.#leases];
   }
 
   /** A connection is back: renews at once the leases that are due or whose last renewal failed. */
@@ -96,8 +95,7 @@ export class Heartbeat {
     this.#timer = undefined;
     this.#wakeAt = Infinity;
     let next = Infinity;
-    for (let lease = this.#leases.first; lease !== undefined; lease = lease.next)
-      next = Math.min(next, lease.wakeAt);
+    for (const lease of this.#leases) next = Math.min(next, lease.wakeAt);
     this.#wakeBy(next);
   }
 

@@ -3,7 +3,6 @@ import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit, LeaseFacts } from '../events/events.js';
-import type { Listed } from '../store-access/list.js';
 
 /** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {
@@ -24,10 +23,7 @@ const MAX_RETRY_DELAY = 1_000;
  * A lease that was not confirmed (its job runs although the store failed, by `onStoreError: 'run'`) is never renewed and cannot be
  * lost. Only its timeout applies.
  */
-export class Lease implements Listed<Lease> {
-  /** Its neighbours in the heartbeat's list. */
-  previous: Lease | undefined;
-  next: Lease | undefined;
+export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
   /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */

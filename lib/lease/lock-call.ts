@@ -1,5 +1,6 @@
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
+import type { RefusalFacts } from '../stores/lock-store.js';
 
 /** How one lock is taken and kept: checked, whole milliseconds. */
 export interface LockSettings {
@@ -38,19 +39,9 @@ export const placeOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =
   job ?? `lock ${JSON.stringify(name)}`;
 
 /** A call that did not run its job. */
-export interface Skipped {
+export interface Skipped extends RefusalFacts {
   readonly ran: false;
   readonly reason: SkipReason;
-  /** Instance that has the lease, if the store knows it. */
-  readonly holder?: string;
-  /** Milliseconds until the holder's lease expires unless it is renewed. */
-  readonly expiresIn?: number;
-  /** The newest tick that was started, for `already-ran`; the refused one, for `clock-skew`. Epoch milliseconds. */
-  readonly tick?: number;
-  /** Whether that tick's run has ended, other than by an interruption. */
-  readonly finished?: boolean;
-  /** The store's time, epoch milliseconds, for `clock-skew`. */
-  readonly storeTime?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
 }

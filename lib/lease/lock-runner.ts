@@ -11,6 +11,7 @@ import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { reportSkipped } from './reports.js';
 import { Run } from './run.js';
+import { UnderWay } from './under-way.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 
 /**
@@ -27,9 +28,8 @@ export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
   readonly #busy = new Map<string, Pick<Run<unknown>, 'refused'> | undefined>();
-  /** How many calls are under way: a shutdown waits for them. */
-  #running = 0;
-  readonly #onIdle = new Set<() => void>();
+  /** The calls under way: a shutdown waits for them. */
+  readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
   readonly #elections = new Set<string>();
 
@@ -96,19 +96,16 @@ export class LockRunner {
       if (refusal.reason === 'held') this.passedOver(call);
       return Promise.resolve(refusal);
     }
-    this.#running += 1;
-    return new Promise((resolve, reject) => {
-      const run = new Run(this.#engine, call, job, this.#over, resolve, reject);
-      this.#busy.set(call.name, run);
-      run.start();
-    });
+    this.#running.begin();
+    const run = new Run(this.#engine, call, job, this.#over);
+    this.#busy.set(call.name, run);
+    return run.run();
   }
 
   readonly #over = ({ name }: LockCall): void => {
     if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
     else this.#busy.set(name, undefined);
-    this.#running -= 1;
-    if (this.#running === 0) for (const wake of this.#onIdle) wake();
+    this.#running.end();
   };
 
   /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
@@ -162,30 +159,16 @@ export class LockRunner {
 
   /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
   async #drained(limit: number): Promise<void> {
-    const { clock, heartbeat } = this.#engine;
+    const { clock, heartbeat, limits } = this.#engine;
     const began = clock.monotonic();
-    while (this.#running > 0) {
+    while (this.#running.count > 0) {
       const leases = heartbeat.leases();
-      const attempts = this.#running > leases.length ? [began + (limit || ABORT_GRACE)] : [];
+      const attempts = this.#running.count > leases.length ? [began + (limit || ABORT_GRACE)] : [];
       const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
       const now = clock.monotonic();
       if (left <= now) return;
       // Checks again at short intervals: a lease may be lost at any time.
-      await this.#idle(Math.min(left - now, ABORT_GRACE));
+      await limits.within(this.#running.idle(), Math.min(left - now, ABORT_GRACE)).catch(() => undefined);
     }
-  }
-
-  /** Waits until nothing runs any more, `limit` milliseconds at most. */
-  async #idle(limit: number): Promise<void> {
-    if (this.#running === 0) return;
-    await new Promise<void>((resolve) => {
-      const wake = (): void => {
-        timer.cancel();
-        this.#onIdle.delete(wake);
-        resolve();
-      };
-      const timer = this.#engine.clock.setTimer(wake, limit, { keepAlive: true });
-      this.#onIdle.add(wake);
-    });
   }
 }

@@ -1,9 +1,10 @@
+import { LockStateError } from '../errors.js';
 import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
-import type { List } from '../store-access/list.js';
-import { Pending } from '../store-access/time-limits.js';
 
-/** Receives the answer to a release: once, with the result, or with the error if there was no answer in time. */
-export type Answered = (result: ReleaseResult | undefined, error?: Error) => void;
+/**
+ * The longest that an acquire can be on its way, ms: TCP gives up on data that it cannot deliver after a quarter of an hour.
+ */
+const LONGEST_WAY = 1_200_000;
 
 /** Which lease to release, and how. */
 export interface ReleaseFacts {
@@ -15,52 +16,87 @@ export interface ReleaseFacts {
   readonly limit: number;
 }
 
-/** A release from its first try until nothing is left to do. It has one try under way at most. */
-export class Release extends Pending<ReleaseResult> {
-  declare previous: Release | undefined;
-  declare next: Release | undefined;
-  /** The list in which it waits for its next try, if it waits. */
-  list: List<Release> | undefined;
+/**
+ * A release from its first try until nothing is left to do. It has one try under way at most.
+ *
+ * The store may carry out an unanswered acquire at any later time: its bytes may lie in a buffer that the store has not read
+ * yet. So its release is not over when it finds nothing. The bytes do not lie there for ever. If the release came over the
+ * same connection, the acquire was before it. It may also come over another connection: a newer one, another one of a pool, or
+ * for a lock of a Cluster the one to its node. Then an answer proves that the store works again, and a store that works reads
+ * the data that has arrived. So the release is over when the store answers it once more, one ttl after the first answer. Time
+ * without an answer counts for nothing: the store may be frozen with the acquire in its buffer.
+ */
+export class Release {
+  /** The releases that wait with it for their next try, if it waits. */
+  queue: Set<Release> | undefined;
   /** When the next try is due, if that is known, monotonic. */
   nextAt = 0;
+  /** The try under way, if any: resolves to the answer or to the error, never rejects. */
+  trying: Promise<ReleaseResult | Error> | undefined;
+  tries = 0;
+  /** How many of its tries were given up, and have not been answered since. */
+  unsettled = 0;
   /** When the last try was sent, monotonic. */
   sentAt = 0;
   /** How many answers of the store, to any call, had come by then. */
   answersBefore = 0;
-  underWay = false;
-  /** Whether the try under way is not the first. */
-  retried = false;
   /** Whether its last try was not answered. */
   unanswered = false;
-  /** Whether an acquire may still be on its way: then finding nothing to release proves nothing. */
-  ambiguous = false;
-  /** When the store first answered, monotonic. */
-  answeredAt: number | undefined;
-  /** Whether to try again after the try under way: the late answer of the acquire has changed the facts. */
-  again = false;
   /** Whether nothing is left to release: later answers change nothing. */
   over = false;
-  /** Receives the answer to the try under way. */
-  told: Answered | undefined;
+  /** Whether to try again after the try under way: the late answer of the acquire has changed the facts. */
+  again = false;
+  /** When the store first answered, monotonic. */
+  #answeredAt: number | undefined;
 
+  /** @param ambiguous whether an acquire may still be on its way: then finding nothing to release proves nothing */
   constructor(
     public facts: ReleaseFacts,
-    private readonly tried: (release: Release, answer: ReleaseResult | Error) => void,
-    /** Receives the answer to a try that was given up. */
-    private readonly triedBefore: (release: Release, answer: ReleaseResult) => void,
-  ) {
-    super();
+    public ambiguous = false,
+  ) {}
+
+  /** How long the acquire can be on its way to a store that answers, ms. */
+  get longestWay(): number {
+    return Math.min(this.facts.ref.ttl, LONGEST_WAY);
   }
 
-  answered(result: ReleaseResult): void {
-    this.tried(this, result);
+  /**
+   * A try is sent.
+   *
+   * @param now monotonic
+   * @param answersBefore how many calls of the store, of any kind, have been answered
+   */
+  sent(now: number, answersBefore: number): void {
+    this.tries += 1;
+    this.sentAt = now;
+    this.answersBefore = answersBefore;
   }
 
-  failed(error: Error): void {
-    this.tried(this, error);
+  /** The try under way has ended. Returns whether no other one is needed, as far as is known now. */
+  tried(answer: ReleaseResult | Error, now: number): boolean {
+    this.trying = undefined;
+    const failed = answer instanceof Error;
+    // A store that reports a broken entry of this lock has answered.
+    this.unanswered = failed && !(answer instanceof LockStateError);
+    if (!failed && (hasEnded(answer) || !(this.ambiguous || this.again))) this.over = true;
+    if (this.over || this.again || this.unanswered) return this.over;
+    this.#answeredAt ??= now;
+    return now >= this.#answeredAt + this.longestWay;
   }
 
-  override answeredLate(result: ReleaseResult): void {
-    this.triedBefore(this, result);
+  /** The acquire was granted after all, or its start was, if the client has sent it twice. Nothing is on its way any more. */
+  arrived(fencingToken: number): void {
+    this.facts = { ...this.facts, ref: { ...this.facts.ref, fencingToken } };
+    this.ambiguous = false;
+    this.over = false;
+    this.again = this.trying !== undefined;
+  }
+
+  /** The acquire has failed only now: it may have been carried out at any time until then. */
+  failedLate(): void {
+    this.#answeredAt = undefined;
   }
 }
+
+/** Whether the store has recorded the end of the lease. */
+export const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';

@@ -1,20 +1,14 @@
-import type { Clock, Timer } from '../clock.js';
-import { LockStateError, StoreUnavailableError } from '../errors.js';
-import type { AcquireResult, LeaseRef, ReleaseResult } from '../stores/lock-store.js';
-import type { Reply } from '../stores/replying-store.js';
-import type { SafeStore } from '../store-access/safe-store.js';
-import { Beats } from './beats.js';
-import { List } from '../store-access/list.js';
+import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import { StoreUnavailableError } from '../errors.js';
 import type { Outages } from '../store-access/outages.js';
-import { type Answered, Release, type ReleaseFacts } from './release.js';
-import type { TimeLimits } from '../store-access/time-limits.js';
+import type { SafeStore } from '../store-access/safe-store.js';
+import type { Asked, Outcome } from '../store-access/asked.js';
+import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
+import { hasEnded, Release } from './release.js';
+import type { UnderWay } from './under-way.js';
 
 /** The part of the ttl after which a release is tried again: a beat. */
 const BEAT = 0.3;
-/**
- * The longest that an acquire can be on its way, ms: TCP gives up on data that it cannot deliver after a quarter of an hour.
- */
-const LONGEST_WAY = 1_200_000;
 /** While the store does not answer, one release is tried at least this often, ms. */
 const PROBE = 10_000;
 /** The longest pause between two tries of a release that the store leaves unsettled while it answers others, ms. */
@@ -23,112 +17,59 @@ const LONGEST_PAUSE = 30_000;
  * How many releases are tried again at a time: as many as a store answers in no time. Renewals must not wait behind thousands.
  */
 const WINDOW = 250;
-/** How many releases are kept for another try. A caller can make up a name per call. */
+/** How many releases are kept in a queue for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
-/** Whether a call that failed has certainly changed nothing. */
-export function wasNotApplied(error: unknown): boolean {
-  return (
-    error instanceof LockStateError ||
-    (error instanceof StoreUnavailableError && error.outcome === 'not-applied')
-  );
-}
-
-/** An acquire that may have been carried out. */
-interface FailedAcquire {
-  readonly pending: Reply<AcquireResult>;
-  readonly error: Error;
-  /** Whether it records the start of a job. */
-  readonly isStart: boolean;
-}
-
 /**
- * Releases leases, and goes on trying until the store has answered.
- *
- * The store may carry out an unanswered acquire at any later time: its bytes may lie in a buffer that the store has not read
- * yet. So its release is not over when it finds nothing. The bytes do not lie there for ever. If the release came over the
- * same connection, the acquire was before it. It may also come over another connection: a newer one, another one of a pool, or
- * for a lock of a Cluster the one to its node. Then an answer proves that the store works again, and a store that works reads
- * the data that has arrived. So the release is over when the store answers it once more, one ttl after the first answer. Time
- * without an answer counts for nothing: the store may be frozen with the acquire in its buffer.
+ * Releases leases, and goes on trying until the store has answered. When one release is over says {@link Release}.
  *
  * While the store does not answer, only one release is tried, now and then. When that one is answered, the others follow.
  */
 export class Releases {
   /** Releases whose last try was not answered, longest ago first. */
-  readonly #waiting = new List<Release>();
-  /** Releases that were answered, but have to be tried again. */
-  readonly #beats: Beats;
+  readonly #unanswered = new Set<Release>();
+  /** Releases that were answered, but have to be tried again when their time has come. */
+  readonly #beats = new Set<Release>();
   /** The unanswered release of each lock, by its name. */
-  readonly #unanswered = new Map<string, Release>();
-  /** How many releases wait for their next try. */
-  #kept = 0;
+  readonly #byName = new Map<string, Release>();
   /** How many of the tries under way are repeats. */
   #retrying = 0;
-  #probe: Timer | undefined;
+  #probeAt = Infinity;
+  #timer: Timer | undefined;
+  #wakeAt = Infinity;
   #closed = false;
   #stopped = false;
 
+  /** @param underWay counts the tries, for a shutdown */
   constructor(
     private readonly store: SafeStore,
     private readonly clock: Clock,
     private readonly outages: Outages,
-    private readonly limits: TimeLimits,
-  ) {
-    this.#beats = new Beats(clock, (release) => {
-      this.#take(release);
-      if (this.#retrying < WINDOW) this.#try(release);
-      else this.#wait(release);
-    });
-  }
+    private readonly underWay: UnderWay,
+  ) {}
 
   /**
-   * Releases the lease of a job that has ended.
-   *
-   * @param now monotonic
-   * @param told receives the store's answer to the first try
-   */
-  release(facts: ReleaseFacts, now: number, told: Answered): void {
-    const release = new Release(facts, this.#tried, this.#triedBefore);
-    release.told = told;
-    this.#try(release, now);
-  }
-
-  /**
-   * Undoes an acquire that nothing uses: one that was granted too late, or that may have been carried out although it failed.
+   * Releases a lease that nothing uses, before its lock is asked for again.
    *
    * @param limit of one call, ms
-   * @param failed the acquire and its error, if its outcome is unknown
+   * @param ambiguous whether its acquire may still be on its way
    */
-  abandon(ref: LeaseRef, limit: number, failed?: FailedAcquire): void {
-    const release = new Release(
-      { ref, outcome: 'abandoned', keepUntil: 0, limit },
-      this.#tried,
-      this.#triedBefore,
-    );
-    release.ambiguous = failed !== undefined;
-    this.#unanswered.set(ref.name, release);
-    this.#try(release);
-    failed?.pending.tell(
-      (result) => {
-        // A client may have sent it twice. Then its own start can refuse it, if the lease ran out in between.
-        if (!result.acquired && !failed.isStart) return this.#end(release);
-        const fencingToken = result.acquired ? result.fencingToken : ref.fencingToken;
-        release.facts = { ...release.facts, ref: { ...ref, fencingToken } };
-        release.ambiguous = false;
-        release.over = false;
-        if (release.underWay) release.again = true;
-        else this.#try(release);
-      },
-      (error) => {
-        if (error === failed.error) return;
-        // That the store refuses a second copy says nothing of the first one.
-        if (wasNotApplied(error) && !failed.isStart) return this.#end(release);
-        // The acquire had been given up, and may have been carried out at any time until now.
-        release.answeredAt = undefined;
-        if (!release.over && !release.underWay && !this.#closed) this.#try(release);
-      },
-    );
+  abandon(ref: LeaseRef, limit: number, ambiguous = false): Release {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, ambiguous);
+    this.#byName.set(ref.name, release);
+    void this.#try(release);
+    return release;
+  }
+
+  /** What is known of a release has changed: tries it now, unless it is over, or a try is under way. */
+  tryNow(release: Release): void {
+    if (!release.over && release.trying === undefined) void this.#try(release);
+  }
+
+  /** Nothing is left to release, whatever else is answered. */
+  end(release: Release): void {
+    release.over = true;
+    this.#leave(release);
   }
 
   /**
@@ -139,13 +80,10 @@ export class Releases {
    *   is away or has not settled an earlier try, else `undefined`
    */
   tryFirst(name: string): Promise<Error | undefined> | undefined {
-    const release = this.#unanswered.size === 0 ? undefined : this.#unanswered.get(name);
+    const release = this.#byName.size === 0 ? undefined : this.#byName.get(name);
     if (release === undefined) return undefined;
-    if (!release.underWay && !this.#mayTry(release)) return Promise.resolve(unsettled(name));
-    return new Promise((resolve) => {
-      release.told = (_, error) => resolve(isSilence(error) ? error : undefined);
-      if (!release.underWay) this.#try(release);
-    });
+    if (release.trying === undefined && !this.#mayTry(release)) return Promise.resolve(unsettled(name));
+    return (release.trying ?? this.#try(release)).then((answer) => (isSilence(answer) ? answer : undefined));
   }
 
   /** A connection is back: tries the unanswered releases again, whatever became of their earlier tries. */
@@ -153,13 +91,95 @@ export class Releases {
     this.#retry(() => true);
   }
 
+  /** Tries each release one last time. */
+  close(): void {
+    this.#closed = true;
+    this.#sleep();
+    for (const release of [...this.#unanswered, ...this.#beats]) void this.#try(release);
+  }
+
+  /** Sends nothing any more: the store is about to be closed. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  // One try.
+
+  /** Sends one try. Its outcome goes to {@link tried}. */
+  send(release: Release): Asked<ReleaseResult> {
+    const { ref, outcome, keepUntil, limit } = release.facts;
+    this.#take(release);
+    this.underWay.begin();
+    const now = this.clock.monotonic();
+    release.sent(now, this.outages.answers);
+    if (release.tries > 1) this.#retrying += 1;
+    const keepFor = Math.max(0, Math.ceil(keepUntil - now));
+    return this.store.release(ref, { outcome, keepFor }, limit, now);
+  }
+
+  /** A try has ended: keeps the release for another one, if it needs one. Returns the answer, or why there is none. */
+  tried(
+    release: Release,
+    asked: Asked<ReleaseResult>,
+    outcome: Outcome<ReleaseResult>,
+  ): ReleaseResult | Error {
+    const { name } = release.facts.ref;
+    const answer = 'error' in outcome ? outcome.error : outcome.result;
+    if (answer instanceof Error) this.#failed(release, answer, asked);
+    else this.outages.succeeded('release', name);
+    if (release.tries > 1) this.#retrying -= 1;
+    const wasUnanswered = release.unanswered;
+    if (release.tried(answer, this.clock.monotonic())) this.#leave(release);
+    else if (release.again) {
+      release.again = false;
+      void this.#try(release);
+    } else if (release.unanswered) this.#wait(release);
+    else this.#beat(release);
+    if (wasUnanswered && !release.unanswered) this.#retry((other) => this.#mayTry(other));
+    this.#probeOthers();
+    this.underWay.end();
+    return answer;
+  }
+
+  #try(release: Release): Promise<ReleaseResult | Error> {
+    return (release.trying = this.#settle(release));
+  }
+
+  async #settle(release: Release): Promise<ReleaseResult | Error> {
+    if (this.#stopped) return unsettled(release.facts.ref.name);
+    const asked = this.send(release);
+    const answer = this.tried(release, asked, await asked.outcome);
+    // If the release is tried again at once, whoever waits for it waits for that try.
+    return release.trying ?? answer;
+  }
+
+  /**
+   * A try has failed. One that was given up may be answered after all. That nothing was found says little about an abandoned
+   * acquire then: it may have arrived in between.
+   */
+  #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
+    const { name } = release.facts.ref;
+    if (release.tries > 1 && isSilence(error) && this.#isPassedOver(release)) this.outages.failedAgain();
+    else this.outages.failed(error, { call: 'release', locks: [name] });
+    if (!asked.givenUp) return;
+    release.unsettled += 1;
+    asked.listen((outcome) => {
+      release.unsettled -= 1;
+      if ('error' in outcome) return;
+      this.outages.succeeded('release', name);
+      const isFinal = hasEnded(outcome.result) || release.facts.outcome !== 'abandoned';
+      if (isFinal && release.unanswered && release.trying === undefined) this.end(release);
+      this.#probeOthers();
+    });
+  }
+
+  // Further tries.
+
   /** Tries the unanswered releases again, as many as the window lets through. */
   #retry(may: (release: Release) => boolean): void {
-    let release = this.#waiting.first;
-    while (release !== undefined && this.#retrying < WINDOW) {
-      const { next } = release;
-      if (may(release)) this.#try(release);
-      release = next;
+    for (const release of this.#unanswered) {
+      if (this.#retrying >= WINDOW) return;
+      if (may(release)) void inModuleContext(() => this.#try(release));
     }
   }
 
@@ -173,131 +193,35 @@ export class Releases {
    * for a row that another client has locked, and each further try would take one more connection of the pool.
    */
   #mayTry(release: Release): boolean {
-    const { unsettled, sentAt } = release;
-    if (unsettled === 0 || !this.#isPassedOver(release)) return true;
-    return this.clock.monotonic() >= sentAt + Math.min(PROBE * 2 ** (unsettled - 1), LONGEST_PAUSE);
-  }
-
-  /** Tries each release one last time. */
-  close(): void {
-    this.#closed = true;
-    this.#probe?.cancel();
-    for (const release of [...this.#waiting.toArray(), ...this.#beats.stop()]) this.#try(release);
-  }
-
-  /** Sends nothing any more: the store is about to be closed. */
-  stop(): void {
-    this.#stopped = true;
-  }
-
-  #try(release: Release, now = this.clock.monotonic()): void {
-    if (this.#stopped) return;
-    this.#take(release);
-    release.underWay = true;
-    release.sentAt = now;
-    release.answersBefore = this.outages.answers;
-    release.retried = release.tries > 0;
-    if (release.retried) this.#retrying += 1;
-    const { ref, outcome, keepUntil, limit } = release.facts;
-    const keepFor = Math.max(0, Math.ceil(keepUntil - now));
-    this.limits.watch(this.store.release(ref, { outcome, keepFor }), limit, release, now);
-  }
-
-  readonly #tried = (release: Release, answer: ReleaseResult | Error): void => {
-    const { name } = release.facts.ref;
-    const error = answer instanceof Error ? answer : undefined;
-    const result = answer instanceof Error ? undefined : answer;
-    const { unanswered, retried, told } = release;
-    if (error === undefined) this.outages.succeeded('release', name);
-    else if (retried && isSilence(error) && this.#isPassedOver(release)) this.outages.failedAgain();
-    else this.outages.failed(error, { call: 'release', locks: [name] });
-    if (retried) this.#retrying -= 1;
-    release.underWay = false;
-    // A store that reports a broken entry of this lock has answered.
-    release.unanswered = error !== undefined && !(error instanceof LockStateError);
-    if (this.#isOver(release, result)) this.#leave(release);
-    else if (release.again) {
-      release.again = false;
-      this.#try(release);
-    } else if (release.unanswered) this.#wait(release);
-    else this.#beat(release);
-    if (unanswered && !release.unanswered) this.#retry((other) => this.#mayTry(other));
-    this.#probeOthers();
-    // If the release is tried again at once, whoever waits for it waits for that try.
-    if (release.underWay) return;
-    release.told = undefined;
-    told?.(result, error);
-  };
-
-  /**
-   * A try that was given up is answered after all. That nothing was found says little about an abandoned acquire: it may have
-   * arrived in between.
-   */
-  readonly #triedBefore = (release: Release, result: ReleaseResult): void => {
-    this.outages.succeeded('release', release.facts.ref.name);
-    const isFinal = hasEnded(result) || release.facts.outcome !== 'abandoned';
-    if (isFinal && release.unanswered && !release.underWay) this.#end(release);
-    this.#probeOthers();
-  };
-
-  /** Whether nothing is left to do after this answer (`undefined`: the try failed). */
-  #isOver(release: Release, result: ReleaseResult | undefined): boolean {
-    if (result !== undefined && (hasEnded(result) || !(release.ambiguous || release.again)))
-      release.over = true;
-    if (release.over || release.again || release.unanswered) return release.over;
-    const now = this.clock.monotonic();
-    release.answeredAt ??= now;
-    return now >= release.answeredAt + longestWay(release);
-  }
-
-  #end(release: Release): void {
-    release.over = true;
-    this.#leave(release);
+    const { unsettled: tries, sentAt } = release;
+    if (tries === 0 || !this.#isPassedOver(release)) return true;
+    return this.clock.monotonic() >= sentAt + Math.min(PROBE * 2 ** (tries - 1), LONGEST_PAUSE);
   }
 
   /** Keeps the release until the next beat. */
   #beat(release: Release): void {
     this.#forget(release);
     if (this.#closed) return;
-    this.#kept += 1;
-    this.#beats.add(release, longestWay(release) * BEAT);
-    this.#makeRoom(release);
+    release.nextAt = this.clock.monotonic() + release.longestWay * BEAT;
+    this.#keep(release, this.#beats);
+    this.#wakeBy(release.nextAt);
   }
 
   /** Keeps the release until the store answers. */
   #wait(release: Release): void {
     if (this.#closed) return;
     release.unanswered = true;
-    this.#unanswered.set(release.facts.ref.name, release);
-    this.#kept += 1;
-    release.list = this.#waiting;
-    this.#waiting.add(release);
-    this.#makeRoom(release);
-    this.#probeAfter(longestWay(release) * BEAT);
+    this.#byName.set(release.facts.ref.name, release);
+    this.#keep(release, this.#unanswered);
+    this.#probeAfter(release.longestWay * BEAT);
   }
 
-  /** Those that may not be tried yet wait for the next probe. */
-  #probeOthers(): void {
-    if (this.#waiting.first !== undefined && !this.#closed) this.#probeAfter(PROBE);
-  }
-
-  /** Tries the oldest of the unanswered releases that may be tried, soon. */
-  #probeAfter(pause: number): void {
-    this.#probe ??= this.clock.setTimer(
-      () => {
-        this.#probe = undefined;
-        let release = this.#waiting.first;
-        while (release !== undefined && !this.#mayTry(release)) release = release.next;
-        if (release !== undefined) this.#try(release);
-        else this.#probeOthers();
-      },
-      Math.min(pause, PROBE),
-    );
-  }
-
-  /** Gives up the oldest release of the list if there are too many: its tick is most likely no longer the newest. */
-  #makeRoom({ list }: Release): void {
-    if (this.#kept > MAX_KEPT && list?.first !== undefined) this.#leave(list.first);
+  /** Gives up the oldest release of the queue if there are too many: its tick is most likely no longer the newest. */
+  #keep(release: Release, queue: Set<Release>): void {
+    release.queue = queue;
+    queue.add(release);
+    if (queue.size <= MAX_KEPT) return;
+    for (const oldest of queue) return this.#leave(oldest);
   }
 
   /** Drops a release: it is not tried again. */
@@ -307,25 +231,70 @@ export class Releases {
   }
 
   #take(release: Release): void {
-    if (release.list === undefined) return;
-    this.#kept -= 1;
-    release.list.delete(release);
-    release.list = undefined;
+    release.queue?.delete(release);
+    release.queue = undefined;
   }
 
   #forget(release: Release): void {
-    if (this.#unanswered.size === 0) return;
+    if (this.#byName.size === 0) return;
     const { name } = release.facts.ref;
-    if (this.#unanswered.get(name) === release) this.#unanswered.delete(name);
+    if (this.#byName.get(name) === release) this.#byName.delete(name);
+  }
+
+  // The timer.
+
+  /** Those that may not be tried yet wait for the next probe. */
+  #probeOthers(): void {
+    if (this.#unanswered.size > 0 && !this.#closed) this.#probeAfter(PROBE);
+  }
+
+  /** Tries the oldest of the unanswered releases that may be tried, soon. */
+  #probeAfter(pause: number): void {
+    if (this.#probeAt !== Infinity) return;
+    this.#probeAt = this.clock.monotonic() + Math.min(pause, PROBE);
+    this.#wakeBy(this.#probeAt);
+  }
+
+  #wakeBy(at: number): void {
+    if (at >= this.#wakeAt) return;
+    this.#timer?.cancel();
+    this.#wakeAt = at;
+    this.#timer = this.clock.setTimer(() => this.#wake(), at - this.clock.monotonic());
+  }
+
+  #sleep(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#wakeAt = Infinity;
+  }
+
+  /** A timer may fire a fraction early: what is not due yet must not be forgotten. */
+  #wake(): void {
+    const now = this.clock.monotonic();
+    this.#sleep();
+    let next = Infinity;
+    for (const release of this.#beats) {
+      if (release.nextAt > now) next = Math.min(next, release.nextAt);
+      else if (this.#retrying < WINDOW) void this.#try(release);
+      else {
+        this.#take(release);
+        this.#wait(release);
+      }
+    }
+    if (now >= this.#probeAt) this.#probe();
+    this.#wakeBy(Math.min(next, this.#probeAt));
+  }
+
+  #probe(): void {
+    this.#probeAt = Infinity;
+    for (const release of this.#unanswered) {
+      if (!this.#mayTry(release)) continue;
+      void this.#try(release);
+      return;
+    }
+    this.#probeOthers();
   }
 }
-
-/** How long the acquire can be on its way to a store that answers, ms. */
-function longestWay({ facts }: Release): number {
-  return Math.min(facts.ref.ttl, LONGEST_WAY);
-}
-
-const hasEnded = (result: ReleaseResult): boolean => result.released || result.reason === 'ended';
 
 /** Why a lock is not asked for while the store has not settled a release of it. */
 const unsettled = (name: string): Error =>
@@ -336,6 +305,6 @@ const unsettled = (name: string): Error =>
   );
 
 /** Whether the store did not answer at all. One that refuses this kind of call may carry out others. */
-function isSilence(error: Error | undefined): boolean {
-  return error instanceof StoreUnavailableError && !error.refused;
+function isSilence(answer: ReleaseResult | Error): answer is Error {
+  return answer instanceof StoreUnavailableError && !answer.refused;
 }

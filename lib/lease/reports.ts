@@ -4,6 +4,7 @@ import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
+import { carry } from './request.js';
 import type { Writable } from './writable.js';
 
 // Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
@@ -12,18 +13,13 @@ import type { Writable } from './writable.js';
 export function reportSkipped({ instance, clock, emit }: Engine, call: LockCall, skipped: Skipped): void {
   if (call.campaign === true) return;
   const { name, job, start } = call;
-  const { reason, holder, expiresIn, tick, finished, storeTime, error } = skipped;
+  const { reason, error } = skipped;
   const lock = reason === 'invalid-name' ? displayName(name) : name;
   const event: Writable<SkippedEvent> = { type: 'skipped', lock, instance, at: clock.now(), reason };
   if (job !== undefined) event.job = job;
   if (start?.tick !== undefined) event.callTick = start.tick;
-  if (holder !== undefined) event.holder = holder;
-  if (expiresIn !== undefined) event.expiresIn = expiresIn;
-  if (tick !== undefined) event.tick = tick;
-  if (finished !== undefined) event.finished = finished;
-  if (storeTime !== undefined) event.storeTime = storeTime;
   if (error !== undefined) event.error = error;
-  emit(event);
+  emit(carry(event, skipped));
 }
 
 export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
@@ -40,20 +36,23 @@ export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
 }
 
 /** How a run ended. */
-interface EndOfRun {
+export interface EndOfRun {
   readonly outcome: ReleaseOutcome;
   /** Milliseconds. */
   readonly duration: number;
-  /** The answer to the release, if it came in time. */
-  readonly result: ReleaseResult | undefined;
   /** Has the error of the job, if it failed. */
   readonly ended: object;
   /** How many fires of the job came meanwhile. */
   readonly missed: number;
 }
 
-export function reportReleased({ clock, emit }: Engine, { ref }: Lease, end: EndOfRun): void {
-  const { outcome, duration, result, ended, missed } = end;
+/** @param answer to the release, if it came in time */
+export function reportReleased(
+  { clock, emit }: Engine,
+  { ref }: Lease,
+  { outcome, duration, ended, missed }: EndOfRun,
+  answer: ReleaseResult | Error,
+): void {
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,
@@ -62,22 +61,22 @@ export function reportReleased({ clock, emit }: Engine, { ref }: Lease, end: End
     fencingToken: ref.fencingToken,
     outcome,
     duration,
-    confirmed: result?.released === true,
+    confirmed: !(answer instanceof Error) && answer.released,
   };
   if ('error' in ended) event.error = ended.error;
   if (missed > 0) event.missed = missed;
   emit(ofRun(event, ref));
 }
 
-/** Instances disagree about the schedule of a job. Once per job. */
+/** Reports, once per job, if instances disagree about its schedule. */
 export function reportMismatch(
   { mismatched, emit }: Engine,
   lease: Lease,
   schedule: string | undefined,
-  previousSchedule: string,
+  previousSchedule: string | undefined,
 ): void {
   const job = lease.ref.job ?? lease.ref.name;
-  if (schedule === undefined || mismatched.has(job)) return;
+  if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
   mismatched.add(job);
   const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
   emit(Object.assign(lease.facts(), event));

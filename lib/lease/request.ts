@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import type { AcquireRefusal, AcquireRequest, LeaseRef } from '../stores/lock-store.js';
+import type { AcquireRefusal, AcquireRequest, LeaseRef, RefusalFacts } from '../stores/lock-store.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { Writable } from './writable.js';
 
@@ -37,15 +37,22 @@ export function leaseRefOf(request: AcquireRequest, fencingToken: number, attemp
 }
 
 /** Why the store has granted none. */
-export function refusalOf(request: AcquireRequest, result: AcquireRefusal): Skipped {
-  const { reason, holder, expiresIn, finished, storeTime } = result;
-  const skipped: Writable<Skipped> = { ran: false, reason };
-  if (holder !== undefined) skipped.holder = holder;
-  if (expiresIn !== undefined) skipped.expiresIn = expiresIn;
+export function refusalOf({ tick }: AcquireRequest, refusal: AcquireRefusal): Skipped {
+  const skipped: Writable<Skipped> = { ran: false, reason: refusal.reason };
+  carry(skipped, refusal);
   // To tell whose clock is wrong, a person needs the refused tick beside the store's time.
-  const tick = reason === 'clock-skew' ? request.tick : result.tick;
-  if (tick !== undefined) skipped.tick = tick;
-  if (finished !== undefined) skipped.finished = finished;
-  if (storeTime !== undefined) skipped.storeTime = storeTime;
+  if (refusal.reason === 'clock-skew' && tick !== undefined) skipped.tick = tick;
   return skipped;
+}
+
+/** Adds what is known about a refusal. */
+export function carry<T extends RefusalFacts>(to: T, facts: RefusalFacts): T {
+  const { holder, expiresIn, tick, finished, storeTime } = facts;
+  const target: Writable<RefusalFacts> = to;
+  if (holder !== undefined) target.holder = holder;
+  if (expiresIn !== undefined) target.expiresIn = expiresIn;
+  if (tick !== undefined) target.tick = tick;
+  if (finished !== undefined) target.finished = finished;
+  if (storeTime !== undefined) target.storeTime = storeTime;
+  return to;
 }

@@ -1,35 +1,25 @@
 import { LockTimeoutError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
-import { Pending } from '../store-access/time-limits.js';
-import type { AcquireRequest, AcquireResult, ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
-import { promiseOf, type Reply } from '../stores/replying-store.js';
+import type { Asked, Outcome } from '../store-access/asked.js';
+import type { AcquireRequest, AcquireResult, ReleaseOutcome } from '../stores/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Overruns } from './overruns.js';
-import { wasNotApplied } from './releases.js';
+import { Release, type ReleaseFacts } from './release.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
-import { reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import { type EndOfRun, reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import { undo } from './undo.js';
 import { refuseUndone } from './work.js';
 
 /** How a job ended. */
-export type Ended<T> = { readonly value: T } | { readonly error: unknown };
+type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
-/**
- * One call through a lock, from top to bottom: take the lease, keep it while the job runs, give it back, report.
- *
- * An object with callbacks instead of an async function: each further promise adds to the cost of each run.
- */
-export class Run<T> extends Pending<AcquireResult> {
+/** One call through a lock. {@link run} has it from top to bottom. */
+export class Run<T> {
   readonly #request: AcquireRequest;
-  /** When the acquire was sent, monotonic: the lease counts from then. */
-  #sentAt = 0;
-  /** The answer to the acquire; gone once the lease is kept. */
-  #reply: Reply<AcquireResult> | undefined;
+  /** The lease, while the job runs. */
   #lease: Lease | undefined;
-  #ended: Ended<T> | undefined;
-  #outcome: ReleaseOutcome = 'completed';
-  #duration = 0;
   #overruns: Overruns | undefined;
 
   /** @param over called when the call is over, right before its promise is settled */
@@ -38,75 +28,96 @@ export class Run<T> extends Pending<AcquireResult> {
     private readonly call: LockCall,
     private readonly job: (lease: Lease) => T | Promise<T>,
     private readonly over: (call: LockCall) => void,
-    private readonly resolve: (result: RunResult<T>) => void,
-    private readonly reject: (error: unknown) => void,
   ) {
-    super();
     this.#request = requestOf(call, engine.instance);
+  }
+
+  /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
+  async run(): Promise<RunResult<T>> {
+    const { engine, call } = this;
+    engine.waiting.begin();
+    try {
+      // Each further async function would add to the cost of each run.
+      const released = engine.releases.tryFirst(call.name);
+      let lease = released === undefined ? undefined : await this.#after(released);
+      if (lease === undefined) {
+        const asked = this.#ask();
+        lease = this.#answered(asked, await asked.outcome);
+      }
+      if (!(lease instanceof Lease)) {
+        reportSkipped(engine, call, lease);
+        return lease;
+      }
+      engine.waiting.end();
+      let ended = this.#begin(lease);
+      if (ended instanceof Promise) ended = await ended;
+      engine.waiting.begin();
+      const end = this.#end(lease, ended);
+      if (lease.confirmed && !engine.closed) {
+        // Calls for one lease must not overtake each other.
+        if (lease.renewal !== undefined) await lease.renewal;
+        const release = new Release(this.#facts(lease, end.outcome));
+        const asked = engine.releases.send(release);
+        const answer = engine.releases.tried(release, asked, await asked.outcome);
+        if (engine.hears('released')) reportReleased(engine, lease, end, answer);
+      }
+      if ('error' in ended) throw ended.error;
+      return { ran: true, value: ended.value };
+    } finally {
+      engine.waiting.end();
+      this.over(call);
+    }
+  }
+
+  /** Another call for the lock was refused, or not even made, because of this run. */
+  refused(call: LockCall): void {
+    if (this.#lease === undefined) return;
+    this.#overruns ??= new Overruns(this.engine, this.#lease);
+    this.#overruns.count(call);
   }
 
   // Take.
 
-  /** Asks the store for the lease; before that, for a release of the lock that the store has not answered. */
-  start(): void {
-    const tried = this.engine.releases.tryFirst(this.call.name);
-    if (tried === undefined) return this.#ask();
-    void tried.then((error) => {
-      if (this.engine.closing) this.#skip({ ran: false, reason: 'shutting-down' });
-      else if (error !== undefined) this.#withoutStore(error, true);
-      else this.#ask();
-    });
+  /** Waits for a release of the lock that the store has not answered. Goes on with why no lease is asked for, if so. */
+  async #after(released: Promise<Error | undefined>): Promise<Lease | Skipped | undefined> {
+    const error = await released;
+    if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
+    return error === undefined ? undefined : this.#withoutStore(error, true);
   }
 
-  #ask(): void {
-    const { clock, limits, store } = this.engine;
-    const { storeTimeout, onStoreError } = this.call.settings;
-    this.#sentAt = clock.monotonic();
-    const reply = store.acquire(this.#request);
-    this.#reply = reply;
-    if (onStoreError !== 'run') return limits.watch(reply, storeTimeout, this, this.#sentAt);
-    // A job that runs because of a timeout must not run in the async context of the call that armed the timer.
-    void limits.within(promiseOf(reply), storeTimeout).then(
-      (result) => this.answered(result),
-      (error: unknown) => this.failed(error as Error),
-    );
+  #ask(): Asked<AcquireResult> {
+    const { clock, store } = this.engine;
+    return store.acquire(this.#request, this.call.settings.storeTimeout, clock.monotonic());
   }
 
-  /** The store has answered the acquire. */
-  answered(result: AcquireResult): void {
+  /** The store has answered the acquire, or not. */
+  #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
     const { engine, call } = this;
+    const { sentAt } = asked;
+    if ('error' in outcome) return this.#failed(outcome.error, asked);
+    const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
-    if (!result.acquired) return this.#skip(refusalOf(this.#request, result));
+    if (!result.acquired) return refusalOf(this.#request, result);
     const now = engine.clock.monotonic();
-    const late = now >= leaseDeadline(this.#sentAt, call.settings.ttl);
-    if (engine.closing || late) {
+    if (engine.closing || now >= leaseDeadline(sentAt, call.settings.ttl)) {
       const ref = { ...this.#request, fencingToken: result.fencingToken };
       engine.releases.abandon(ref, call.settings.storeTimeout);
       // That a closing instance does not take the lease is no failure of the store.
-      if (engine.closing) return this.#skip({ ran: false, reason: 'shutting-down' });
-      return this.#withoutStore(tooLate());
+      return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
     }
     const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
-    const lease = new Lease(ref, call.settings, now, this.#sentAt, engine.clock, engine.emit);
-    if (result.previousSchedule !== undefined)
-      reportMismatch(engine, lease, this.#request.schedule, result.previousSchedule);
-    this.#keep(lease);
+    const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
+    reportMismatch(engine, lease, this.#request.schedule, result.previousSchedule);
+    return lease;
   }
 
   /** The store has failed, or not answered the acquire in time. */
-  failed(error: Error): void {
+  #failed(error: Error, asked: Asked<AcquireResult>): Lease | Skipped {
+    const { engine, call } = this;
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
-    if (error instanceof SchedulerLockConfigError)
-      return this.#skip({ ran: false, reason: 'invalid-name', error });
-    if (this.#reply !== undefined && !wasNotApplied(error)) {
-      const failed = { pending: this.#reply, error, isStart: this.call.start !== undefined };
-      this.engine.releases.abandon(
-        { ...this.#request, fencingToken: 0 },
-        this.call.settings.storeTimeout,
-        failed,
-      );
-    }
-    this.#withoutStore(error);
+    if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
+    undo(engine.releases, this.#request, { asked, error, isStart: call.start !== undefined });
+    return this.#withoutStore(error);
   }
 
   /**
@@ -114,116 +125,70 @@ export class Run<T> extends Pending<AcquireResult> {
    *
    * @param again whether an earlier call has failed for the same reason, so that this one was not even made
    */
-  #withoutStore(error: Error, again = false): void {
+  #withoutStore(error: Error, again = false): Lease | Skipped {
     const { engine, call } = this;
     const { onStoreError } = call.settings;
     const skipped = onStoreError === 'skip';
     if (again) engine.outages.failedAgain(skipped);
     else engine.outages.failed(error, { call: 'acquire', locks: [call.name], skipped });
-    if (engine.closing) return this.#skip({ ran: false, reason: 'shutting-down' });
-    if (onStoreError === 'throw') return this.#settle({ error });
-    if (onStoreError === 'skip') return this.#skip({ ran: false, reason: 'store-unavailable', error });
+    if (engine.closing) return { ran: false, reason: 'shutting-down' };
+    if (onStoreError === 'throw') throw error;
+    if (skipped) return { ran: false, reason: 'store-unavailable', error };
+    const { clock, emit } = engine;
     const ref = leaseRefOf(this.#request, 0);
-    const lease = new Lease(
-      ref,
-      call.settings,
-      engine.clock.monotonic(),
-      undefined,
-      engine.clock,
-      engine.emit,
-    );
-    engine.emit({ type: 'unlocked', ...lease.facts(), error });
-    this.#keep(lease);
-  }
-
-  #skip(skipped: Skipped): void {
-    reportSkipped(this.engine, this.call, skipped);
-    this.over(this.call);
-    this.resolve(skipped);
+    const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit);
+    emit({ type: 'unlocked', ...lease.facts(), error });
+    return lease;
   }
 
   // Keep the lease, and run the job.
 
-  #keep(lease: Lease): void {
+  #begin(lease: Lease): Ended<T> | Promise<Ended<T>> {
     const { engine } = this;
-    this.#reply = undefined;
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed && engine.hears('acquired')) reportAcquired(engine, lease);
-    let work: T | Promise<T>;
     try {
-      work = this.job(lease);
+      const work = this.job(lease);
+      // Does not await a value that is there already: even that would cost a turn of promises.
+      if (!(work instanceof Promise)) return this.#done(work);
+      return work.then(
+        (value: T) => this.#done(value),
+        (error: unknown) => ({ error }),
+      );
     } catch (error) {
-      return this.#end(lease, { error });
+      return { error };
     }
-    // Does not await a value that is there already: even that would cost a turn of promises.
-    if (!(work instanceof Promise)) return this.#done(lease, work);
-    work.then(
-      (value: T) => this.#done(lease, value),
-      (error: unknown) => this.#end(lease, { error }),
-    );
   }
 
-  /** Another call for the lock was refused, or not even made, because of this run. */
-  refused(call: LockCall): void {
-    if (this.#lease === undefined || this.#ended !== undefined) return;
-    this.#overruns ??= new Overruns(this.engine, this.#lease);
-    this.#overruns.count(call);
-  }
-
-  #done(lease: Lease, value: T): void {
+  #done(value: T): Ended<T> {
     try {
       refuseUndone(value, this.call);
+      return { value };
     } catch (error) {
-      return this.#end(lease, { error });
+      return { error };
     }
-    this.#end(lease, { value });
   }
 
-  // Give the lease back.
+  // Give the lease back, and report.
 
   /** The job has ended. */
-  #end(lease: Lease, ended: Ended<T>): void {
+  #end(lease: Lease, ended: Ended<T>): EndOfRun {
     const { engine } = this;
     const now = engine.clock.monotonic();
-    this.#ended = ended;
+    this.#lease = undefined;
     lease.end(now);
-    this.#duration = Math.round(now - lease.startedAt);
-    this.#outcome = outcomeOf(lease, 'error' in ended);
+    const duration = Math.round(now - lease.startedAt);
+    const outcome = outcomeOf(lease, 'error' in ended);
     // Nested calls that the job did not await: from now on another instance may take the lock.
     if (lease.inner > 0) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
-    if (!lease.confirmed || engine.closed) return this.#settle(ended);
-    // Calls for one lease must not overtake each other.
-    if (lease.renewal === undefined) this.#release(lease);
-    else void lease.renewal.then(() => this.#release(lease));
+    return { outcome, duration, ended, missed: this.#overruns?.missed ?? 0 };
   }
 
-  #release(lease: Lease): void {
-    const { engine } = this;
+  #facts({ ref, startedAt }: Lease, outcome: ReleaseOutcome): ReleaseFacts {
     const { atLeast, storeTimeout: limit } = this.call.settings;
-    const facts = { ref: lease.ref, outcome: this.#outcome, keepUntil: lease.startedAt + atLeast, limit };
-    engine.releases.release(facts, engine.clock.monotonic(), (result) => this.#released(result));
-  }
-
-  // Report.
-
-  /** The store has answered the release, or not in time. */
-  #released(result: ReleaseResult | undefined): void {
-    const { engine } = this;
-    const [lease, ended] = [this.#lease as Lease, this.#ended as Ended<T>];
-    if (engine.hears('released')) {
-      const missed = this.#overruns?.missed ?? 0;
-      const facts = { outcome: this.#outcome, duration: this.#duration, result, ended, missed };
-      reportReleased(engine, lease, facts);
-    }
-    this.#settle(ended);
-  }
-
-  #settle(ended: Ended<T>): void {
-    this.over(this.call);
-    if ('error' in ended) this.reject(ended.error);
-    else this.resolve({ ran: true, value: ended.value });
+    return { ref, outcome, keepUntil: startedAt + atLeast, limit };
   }
 }
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.js';
 import type { LockStore } from '../stores/lock-store.js';
-import { promiseOf } from '../stores/replying-store.js';
 import { SafeStore } from './safe-store.js';
 import { storeLabel } from './store-label.js';
 import { TimeLimits } from './time-limits.js';
@@ -41,7 +40,10 @@ export async function ping(
   const limits = new TimeLimits(clock);
   const start = clock.monotonic();
   const lease = { name, token: randomUUID(), fencingToken: 0, holder: PING_NAME, ttl: limit };
-  const ask = (): Promise<unknown> => promiseOf(new SafeStore(store).release(lease, {}));
+  const ask = async (): Promise<void> => {
+    const outcome = await new SafeStore(store, limits).release(lease, {}, limit, clock.monotonic()).outcome;
+    if ('error' in outcome) throw outcome.error;
+  };
   try {
     await limits.within(opened.then(ask), limit);
     return { ok: true, latency: clock.monotonic() - start, store: label };

@@ -9,33 +9,59 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
-import { isReplying, type Reply, replyOf, type ReplyingStore } from '../stores/replying-store.js';
+import { fastPortOf, type Told } from '../stores/fast-port.js';
+import { Asked } from './asked.js';
 import { type Wrong, wrongAcquire, wrongBatch, wrongExtend, wrongRelease } from './answer-checks.js';
 import { storeLabel } from './store-label.js';
+import type { TimeLimits } from './time-limits.js';
 
 /** How much of a wrong value a message shows at most, characters. */
 const MAX_SHOWN = 60;
 
 /**
- * Wraps a store so that each call answers in a later turn, even if the store throws or answers at once. An answer that the
- * contract does not list counts as a failure. A {@link ReplyingStore} answers without promises.
+ * Calls of a store that answer in a later turn, within a limit, and with what the contract lists: another answer counts as a failure,
+ * and so does a store that throws.
  */
 export class SafeStore {
-  readonly #replying: ReplyingStore | undefined;
+  constructor(
+    private readonly store: LockStore,
+    private readonly limits: TimeLimits,
+  ) {}
 
-  constructor(private readonly store: LockStore) {
-    this.#replying = isReplying(store) ? store : undefined;
+  /** @param sentAt now, monotonic */
+  acquire(request: AcquireRequest, limit: number, sentAt: number): Asked<AcquireResult> {
+    const asked = new Asked<AcquireResult>(this.limits, limit, sentAt);
+    const port = fastPortOf(this.store);
+    if (port !== undefined) port.acquire(request, asked);
+    else void this.#ask('acquire', () => this.store.acquire(request), wrongAcquire, asked);
+    return asked;
   }
 
-  acquire(request: AcquireRequest): Reply<AcquireResult> {
-    const replying = this.#replying;
+  /** @param sentAt now, monotonic */
+  release(lease: LeaseRef, options: ReleaseOptions, limit: number, sentAt: number): Asked<ReleaseResult> {
+    const asked = new Asked<ReleaseResult>(this.limits, limit, sentAt);
+    const port = fastPortOf(this.store);
+    if (port !== undefined) port.release(lease, options, asked);
+    else void this.#ask('release', () => this.store.release(lease, options), wrongRelease, asked);
+    return asked;
+  }
+
+  /** Asks by a promise. A store of somebody's own may answer anything. */
+  async #ask<T>(
+    call: string,
+    send: () => Promise<T>,
+    check: (result: T) => Wrong | undefined,
+    told: Told<T>,
+  ): Promise<void> {
+    let result: T;
     try {
-      if (replying !== undefined && this.store.acquire === replying.standsFor.acquire)
-        return replying.replyToAcquire(request);
-      return this.#checked('acquire', promised(this.store.acquire(request)), wrongAcquire);
+      result = await send();
+      const wrong = check(result);
+      if (wrong !== undefined) throw this.#misanswered(call, wrong);
     } catch (error) {
-      return replyOf(Promise.reject(error as Error));
+      return told.failed(error as Error);
     }
+    told.answered(result);
   }
 
   async extend(leases: readonly LeaseRef[], options: ExtendOptions): Promise<ExtendResult[]> {
@@ -46,33 +72,6 @@ export class SafeStore {
       const one = wrongExtend(result, index);
       return one === undefined ? result : { held: null, error: this.#misanswered('extend', one) };
     });
-  }
-
-  release(lease: LeaseRef, options: ReleaseOptions): Reply<ReleaseResult> {
-    const replying = this.#replying;
-    try {
-      if (replying !== undefined && this.store.release === replying.standsFor.release)
-        return replying.replyToRelease(lease, options);
-      return this.#checked('release', promised(this.store.release(lease, options)), wrongRelease);
-    } catch (error) {
-      return replyOf(Promise.reject(error as Error));
-    }
-  }
-
-  #checked<T>(call: string, answer: Promise<T>, check: (value: T) => Wrong | undefined): Reply<T> {
-    return {
-      tell: (answered, failed) =>
-        void answer.then((value) => {
-          let wrong: Wrong | undefined;
-          try {
-            wrong = check(value);
-          } catch (error) {
-            return failed(error as Error);
-          }
-          if (wrong === undefined) answered(value);
-          else failed(this.#misanswered(call, wrong));
-        }, failed),
-    };
   }
 
   /**
@@ -86,9 +85,6 @@ export class SafeStore {
     );
   }
 }
-
-const promised = <T>(answer: Promise<T>): Promise<T> =>
-  answer instanceof Promise ? answer : Promise.resolve(answer);
 
 /** A wrong value and its type, shortened. */
 function shown(value: unknown): string {

@@ -1,4 +1,5 @@
 import type { SchedulerLockError } from '../errors.js';
+import type { JobStart } from '../job-start.js';
 
 /**
  * Where leases live. Data access only: no timers, no policy, no logging.
@@ -108,22 +109,8 @@ export interface LeaseRef {
   readonly attempt?: number;
 }
 
-/** One attempt. */
-export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken'> {
-  /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
-  readonly maxClockSkew?: number;
-  /** With a `tick`: the schedule that it comes from. The store keeps it with the tick, to detect instances that disagree. */
-  readonly schedule?: string;
-  /** Milliseconds between two starts of the job, on the store's clock, instead of a `tick`. */
-  readonly interval?: number;
-  /** With a `tick`: how often its run may be repeated if it was interrupted. @default 0 */
-  readonly rerun?: number;
-  /**
-   * With a `tick`: `known` refuses it if the job never started before, `interrupted` unless this very tick was started
-   * and interrupted.
-   */
-  readonly only?: 'known' | 'interrupted';
-}
+/** One attempt, for a start of a job or without one. */
+export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>, JobStart {}
 
 /** The answer to an attempt: the lease with its fencing token, or why there is none. */
 export type AcquireResult =
@@ -138,14 +125,18 @@ export type AcquireResult =
   | AcquireRefusal;
 
 /** Why an attempt got no lease. It has changed nothing. */
-export interface AcquireRefusal {
+export interface AcquireRefusal extends RefusalFacts {
   readonly acquired: false;
   readonly reason: 'held' | 'already-ran' | 'cooling-down' | 'clock-skew';
+}
+
+/** What is known about a refusal. */
+export interface RefusalFacts {
   /** Instance id of the holder, if it is one of ours. */
   readonly holder?: string;
   /** Milliseconds until the lock is free unless it is renewed. Absent if it never expires by itself. */
   readonly expiresIn?: number;
-  /** The newest tick of the job that was started. */
+  /** The newest tick of the job that was started. Of a call that was skipped for `clock-skew`: the refused tick. Epoch milliseconds. */
   readonly tick?: number;
   /** Whether that tick's run has ended, other than by an interruption (its holder died, lost its lease, or shut down). */
   readonly finished?: boolean;

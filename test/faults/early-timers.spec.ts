@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Clock, LockStore } from '../../lib/index.js';
 import { Outages } from '../../lib/store-access/outages.js';
+import { UnderWay } from '../../lib/lease/under-way.js';
 import { Releases } from '../../lib/lease/releases.js';
 import { SafeStore } from '../../lib/store-access/safe-store.js';
 import { TimeLimits } from '../../lib/store-access/time-limits.js';
@@ -49,13 +50,9 @@ test('a release that is to be tried again is not forgotten when its timer fires 
   };
   const outages = new Outages('instance', clock, () => undefined);
   const limits = new TimeLimits(clock);
-  const tested = new Releases(new SafeStore(store), clock, outages, limits);
+  const tested = new Releases(new SafeStore(store, limits), clock, outages, new UnderWay());
   const ref = { name: 'job', token: 'token', fencingToken: 0, ttl: 10_000, holder: 'instance' };
-  tested.abandon(ref, 1_000, {
-    pending: { tell: () => undefined },
-    isStart: false,
-    error: new Error('lost'),
-  });
+  tested.abandon(ref, 1_000, true);
   await until(() => releases === 1 && clock.timers.some(({ at }) => at > 1_000));
   // The limit of the call finds it answered; what is left is the next try.
   clock.fire(0);

@@ -1,11 +1,11 @@
 import { inModuleContext } from '../../clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
-import { type Reply, replyOf } from '../replying-store.js';
+import type { Told } from '../fast-port.js';
 import { hashTag, lockKey, stateKey } from './keys.js';
-import { DENIED, RedisReplyError, runScript, ScriptReply } from './redis-client.js';
+import { DENIED, RedisReplyError, runScript, sendScript } from './redis-client.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
-import type { LeaseScript, Script } from './script.js';
+import type { LeaseScript } from './script.js';
 
 /** The most leases for one run of a script: with 1,000 keys a script blocks Redis for about 2 ms. */
 const MAX_BATCH = 250;
@@ -23,8 +23,18 @@ export interface LeaseCall<Result = unknown> {
   /** The script's arguments. Those at the end may be left out. */
   readonly args: readonly string[];
   readonly read: (reply: unknown) => Result;
-  readonly resolve: (result: Result) => void;
-  readonly reject: (error: SchedulerLockError) => void;
+  readonly told: Told<Result>;
+}
+
+/** Tells a call what the script has answered. An answer that cannot be read is a failure. */
+function tell<T>({ read, told }: LeaseCall<T>, reply: unknown): void {
+  let result: T;
+  try {
+    result = read(reply);
+  } catch (error) {
+    return told.failed(error as Error);
+  }
+  told.answered(result);
 }
 
 type Keys = readonly [lock: string, state: string];
@@ -42,38 +52,34 @@ export class LeaseScripts {
   /**
    * Runs a script for one lease.
    *
-   * @param failed called before the failure is passed on
+   * @param ended called right before the call is told of the outcome
    */
-  one<T>(
-    script: Script,
-    name: string,
-    args: readonly string[],
-    read: (answer: unknown) => T,
-    failed: () => void,
-  ): Reply<T> {
-    const refuse = (error: Error): Error => {
-      failed();
-      return this.#refusal(name, error);
+  one<T>({ one }: LeaseScript, call: LeaseCall<T>, ended: () => void): void {
+    const failed = (error: Error): void => {
+      ended();
+      call.told.failed(error);
     };
     try {
-      const [lock, state] = this.keys(name);
-      return new ScriptReply(this.connection, script, 2, [lock, state, ...args], read, refuse);
+      const [lock, state] = this.keys(call.name);
+      sendScript(this.connection, one, 2, [lock, state, ...call.args], {
+        answered: (reply) => {
+          ended();
+          tell(call, reply);
+        },
+        failed: (error) => failed(this.#refusal(call.name, error)),
+      });
     } catch (error) {
-      failed();
-      return replyOf(Promise.reject(error as Error));
+      failed(error as Error);
     }
   }
 
   /**
-   * Runs a script for many leases. Every call is resolved or rejected; this method never throws.
+   * Runs a script for many leases. Every call is told of its outcome; this method never throws.
    *
-   * @param ended called after each command
-   * @returns how many commands were sent
+   * @returns a promise for each command that is sent: it resolves when its calls have been told
    */
-  many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[], ended: () => void): number {
-    const batches = this.#batches(calls);
-    for (const batch of batches) this.#send(script, batch).then(ended, ended);
-    return batches.length;
+  many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void>[] {
+    return this.#batches(calls).map((batch) => this.#send(script, batch));
   }
 
   /** @throws SchedulerLockConfigError if `key` gives no key for the name, or one that cannot hold a lock */
@@ -100,7 +106,7 @@ export class LeaseScripts {
         for (let i = 0; i < width; i++) args.push(call.args[i] ?? '');
         sent.push(call);
       } catch (error) {
-        call.reject(error as SchedulerLockError);
+        call.told.failed(error as SchedulerLockError);
       }
     }
     if (sent.length === 0) return;
@@ -108,7 +114,7 @@ export class LeaseScripts {
       for (const [i, call] of sent.entries()) this.#answer(call, (replies as unknown[])[i]);
     };
     // The script has judged each lease alone: a failure of the whole command has nothing to do with a single lock.
-    const failed = (error: Error): void => sent.forEach((call) => call.reject(failure(error)));
+    const failed = (error: Error): void => sent.forEach((call) => call.told.failed(failure(error)));
     await runScript(this.connection, many, keys.length, [...keys, ...args])
       .then(answered)
       .catch(failed);
@@ -116,8 +122,8 @@ export class LeaseScripts {
 
   #answer<T>(call: LeaseCall<T>, reply: unknown): void {
     if (Array.isArray(reply) && reply[0] === 'error') {
-      call.reject(this.#refusal(call.name, new RedisReplyError(describeError(reply[1]))));
-    } else call.resolve(call.read(reply));
+      call.told.failed(this.#refusal(call.name, new RedisReplyError(describeError(reply[1]))));
+    } else tell(call, reply);
   }
 
   /** A Cluster runs a script on the node of its keys: leases go together only if they share a hash tag. */
@@ -130,7 +136,7 @@ export class LeaseScripts {
       try {
         if (cluster) slot = this.#slot(call.name);
       } catch (error) {
-        call.reject(error as SchedulerLockError);
+        call.told.failed(error as SchedulerLockError);
         continue;
       }
       let group = groups.get(slot);
@@ -184,25 +190,16 @@ export class LeaseCalls<Result> {
   /**
    * @param args the script's arguments for this lease; those at the end may be left out
    */
-  call(name: string, args: readonly string[]): Reply<Result> {
+  call(name: string, args: readonly string[], told: Told<Result>): void {
+    const call = { name, args, read: this.read, told };
     if (this.#underWay === 0) {
       this.#underWay += 1;
-      return this.scripts.one(this.script.one, name, args, this.#answered, this.#ended);
+      return this.scripts.one(this.script, call, this.#ended);
     }
-    const { read } = this;
-    const result = new Promise<Result>((resolve, reject) => {
-      const calls = this.#waiting.push({ name, args, read, resolve, reject });
-      // Runs after the promises that are settled by now: their continuations make the other calls of the volley. Not by
-      // process.nextTick(), which costs several times as much if the process uses AsyncLocalStorage.
-      if (calls === 1) void SETTLED.then(() => inModuleContext(this.#send));
-    });
-    return replyOf(result);
+    // Runs after the promises that are settled by now: their continuations make the other calls of the volley. Not by
+    // process.nextTick(), which costs several times as much if the process uses AsyncLocalStorage.
+    if (this.#waiting.push(call) === 1) void SETTLED.then(() => inModuleContext(this.#send));
   }
-
-  readonly #answered = (reply: unknown): Result => {
-    this.#underWay -= 1;
-    return this.read(reply);
-  };
 
   readonly #ended = (): void => {
     this.#underWay -= 1;
@@ -211,7 +208,10 @@ export class LeaseCalls<Result> {
   readonly #send = (): void => {
     const calls = this.#waiting;
     this.#waiting = [];
-    this.#underWay += this.scripts.many(this.script, calls, this.#ended);
+    for (const command of this.scripts.many(this.script, calls)) {
+      this.#underWay += 1;
+      void command.then(this.#ended, this.#ended);
+    }
   };
 }
 

@@ -1,3 +1,5 @@
+import { asClause } from '../../wording.js';
+
 /*
  * Texts for logs and errors, made only from parts that are no secret.
  */
@@ -11,10 +13,7 @@ const POSITION = / script: [0-9a-f]{40}, on @user_script:\d+\.?$/;
  */
 export function describeError(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
-  return message
-    .replace(/\/\/[^\s/]*@/g, '//***@')
-    .replace(POSITION, '')
-    .replace(/[\s.]+$/, '');
+  return asClause(message.replace(POSITION, ''));
 }
 
 /** The options of ioredis that describe the place. */

@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../../errors.js';
-import { promiseOf, type Reply } from '../replying-store.js';
+import type { Told } from '../fast-port.js';
 import type { RedisClient } from './connection-options.js';
 import { describeError } from './redact.js';
 import type { Script } from './script.js';
@@ -12,100 +12,64 @@ export class RedisReplyError extends Error {
 /** The error of Redis for a user who lacks a right. Before 7.2, a refusal within a script has no code. */
 export const DENIED = /\bNOPERM\b|executing the script/;
 
-/** The outcome of a script, once it is known. */
-type Outcome<T> = { readonly value: T } | { readonly error: Error };
+/** Where a script runs. */
+interface Connection {
+  /** @throws StoreUnavailableError if there is no client */
+  client(): RedisClient;
+}
 
 /**
- * One run of a script: by its digest, or by its text if the server does not have it.
+ * Runs a script: by its digest, or by its text if the server does not have it. `told` gets the server's answer as it is, or
+ * RedisReplyError if the server answered with an error, or StoreUnavailableError for everything else.
  *
  * Never queues: if the client is not connected, the call fails at once. A queued command would be carried out
  * after the outage, when its caller has long given up.
- *
- * Interprets the server's answer once, however often `tell` is called.
  */
-export class ScriptReply<T> implements Reply<T> {
-  readonly #sent: Promise<unknown>;
-  /** The second command, with the text of the script. */
-  #again: Promise<unknown> | undefined;
-  #outcome: Outcome<T> | undefined;
-
-  /**
-   * @param connection gives the client, or throws a StoreUnavailableError
-   * @param read interprets the server's answer
-   * @param refuse turns a failure into the error for the caller; gets RedisReplyError if the server answered with
-   *   an error, and StoreUnavailableError for everything else
-   */
-  constructor(
-    private readonly connection: { client(): RedisClient },
-    private readonly script: Script,
-    private readonly numberOfKeys: number,
-    private readonly keysAndArguments: readonly string[],
-    private readonly read: (answer: unknown) => T,
-    private readonly refuse: (error: Error) => Error,
-  ) {
-    try {
-      this.#sent = this.#client().evalsha(script.sha, numberOfKeys, ...keysAndArguments);
-    } catch (error) {
-      // Rejects in a later turn, like any other failure.
-      this.#sent = Promise.reject(error);
-    }
-  }
-
-  tell(answered: (value: T) => void, failed: (error: Error) => void): void {
-    this.#sent.then(
-      (answer) => tellOf(this.#answer(answer), answered, failed),
-      (error: unknown) => {
-        if (!isReply(error, 'NOSCRIPT')) return tellOf(this.#fail(error), answered, failed);
-        this.#again ??= this.#sendText();
-        this.#again.then(
-          (answer) => tellOf(this.#answer(answer), answered, failed),
-          (reason: unknown) => tellOf(this.#fail(reason), answered, failed),
-        );
-      },
-    );
-  }
-
-  #client(): RedisClient {
-    const client = this.connection.client();
-    if (client.status !== 'ready') throw notReady(client);
-    return client;
-  }
-
-  async #sendText(): Promise<unknown> {
-    const { script, numberOfKeys, keysAndArguments } = this;
-    return this.#client().eval(script.lua, numberOfKeys, ...keysAndArguments);
-  }
-
-  #answer(answer: unknown): Outcome<T> {
-    if (this.#outcome !== undefined) return this.#outcome;
-    try {
-      return (this.#outcome = { value: this.read(answer) });
-    } catch (error) {
-      return (this.#outcome = { error: error as Error });
-    }
-  }
-
-  #fail(error: unknown): Outcome<T> {
-    return (this.#outcome ??= { error: this.refuse(translate(error)) });
+export function sendScript(
+  connection: Connection,
+  { sha, lua }: Script,
+  numberOfKeys: number,
+  keysAndArguments: readonly string[],
+  told: Told<unknown>,
+): void {
+  const answered = (reply: unknown): void => told.answered(reply);
+  const failed = (error: unknown): void => told.failed(translate(error));
+  try {
+    readyClient(connection)
+      .evalsha(sha, numberOfKeys, ...keysAndArguments)
+      .then(answered, (error: unknown) => {
+        if (!isReply(error, 'NOSCRIPT')) return failed(error);
+        try {
+          readyClient(connection)
+            .eval(lua, numberOfKeys, ...keysAndArguments)
+            .then(answered, failed);
+        } catch (reason) {
+          failed(reason);
+        }
+      });
+  } catch (error) {
+    failed(error);
   }
 }
 
-function tellOf<T>(outcome: Outcome<T>, answered: (value: T) => void, failed: (error: Error) => void): void {
-  if ('value' in outcome) answered(outcome.value);
-  else failed(outcome.error);
+/** @throws StoreUnavailableError if it is not connected */
+function readyClient(connection: Connection): RedisClient {
+  const client = connection.client();
+  if (client.status !== 'ready') throw notReady(client);
+  return client;
 }
 
-/** Runs a script, and resolves to the server's answer as it is. Rejects with the errors of {@link ScriptReply}. */
+/** The same with a promise. */
 export function runScript(
-  connection: { client(): RedisClient },
+  connection: Connection,
   script: Script,
   numberOfKeys: number,
   keysAndArguments: readonly string[],
 ): Promise<unknown> {
-  return promiseOf(new ScriptReply(connection, script, numberOfKeys, keysAndArguments, asIs, asIs));
+  return new Promise((answered, failed) =>
+    sendScript(connection, script, numberOfKeys, keysAndArguments, { answered, failed }),
+  );
 }
-
-const asIs = <T>(value: T): T => value;
 
 const notReady = (client: RedisClient): Error =>
   new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {

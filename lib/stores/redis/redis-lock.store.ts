@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { systemClock, type Timer } from '../../clock.js';
-import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
+import {
+  LockStateError,
+  SchedulerLockConfigError,
+  type SchedulerLockError,
+  StoreUnavailableError,
+} from '../../errors.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -12,11 +17,11 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
-import { promiseOf, type Reply, type ReplyingStore } from '../replying-store.js';
+import type { FastPort } from '../fast-port.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
-import { failure, type LeaseCall, LeaseCalls, LeaseScripts } from './lease-scripts.js';
+import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
 import { checkRights } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
@@ -55,8 +60,6 @@ export interface RedisLockStoreOptions {
  * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
 export class RedisLockStore implements LockStore {
-  /** @internal */
-  readonly standsFor = METHODS;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -127,77 +130,57 @@ export class RedisLockStore implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return promiseOf(this.replyToAcquire(request));
+    return new Promise((answered, failed) => this.fastPort.acquire(request, { answered, failed }));
   }
 
-  release(lease: LeaseRef, options?: ReleaseOptions): Promise<ReleaseResult> {
-    return promiseOf(this.replyToRelease(lease, options));
-  }
-
-  /** @internal */
-  replyToAcquire(request: AcquireRequest): Reply<AcquireResult> {
-    const { name, token, ttl, holder, job } = request;
-    const start = startOf(request);
-    const args = [token, String(ttl), holder];
-    if (job !== undefined || start !== '') args.push(job ?? '');
-    if (start !== '') args.push(start);
-    return this.#acquires.call(name, args);
+  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    return new Promise((answered, failed) => this.fastPort.release(lease, options, { answered, failed }));
   }
 
   /** @internal */
-  replyToRelease(lease: LeaseRef, options: ReleaseOptions = {}): Reply<ReleaseResult> {
-    const { outcome = 'completed', keepFor = 0 } = options;
-    const { name, token, fencingToken, holder, tick, job = '' } = lease;
-    const args = [token, String(fencingToken)];
-    if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
-    // A lock that stays taken has to show its last holder.
-    if (keepFor > 0) args.push(String(keepFor), holder);
-    return this.#releases.call(name, args);
-  }
+  readonly fastPort: FastPort = {
+    standsFor: METHODS,
+    acquire: (request, told) => {
+      const { name, token, ttl, holder, job } = request;
+      const start = startOf(request);
+      const args = [token, String(ttl), holder];
+      if (job !== undefined || start !== '') args.push(job ?? '');
+      if (start !== '') args.push(start);
+      this.#acquires.call(name, args, told);
+    },
+    release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
+      const { name, token, fencingToken, holder, tick, job = '' } = lease;
+      const args = [token, String(fencingToken)];
+      if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
+      // A lock that stays taken has to show its last holder.
+      if (keepFor > 0) args.push(String(keepFor), holder);
+      this.#releases.call(name, args, told);
+    },
+  };
 
-  extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
-    return new Promise((resolve, reject) => {
-      const results: ExtendResult[] = Array.from({ length: leases.length });
-      let missing = leases.length;
-      let timer: Timer | undefined;
-      const settle = (index: number, result: ExtendResult): void => {
-        if (results[index] !== undefined) return;
-        results[index] = result;
-        if ((missing -= 1) > 0) return;
-        timer?.cancel();
-        // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.
-        const first = results[0];
-        if (first?.held === null && results.every(isOutage)) reject(first.error);
-        else resolve(results);
-      };
-      const calls = leases.map(
-        ({ name, token, ttl, fencingToken, holder, ...run }, index): LeaseCall<ExtendResult> => {
-          const { job = '', tick, attempt = 1 } = run;
-          const args = [token, String(ttl), String(fencingToken), holder];
-          if (tick !== undefined) args.push(`${tick}:${attempt}:${job}`);
-          return {
-            name,
-            args,
-            read: readExtend,
-            resolve: (result) => settle(index, result),
-            reject: (error) => settle(index, { held: null, error }),
-          };
-        },
-      );
-      // A node that hangs must not hide the answers of the others.
-      const giveUp = (): void => {
-        const error = new StoreUnavailableError(
-          `A node of the Redis Cluster did not answer within ${Math.round(limit ?? 0)} ms.`,
-          { outcome: 'unknown' },
-        );
-        for (const index of leases.keys()) settle(index, { held: null, error });
-      };
-      const commands = this.#scripts.many(EXTEND, calls, () => undefined);
-      if (leases.length === 0) resolve(results);
-      else if (commands > 1 && limit !== undefined && missing > 0) {
-        timer = systemClock.setTimer(giveUp, limit * NODE_SHARE);
-      }
-    });
+  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    const answers = new Map<LeaseRef, ExtendResult>();
+    const commands = this.#scripts.many(
+      EXTEND,
+      leases.map((lease) => {
+        const answered = (result: ExtendResult): void => void answers.set(lease, result);
+        const failed = (error: SchedulerLockError): void => answered({ held: null, error });
+        return {
+          name: lease.name,
+          args: extendArguments(lease),
+          read: readExtend,
+          told: { answered, failed },
+        };
+      }),
+    );
+    const ended = Promise.all(commands);
+    // A node that hangs must not hide the answers of the others.
+    await (commands.length > 1 && limit !== undefined ? endedOr(ended, limit * NODE_SHARE) : ended);
+    const results = leases.map((lease) => answers.get(lease) ?? { held: null, error: nodeIsSilent(limit) });
+    // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.
+    const [first] = results;
+    if (first?.held === null && results.every(isOutage)) throw first.error;
+    return results;
   }
 
   /**
@@ -225,10 +208,7 @@ export class RedisLockStore implements LockStore {
 }
 
 /** The original methods, before any wrapper replaces them. */
-const METHODS: ReplyingStore['standsFor'] = {
-  acquire: RedisLockStore.prototype.acquire,
-  release: RedisLockStore.prototype.release,
-};
+const METHODS = { acquire: RedisLockStore.prototype.acquire, release: RedisLockStore.prototype.release };
 
 /** The argument by which the script judges a start; '' for a call without a tick or an interval. */
 function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
@@ -236,6 +216,25 @@ function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: Acquir
   const numbers = [tick, maxClockSkew, tick === undefined ? interval : undefined, rerun, only];
   return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;
 }
+
+function extendArguments({ token, ttl, fencingToken, holder, ...run }: LeaseRef): string[] {
+  const { job = '', tick, attempt = 1 } = run;
+  const args = [token, String(ttl), String(fencingToken), holder];
+  return tick === undefined ? args : [...args, `${tick}:${attempt}:${job}`];
+}
+
+/** Resolves when the work has ended, or after so many milliseconds. */
+async function endedOr(work: Promise<unknown>, limit: number): Promise<void> {
+  let timer: Timer | undefined;
+  const passed = new Promise<void>((resolve) => (timer = systemClock.setTimer(resolve, limit)));
+  await Promise.race([work, passed]);
+  timer?.cancel();
+}
+
+const nodeIsSilent = (limit = 0): StoreUnavailableError =>
+  new StoreUnavailableError(`A node of the Redis Cluster did not answer within ${Math.round(limit)} ms.`, {
+    outcome: 'unknown',
+  });
 
 /** Whether a lease was not judged for a reason that is not about its lock alone. */
 const isOutage = (result: ExtendResult): boolean =>

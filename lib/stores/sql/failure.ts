@@ -1,3 +1,5 @@
+import { asClause } from '../../wording.js';
+
 /** What an error of a database, or of the way to it, means for a call. */
 export type SqlFailure =
   /** Rolled back because of concurrent transactions: worth another try. */
@@ -66,8 +68,5 @@ export function describeFailure(error: unknown): string {
   // the kind of error.
   const said = messages.filter((each) => /\s/.test(String(each).trim()));
   const message = String(said.at(-1) ?? messages.at(-1) ?? error);
-  return message
-    .replaceAll(/\s+/g, ' ')
-    .replace(/\/\/[^\s/]*@/g, '//***@')
-    .replace(/[ .]+$/, '');
+  return asClause(message.replaceAll(/\s+/g, ' '));
 }

@@ -20,8 +20,8 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'lease-that-outlives-its-job': {
     file: 'lease/run.js',
-    search: 'lease.end(now);',
-    replace: 'return this.#settle(ended);',
+    search: 'const end = this.#end(lease, ended);',
+    replace: 'return { ran: true, value: ended.value };',
     caughtBy: 'idle',
     only: ['cut'],
     seed: 3,

@@ -5,6 +5,7 @@ import type { LockCall } from '../../../lib/lease/lock-call.js';
 import { Outages } from '../../../lib/store-access/outages.js';
 import { Releases } from '../../../lib/lease/releases.js';
 import { TimeLimits } from '../../../lib/store-access/time-limits.js';
+import { UnderWay } from '../../../lib/lease/under-way.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { Harness, SETTINGS } from './harness.js';
@@ -225,10 +226,10 @@ describe('while the store does not answer', () => {
       new StoreUnavailableError('away', { outcome: 'not-applied' }),
     );
     const releases = new Releases(
-      new SafeStore(store),
+      new SafeStore(store, new TimeLimits(clock)),
       clock,
       new Outages('here', clock, () => undefined),
-      new TimeLimits(clock),
+      new UnderWay(),
     );
     for (let i = 0; i < 50_010; i++) {
       releases.abandon(

@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { SafeStore } from '../../../lib/store-access/safe-store.js';
+import { TimeLimits } from '../../../lib/store-access/time-limits.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { AcquireRequest, LeaseRef, LockStore } from '../../../lib/stores/lock-store.js';
-import { promiseOf } from '../../../lib/stores/replying-store.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 
 const REQUEST: AcquireRequest = { name: 'job', token: 'token', ttl: 1_000, holder: 'me' };
@@ -22,8 +23,12 @@ function storeOnRedis() {
 }
 
 async function ask(store: LockStore): Promise<unknown[]> {
-  const asked = new SafeStore(store);
-  return [await promiseOf(asked.acquire(REQUEST)), await promiseOf(asked.release(LEASE, {}))];
+  const asked = new SafeStore(store, new TimeLimits(new ManualClock()));
+  const outcomes = [
+    await asked.acquire(REQUEST, 1_000, 0).outcome,
+    await asked.release(LEASE, {}, 1_000, 0).outcome,
+  ];
+  return outcomes.map((outcome) => ('error' in outcome ? outcome.error : outcome.result));
 }
 
 test('a store of this library answers', async () => {

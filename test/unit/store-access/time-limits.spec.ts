@@ -1,61 +1,79 @@
 import { describe, expect, it } from '@jest/globals';
-import { Pending, TimeLimits } from '../../../lib/store-access/time-limits.js';
-import { type Reply, replyOf } from '../../../lib/stores/replying-store.js';
+import { Asked } from '../../../lib/store-access/asked.js';
+import { TimeLimits } from '../../../lib/store-access/time-limits.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-
-class Told extends Pending<string> {
-  readonly told: string[] = [];
-
-  answered(value: string): void {
-    this.told.push(value);
-  }
-
-  failed(error: Error): void {
-    this.told.push(error.message);
-  }
-}
-
-/** A call to the store, and what answers it. */
-function underWay(): { readonly call: Reply<string>; readonly answer: (value: string) => void } {
-  let answer!: (value: string) => void;
-  const call = new Promise<string>((resolve) => (answer = resolve));
-  return { call: replyOf(call), answer };
-}
 
 const GIVEN_UP = 'The store did not answer within 1000 ms.';
 
+function setUp() {
+  const clock = new ManualClock();
+  const limits = new TimeLimits(clock);
+  const ended: unknown[] = [];
+  const note = (outcome: { result: string } | { error: Error }): void =>
+    void ended.push('error' in outcome ? outcome.error.message : outcome.result);
+  const ask = (limit = 1_000): Asked<string> => {
+    const asked = new Asked<string>(limits, limit, clock.monotonic());
+    void asked.outcome.then(note);
+    return asked;
+  };
+  return { clock, limits, ended, note, ask };
+}
+
 describe('the limit of store calls', () => {
-  it('an answer that comes after its call was given up is not taken for that of the next try', async () => {
-    const clock = new ManualClock();
-    const limits = new TimeLimits(clock);
-    const [first, second, told] = [underWay(), underWay(), new Told()];
-    limits.watch(first.call, 1_000, told);
+  it('an answer in time is the outcome, and leaves no timer behind once its time has passed', async () => {
+    const { clock, ended, ask } = setUp();
+    ask().answered('in time');
     await clock.advance(1_000);
-    expect(told.told).toEqual([GIVEN_UP]);
-    limits.watch(second.call, 1_000, told);
-    first.answer('late');
-    await clock.advance(0);
-    expect(told.told).toEqual([GIVEN_UP]);
-    second.answer('in time');
-    await clock.advance(0);
-    expect(told.told).toEqual([GIVEN_UP, 'in time']);
+    expect(ended).toEqual(['in time']);
+    expect(clock.pending).toBe(0);
   });
 
-  it('each call is answered or given up, also where a store answers two tries with one promise', async () => {
-    const clock = new ManualClock();
-    const limits = new TimeLimits(clock);
-    const [shared, other] = [underWay(), underWay()];
-    const [retried, neighbour, last] = [new Told(), new Told(), new Told()];
-    limits.watch(shared.call, 1_000, retried);
-    await clock.advance(1_500);
-    limits.watch(other.call, 1_000, neighbour);
-    limits.watch(shared.call, 1_000, retried);
-    shared.answer('to both');
+  it('a call that is not answered in time is given up, and an answer after that is no outcome', async () => {
+    const { clock, ended, note, ask } = setUp();
+    const [first, second] = [ask(), ask()];
+    await clock.advance(1_000);
+    expect(ended).toEqual([GIVEN_UP, GIVEN_UP]);
+    first.listen(note);
+    first.answered('late');
+    second.answered('not listened to');
     await clock.advance(0);
-    limits.watch(replyOf(new Promise(() => undefined)), 1_000, last);
-    other.answer('to it');
-    await clock.advance(5_000);
-    expect([retried.told, neighbour.told, last.told]).toEqual([[GIVEN_UP, 'to both'], ['to it'], [GIVEN_UP]]);
-    await limits.settled();
+    expect(ended).toEqual([GIVEN_UP, GIVEN_UP, 'late']);
+  });
+
+  it('each call has its own limit, in whatever order they were made', async () => {
+    const { clock, ended, ask } = setUp();
+    ask(3_000);
+    await clock.advance(500);
+    ask(1_000);
+    ask(2_000);
+    await clock.advance(999);
+    expect(ended).toEqual([]);
+    await clock.advance(1);
+    expect(ended).toHaveLength(1);
+    expect(clock.pending).toBe(1);
+    await clock.advance(1_000);
+    expect(ended).toHaveLength(2);
+    await clock.advance(500);
+    expect(ended).toHaveLength(3);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('an event loop that was blocked past it reads the answers that have come meanwhile', async () => {
+    const { clock, ended, ask } = setUp();
+    const [answered] = [ask(), ask()];
+    clock.setTimer(() => answered.answered('read late'), 1_000);
+    clock.block(5_000);
+    await clock.advance(1);
+    expect(ended).toEqual(['read late', GIVEN_UP]);
+  });
+
+  it('holds for any promise', async () => {
+    const { clock, limits } = setUp();
+    await expect(limits.within(Promise.resolve('value'), 1_000)).resolves.toBe('value');
+    await expect(limits.within(Promise.reject(new Error('failure')), 1_000)).rejects.toThrow('failure');
+    const never = limits.within(new Promise(() => undefined), 1_000).catch((error: unknown) => error);
+    await clock.advance(1_000);
+    expect(await never).toMatchObject({ message: GIVEN_UP, outcome: 'unknown' });
+    expect(clock.pending).toBe(0);
   });
 });

@@ -32,15 +32,33 @@ test('calls that went together all fail if the answer to them cannot be read', a
   const outcomes = ['a', 'b'].map((name) => {
     let settle!: (outcome: unknown) => void;
     const outcome = new Promise((resolve) => (settle = resolve));
-    return { call: { name, args: ['token'], read: () => 'read', resolve: settle, reject: settle }, outcome };
+    return {
+      call: { name, args: ['token'], read: () => 'read', told: { answered: settle, failed: settle } },
+      outcome,
+    };
   });
-  const ended = new Promise<void>((resolve) => {
+  const ended = Promise.all(
     scripts.many(
       RELEASE,
       outcomes.map(({ call }) => call),
-      resolve,
-    );
-  });
+    ),
+  );
   for (const { outcome } of outcomes) expect(await outcome).toBeInstanceOf(Error);
   await ended;
+});
+
+test('a call that goes alone fails if the answer to it cannot be read', async () => {
+  const client = { status: 'ready', evalsha: async () => 1, on: () => undefined, off: () => undefined };
+  const scripts = new LeaseScripts(new RedisConnection(client as never), (name) => name);
+  const unreadable = new TypeError('no answer');
+  const read = (): never => {
+    throw unreadable;
+  };
+  const order: unknown[] = [];
+  await new Promise<void>((resolve) => {
+    const settle = (outcome: unknown): void => resolve(void order.push(outcome));
+    const call = { name: 'a', args: ['token'], read, told: { answered: settle, failed: settle } };
+    scripts.one(RELEASE, call, () => order.push('ended'));
+  });
+  expect(order).toEqual(['ended', unreadable]);
 });

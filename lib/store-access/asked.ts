@@ -1,0 +1,49 @@
+import type { Told } from '../stores/fast-port.js';
+import type { Limited, TimeLimits } from './time-limits.js';
+
+/** How a call has ended. */
+export type Outcome<T> = { readonly result: T } | { readonly error: Error };
+
+/** A call of the store that is under way. */
+export class Asked<T> implements Told<T>, Limited {
+  /** Resolves when the call has ended, or is given up. Never rejects. */
+  readonly outcome: Promise<Outcome<T>>;
+  /** Whether the call has taken longer than its limit. It may be answered after all. */
+  givenUp = false;
+  place = 0;
+  #end!: (outcome: Outcome<T>) => void;
+  #late: ((outcome: Outcome<T>) => void) | undefined;
+
+  constructor(
+    private readonly limits: TimeLimits,
+    readonly limit: number,
+    readonly sentAt: number,
+  ) {
+    this.outcome = new Promise((resolve) => (this.#end = resolve));
+    limits.add(this);
+  }
+
+  /** From now on `late` receives the outcome if the call was given up. */
+  listen(late: (outcome: Outcome<T>) => void): void {
+    this.#late = late;
+  }
+
+  answered(result: T): void {
+    this.#ended({ result });
+  }
+
+  failed(error: Error): void {
+    this.#ended({ error });
+  }
+
+  giveUp(error: Error): void {
+    this.givenUp = true;
+    this.#end({ error });
+  }
+
+  #ended(outcome: Outcome<T>): void {
+    if (this.givenUp) return this.#late?.(outcome);
+    this.limits.delete(this);
+    this.#end(outcome);
+  }
+}
