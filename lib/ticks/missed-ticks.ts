@@ -3,6 +3,7 @@ import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
+import type { RefusalFacts } from '../stores/lock-store.js';
 import { type Ask, beginsTick, nextAsk, type Obstacle, onlyOf } from './ask.js';
 import { RetryTimers } from './retry-timers.js';
 import { type Elected, Term } from './term.js';
@@ -30,12 +31,9 @@ export interface TickedJob {
 /** The outcome of a call, as far as it decides whether to try again. */
 export type TickResult = { readonly ran: true } | Refused;
 
-interface Refused {
+interface Refused extends RefusalFacts {
   readonly ran: false;
   readonly reason: SkipReason;
-  readonly tick?: number;
-  readonly finished?: boolean;
-  readonly expiresIn?: number;
 }
 
 interface Tick extends JobStart {

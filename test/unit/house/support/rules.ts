@@ -22,7 +22,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['lease/', `${CONTRACT}|events/events|store-access/.+`, 'leases know neither jobs nor schedules'],
   ['leader/', 'events/events|lease/.+', 'elections know leases, and nothing of the scheduler'],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
-  ['ticks/', 'scheduler/.+', 'missed ticks know schedules, and nothing of leases'],
+  ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [
     'options/',
     `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
