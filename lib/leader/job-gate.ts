@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import { withRootScope } from '../lease/current-lock.js';
+import { UnderWay } from '../lease/under-way.js';
 import type { LeaderLease } from './leader-lease.js';
 
 /**
@@ -8,8 +9,7 @@ import type { LeaderLease } from './leader-lease.js';
  */
 export class JobGate {
   #lease: LeaderLease | undefined;
-  #running = 0;
-  readonly #onIdle = new Set<() => void>();
+  readonly #running = new UnderWay();
 
   /**
    * @param refused called for each job that was not let through, with its name in the scheduler. If this library fires a
@@ -31,8 +31,8 @@ export class JobGate {
     }
     const follow = lease.follow.bind(lease);
     const result = withRootScope({ owner: this, lock: lease, follow }, fire);
-    this.#running += 1;
-    const ended = (): void => this.#ended();
+    this.#running.begin();
+    const ended = (): void => this.#running.end();
     // The code that fired the job handles its rejection.
     Promise.resolve(result).then(ended, ended);
     return result;
@@ -45,19 +45,12 @@ export class JobGate {
    */
   track(work: unknown): unknown {
     if (!types.isPromise(work)) return work;
-    this.#running += 1;
-    return work.finally(() => this.#ended());
+    this.#running.begin();
+    return work.finally(() => this.#running.end());
   }
 
   /** Resolves when none of the jobs that were let through runs any more. */
-  async idle(): Promise<void> {
-    if (this.#running > 0) await new Promise<void>((resolve) => this.#onIdle.add(resolve));
-  }
-
-  #ended(): void {
-    this.#running -= 1;
-    if (this.#running > 0) return;
-    for (const wake of this.#onIdle) wake();
-    this.#onIdle.clear();
+  idle(): Promise<void> {
+    return this.#running.idle();
   }
 }
