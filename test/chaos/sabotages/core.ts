@@ -27,9 +27,9 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'no-catch-up': {
-    file: 'options/check.js',
-    search: 'catchUp: catchUp === false ? false :',
-    replace: 'catchUp: catchUp !== undefined ? false :',
+    file: 'ticks/missed-ticks.js',
+    search: 'if (catchUp !== false &&',
+    replace: 'if (catchUp === null &&',
     caughtBy: 'catch-up',
     only: ['cut'],
     // Clocks that differ by less than half a second: the lock is taken at the tick of each instance.
