@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/index.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import { Harness } from './harness.js';
+import { Harness, SETTINGS } from './harness.js';
 import { answers, brokenConnection, hold, notConnected } from './scripted-store.js';
 
 describe('the life of a lease', () => {
@@ -230,4 +230,21 @@ describe('the life of a lease', () => {
     await run;
     expect(heard).toEqual(['released']);
   });
+});
+
+it('a lock that was taken without a job is live until it is released, or its lease runs out', async () => {
+  const app = new Harness();
+  const [released, lost] = await Promise.all(
+    ['released', 'lost'].map((name) => app.runner.acquire(app.call(name))),
+  );
+  expect([released?.live, lost?.live]).toStrictEqual([true, true]);
+  const done = released?.release();
+  await app.clock.advance(0);
+  await done;
+  expect([released?.live, lost?.live]).toStrictEqual([false, true]);
+  app.store.breakDown();
+  await app.clock.advance(SETTINGS.ttl);
+  expect(lost?.live).toBe(false);
+  void lost?.release();
+  await app.clock.advance(0);
 });

@@ -11,9 +11,10 @@ let here: Harness;
 let there: Harness;
 let tick: number;
 let end: () => void;
-beforeEach(() => {
+beforeEach(async () => {
   here = new Harness();
   there = new Harness(here, 'there');
+  await here.clock.advance(5_000);
   tick = here.clock.now();
 });
 
