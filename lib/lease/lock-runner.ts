@@ -33,6 +33,8 @@ export class LockRunner {
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
   readonly #elections = new Set<string>();
 
+  #shutdown: Promise<void> | undefined;
+
   constructor(
     store: LockStore,
     instance: string,
@@ -137,7 +139,11 @@ export class LockRunner {
    * `abortOnShutdown` get the abort at once. Leases of jobs that go on are left to expire. Resolves when no timer and no
    * store call is left.
    */
-  async shutdown(limit: number): Promise<void> {
+  shutdown(limit: number): Promise<void> {
+    return (this.#shutdown ??= this.#shutDown(limit));
+  }
+
+  async #shutDown(limit: number): Promise<void> {
     const engine = this.#engine;
     engine.closing = true;
     engine.limits.keepAlive();

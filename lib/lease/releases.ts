@@ -63,7 +63,7 @@ export class Releases {
 
   /** What is known of a release has changed: tries it now, unless it is over, or a try is under way. */
   tryNow(release: Release): void {
-    if (!release.over && release.trying === undefined) void this.#try(release);
+    if (!release.over && release.trying === undefined && !this.#closed) void this.#try(release);
   }
 
   /** Nothing is left to release, whatever else is answered. */
@@ -221,7 +221,8 @@ export class Releases {
     release.queue = queue;
     queue.add(release);
     if (queue.size <= MAX_KEPT) return;
-    for (const oldest of queue) return this.#leave(oldest);
+    const [oldest] = queue;
+    if (oldest !== undefined) this.#leave(oldest);
   }
 
   /** Drops a release: it is not tried again. */

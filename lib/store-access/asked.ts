@@ -13,6 +13,8 @@ export class Asked<T> implements Told<T>, Limited {
   place = 0;
   #end!: (outcome: Outcome<T>) => void;
   #late: ((outcome: Outcome<T>) => void) | undefined;
+  /** What came after it was given up, before anybody listened. */
+  #missed: Outcome<T> | undefined;
 
   constructor(
     private readonly limits: TimeLimits,
@@ -25,7 +27,8 @@ export class Asked<T> implements Told<T>, Limited {
 
   /** From now on `late` receives the outcome if the call was given up. */
   listen(late: (outcome: Outcome<T>) => void): void {
-    this.#late = late;
+    if (this.#missed === undefined) this.#late = late;
+    else late(this.#missed);
   }
 
   answered(result: T): void {
@@ -42,7 +45,10 @@ export class Asked<T> implements Told<T>, Limited {
   }
 
   #ended(outcome: Outcome<T>): void {
-    if (this.givenUp) return this.#late?.(outcome);
+    if (this.givenUp) {
+      if (this.#late === undefined) this.#missed = outcome;
+      return this.#late?.(outcome);
+    }
     this.limits.delete(this);
     this.#end(outcome);
   }

@@ -19,8 +19,8 @@ import type { TimeLimits } from './time-limits.js';
 const MAX_SHOWN = 60;
 
 /**
- * Calls of a store that answer in a later turn, within a limit, and with what the contract lists: another answer counts as a failure,
- * and so does a store that throws.
+ * Calls of a store that answer in a later turn, and with what the contract lists: another answer of a store that is not ours counts
+ * as a failure, and so does one that throws. `acquire` and `release` have a limit.
  */
 export class SafeStore {
   constructor(
@@ -59,7 +59,7 @@ export class SafeStore {
       const wrong = check(result);
       if (wrong !== undefined) throw this.#misanswered(call, wrong);
     } catch (error) {
-      return told.failed(error as Error);
+      return told.failed(error instanceof Error ? error : this.#threw(call));
     }
     told.answered(result);
   }
@@ -72,6 +72,14 @@ export class SafeStore {
       const one = wrongExtend(result, index);
       return one === undefined ? result : { held: null, error: this.#misanswered('extend', one) };
     });
+  }
+
+  /** Without what it has thrown: that may be anything. */
+  #threw(call: string): StoreUnavailableError {
+    return new StoreUnavailableError(
+      `The store (${storeLabel(this.store)}) failed ${call}() with something that is no error.`,
+      { outcome: 'unknown' },
+    );
   }
 
   /**

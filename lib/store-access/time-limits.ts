@@ -99,15 +99,10 @@ export class TimeLimits {
       return this.#wakeBy(now + 1);
     }
     this.#late = false;
-    for (const call of calls) {
-      const { sentAt, limit } = call;
-      if (sentAt + limit > now) {
-        this.#wakeBy(sentAt + limit);
-        continue;
-      }
-      this.delete(call);
-      call.giveUp(timedOut(limit));
-    }
+    const due = calls.filter(({ sentAt, limit }) => sentAt + limit <= now);
+    for (const call of due) this.delete(call);
+    this.#wakeBy(this.#calls.reduce((least, { sentAt, limit }) => Math.min(least, sentAt + limit), Infinity));
+    for (const call of due) call.giveUp(timedOut(call.limit));
   }
 }
 

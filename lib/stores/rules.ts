@@ -39,5 +39,5 @@ export const isInterrupted = (outcome: unknown): boolean => (outcome ?? INTERRUP
 const DAY = 86_400_000;
 /** How long a lock is remembered after its last lease, ms: fencing tokens and holders stay known overnight. Not in tables. */
 export const RETENTION = DAY;
-/** The same once a tick was recorded, ms: a yearly job still knows its last run. */
+/** The same once a job with ticks or an interval was started, ms: a yearly job still knows its last run. */
 export const TICK_RETENTION = 400 * DAY;

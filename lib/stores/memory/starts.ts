@@ -67,7 +67,7 @@ export class Starts {
   /** Records a start. */
   start(request: AcquireRequest, now: number): { attempt?: number; previousSchedule?: string } {
     const { job = '', tick, interval, schedule = '' } = request;
-    if (interval !== undefined) {
+    if (tick === undefined && interval !== undefined) {
       const due = Math.max(dueOf(this.#byJob.get(job), interval, now), now);
       this.#replace(request, { due: due + interval, interval });
     }

@@ -17,7 +17,7 @@ const MAX_BATCH = 250;
 const MAX_KNOWN_KEYS = 10_000;
 
 /** What a script has to do for one lease, and the callbacks for its outcome. */
-export interface LeaseCall<Result = unknown> {
+interface LeaseCall<Result = unknown> {
   /** Name of the lock. */
   readonly name: string;
   /** The script's arguments. Those at the end may be left out. */

@@ -30,11 +30,7 @@ if ours then return tonumber(s[4]) end`;
  * needs: spec, before, now
  * leaves: before, attempt, started, other
  *
- * A tick is refused if it, or a newer one, was started, unless that run was interrupted and `rerun` allows another; or if it lies
- * too far in the future of this server's clock. With `only` = 'known' it is refused if the job never started before, with
- * 'interrupted' unless it was started and interrupted. An interval counts from its last start on this server's clock, with 10 % of
- * allowance for late timers. If it is due further ahead than a start can put it, the clock was set back since, and the interval
- * counts as never started.
+ * The rules: see stores/rules.ts. An interval counts on this server's clock.
  */
 const START = /* lua */ `
 local ms = function(n) return string.format('%.0f', n) end

@@ -42,6 +42,17 @@ describe('a shutdown', () => {
     ]);
   });
 
+  it('that is asked for twice ends both times, also if a job never does', async () => {
+    const app = new Harness();
+    await app.start();
+    const first = shutDown(app, 25_000);
+    await app.clock.advance(10_000);
+    const second = shutDown(app, 25_000);
+    await app.clock.advance(30_000);
+    expect([first.done, second.done]).toEqual([true, true]);
+    expect(app.clock.pending).toBe(0);
+  });
+
   it('runs nested calls of a job that is still going on', async () => {
     const app = new Harness();
     let shutdown: { readonly done: boolean } | undefined;

@@ -306,3 +306,27 @@ it('a job that runs without its lock runs in the context of its own call, whoeve
   expect(await c).toMatchObject({ ran: true, value: { ran: false, reason: 'held' } });
   expect(inside).toEqual(['a']);
 });
+
+describe('a store that rejects with something that is no error', () => {
+  it.each([undefined, null, 'gone'])('has it counted as no answer to a release: %s', async (thrown) => {
+    let rejections = 0;
+    const memory = new MemoryLockStore();
+    const { clock, events, run } = over({
+      release: (...args: Parameters<LockStore['release']>) =>
+        // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what is tested here
+        (rejections += 1) > 1 ? memory.release(...args) : Promise.reject(thrown),
+    });
+    expect(await run()).toEqual({ ran: true, value: 'ran' });
+    expect(events.find(({ type }) => type === 'released')).toMatchObject({ confirmed: false });
+    expect(events.find(({ type }) => type === 'outage-started')).toBeDefined();
+    // It is tried again.
+    await clock.advance(SETTINGS.ttl);
+    expect(rejections).toBeGreaterThan(1);
+  });
+
+  it('skips the call that asked', async () => {
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what is tested here
+    const { run } = over({ acquire: () => Promise.reject(undefined) });
+    expect(await run()).toMatchObject({ ran: false, reason: 'store-unavailable' });
+  });
+});
