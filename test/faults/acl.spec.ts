@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SchedulerLockConfigError } from '../../lib/index.js';
 import { projectRoot } from '../support/machine.js';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
 import { ACL_COMMANDS, ACL_INSPECT, ACL_KEYS } from './support/acl.js';

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { currentLock, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { activeHandles, newHandles, until } from '../support/until.js';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { hold, job, startApp, type TestApp } from './support/app.js';
 import { lockKey, userClient } from './support/redis-view.js';

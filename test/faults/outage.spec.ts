@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { logged, startApp, type TestApp } from './support/app.js';

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { MemoryLockStore, type PingResult, SchedulerLock, StoreUnavailableError } from '../../lib/index.js';
-import { type LocalRedis, startRedis } from '../support/redis-server.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { hold, startApp } from './support/app.js';
 import { onEachDatabase } from './support/sql-suite.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { startProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { type Instance, startInstance } from './support/instance.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockModuleOptions } from '../../lib/index.js';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { hold, startApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { type LocalRedis, startRedis } from '../support/redis-server.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { job, startApp, type TestApp } from './support/app.js';

@@ -9,7 +9,7 @@ import { type RedisConnectionSource, SchedulerLockService } from '../../lib/inde
 import { closeApps, startApp, startFailure } from '../integration/app.js';
 import { type Certificate, selfSigned } from './support/certificate.js';
 import { freePort, LOOPBACK } from '../support/machine.js';
-import { type LocalRedis, startRedis } from '../support/redis-server.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 
 jest.setTimeout(60_000);

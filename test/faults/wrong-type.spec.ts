@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { hold, logged, startApp, type TestApp } from './support/app.js';
 import { lockKey, stateKey } from './support/redis-view.js';

@@ -10,7 +10,7 @@ import {
 } from '../../lib/index.js';
 import { activeHandles, newHandles, until } from '../support/until.js';
 import { freePort } from '../support/machine.js';
-import { startRedis, type LocalRedis } from '../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { closeApps, gate, NotedStore, startApp, startFailure } from './app.js';
 import { daily, fireAndWait } from './tick-support.js';
 

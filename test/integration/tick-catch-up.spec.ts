@@ -11,7 +11,7 @@ import {
   SchedulerLock,
   SchedulerLockModule,
 } from '../../lib/index.js';
-import { type LocalRedis, startRedis } from '../support/redis-server.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { startProxy } from '../faults/proxy/tcp-proxy.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startModule, type TestApp } from './app.js';

@@ -150,8 +150,8 @@ function describe({ code, signal }: ChildExit): string {
 }
 
 /**
- * Runs `node script` with an IPC channel. `script` is the absolute path of a compiled program: see `builtScript`
- * in project.ts, and `childMain` in child-main.ts for its side of the channel.
+ * Runs `node script` with an IPC channel. `script` is the absolute path of a compiled program: see `builtScript`.
+ * {@link childMain} is its side of the channel.
  */
 export async function spawnChild(
   script: string,

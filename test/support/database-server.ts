@@ -7,10 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 // Not the globals, which a test may have replaced by fake ones.
 import { clearTimeout, setTimeout } from 'node:timers';
-import { freePort, LOOPBACK } from './machine.js';
+import { dockerAnswers, freePort, LOOPBACK } from './machine.js';
 import { guard } from './child.js';
 import { until } from './until.js';
-import { dockerAnswers } from './redis-server.js';
 
 /** A database to test against. Others may use it too: use only tables of your own, see {@link uniqueTable}. */
 export interface DatabaseServer {

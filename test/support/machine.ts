@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { existsSync, constants, readFileSync } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { request, type RequestOptions } from 'node:http';
 import { createServer } from 'node:net';
 import { dirname, join, delimiter } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -91,4 +92,34 @@ function isFree(port: number): Promise<boolean> {
     server.once('error', () => resolve(false));
     server.listen(port, LOOPBACK, () => server.close(() => resolve(true)));
   });
+}
+
+const DOCKER_SOCKET = '/var/run/docker.sock';
+/** Without an engine the Docker libraries can hang. */
+const PING_TIMEOUT = 1_000;
+
+/** Whether a Docker engine answers on `DOCKER_HOST` or the usual socket. */
+export function dockerAnswers(dockerHost: string | undefined = process.env['DOCKER_HOST']): Promise<boolean> {
+  const target = engineAddress(dockerHost);
+  if (target === undefined) return Promise.resolve(false);
+  return new Promise((resolve) => {
+    const ping = request(
+      { ...target, path: '/_ping', signal: AbortSignal.timeout(PING_TIMEOUT) },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode === 200);
+      },
+    );
+    ping.on('error', () => resolve(false));
+    ping.end();
+  });
+}
+
+function engineAddress(dockerHost: string | undefined): RequestOptions | undefined {
+  if (!dockerHost) return { socketPath: DOCKER_SOCKET };
+  if (dockerHost.startsWith('unix://')) return { socketPath: dockerHost.slice('unix://'.length) };
+  // ssh:// and TLS engines: testcontainers would know them, this question does not.
+  if (!/^(tcp|http):\/\//.test(dockerHost) || process.env['DOCKER_TLS_VERIFY']) return undefined;
+  const { hostname, port } = new URL(dockerHost.replace(/^tcp:/, 'http:'));
+  return { host: hostname, port: port || 2375 };
 }

@@ -1,4 +1,4 @@
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis } from '../../support/local-redis.js';
 import type { ChaosStore } from './store.js';
 
 /** A Redis that confirms a write only when it is on disk. */

@@ -6,8 +6,6 @@ import type { Direction, Traffic } from './proxy-lane.js';
 import { ProxyRules, type Fault } from './proxy-rules.js';
 import { until } from '../../support/until.js';
 
-export type { Fault } from './proxy-rules.js';
-
 const WAIT_TIMEOUT = 20_000;
 const LISTEN_TRIES = 20;
 

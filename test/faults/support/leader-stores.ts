@@ -1,6 +1,6 @@
 import { DATABASES, type TestDatabase } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis } from '../../support/local-redis.js';
 import { type ProxyOptions, startProxy, type TcpProxy } from '../proxy/tcp-proxy.js';
 import type { StoreAddress } from '../children/open-store.js';
 

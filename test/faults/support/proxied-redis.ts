@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import { type LocalRedis, startRedis } from '../../support/redis-server.js';
+import { type LocalRedis, startRedis } from '../../support/local-redis.js';
 import { startProxy, type TcpProxy } from '../proxy/tcp-proxy.js';
 import { loadScripts, lockKey } from './redis-view.js';
 

@@ -3,7 +3,7 @@ import { LOOPBACK } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 
 const SLOTS = 16_384;
-/** The bus listens here above the node's port; ports.ts leaves room for it. */
+/** The bus listens here above the node's port; `freePort()` leaves room for it. */
 const BUS_OFFSET = 10_000;
 
 export interface RedisCluster {

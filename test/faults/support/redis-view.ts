@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { Script } from '../../../lib/stores/redis/script.js';
 import { ACQUIRE, EXTEND, RELEASE } from '../../../lib/stores/redis/scripts.js';
-import type { LocalRedis } from '../../support/redis-server.js';
+import type { LocalRedis } from '../../support/local-redis.js';
 
 /** The key of a lock under the default prefix, and the one of its state: documented, so not asked of the library. */
 export const lockKey = (name: string): string => `scheduler:${name}:lock`;

@@ -1,7 +1,7 @@
 import type { SchedulerLockModuleOptions } from '../../../lib/index.js';
 import { DATABASES, type TestDatabase } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
-import { startRedis } from '../../support/redis-server.js';
+import { startRedis } from '../../support/local-redis.js';
 import type { StoreAddress } from '../children/open-store.js';
 
 /** A store that knows nothing yet. */

@@ -16,7 +16,7 @@ childMain(async (parent) => {
 `;
 /** Starts a server and a child, and ends or waits as told. */
 const RUN = `
-import { startRedis } from '${builtScript('test/support/redis-server.js')}';
+import { startRedis } from '${builtScript('test/support/local-redis.js')}';
 import { spawnChild } from '${builtScript('test/support/child.js')}';
 const server = await startRedis();
 const child = await spawnChild(process.argv[2]);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { freePort, isAlive } from '../../support/machine.js';
 import { guardedPids } from '../../support/child.js';
-import { startRedis, type LocalRedis, type StartRedisOptions } from '../../support/redis-server.js';
+import { startRedis, type LocalRedis, type StartRedisOptions } from '../../support/local-redis.js';
 import { until } from '../../support/until.js';
 
 const started: LocalRedis[] = [];

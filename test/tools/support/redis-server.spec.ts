@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { dockerAnswers, provideRedis, startRedis, uniquePrefix } from '../../support/redis-server.js';
-import { redisCommand } from '../../support/local-redis.js';
+import { redisCommand, startRedis } from '../../support/local-redis.js';
+import { dockerAnswers } from '../../support/machine.js';
+import { provideRedis, uniquePrefix } from '../../support/redis-server.js';
 
 const environment = { ...process.env };
 

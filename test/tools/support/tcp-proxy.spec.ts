@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { activeHandles, newHandles, until } from '../../support/until.js';
-import { startRedis, type LocalRedis } from '../../support/redis-server.js';
+import { startRedis, type LocalRedis } from '../../support/local-redis.js';
 import { startProxy, type TcpProxy } from '../../faults/proxy/tcp-proxy.js';
 
 let before: string[];

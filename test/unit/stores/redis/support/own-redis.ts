@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type LocalRedis, startRedis } from '../../../../support/redis-server.js';
+import { type LocalRedis, startRedis } from '../../../../support/local-redis.js';
 
 /**
  * A Redis for the tests of one file alone, empty at the start of each test.
