@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { type LeaseRef, SchedulerLockService } from '../../lib/index.js';
-import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
-import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { DATABASES } from '../support/database.js';
 import { until } from '../support/until.js';
-import { closeApps, startApp } from './app.js';
+import { startApp } from './app.js';
+import { useTable } from './support/sql-table.js';
 
 const missed = (column: string) => ({
   code: 'STORE_UNAVAILABLE',
@@ -13,44 +13,21 @@ const missed = (column: string) => ({
 });
 
 describe.each(DATABASES.map((database) => [database.name, database] as const))('on %s', (_name, database) => {
-  let server: DatabaseServer;
-  let pool: TestPool;
-  let table: string;
-  let store: SqlStore;
-
-  beforeAll(async () => {
-    server = await database.provide();
-    pool = database.pool(server.url);
-  }, 60_000);
-
-  beforeEach(async () => {
-    table = uniqueTable('dropped');
-    store = pool.store({ table });
-    await store.init();
-  });
-
-  afterEach(async () => {
-    await closeApps();
-    await pool.write(`DROP TABLE IF EXISTS ${table}`);
-  });
-
-  afterAll(async () => {
-    await pool.end();
-    await server?.stop();
-  });
+  const used = useTable(database, 'dropped');
 
   async function lease(name: string, job?: string): Promise<LeaseRef> {
     const request = { name, token: randomUUID(), ttl: 60_000, holder: 'host', ...(job && { job }) };
-    const result = await store.acquire(request);
+    const result = await used.store.acquire(request);
     if (!result.acquired) throw new Error(`refused: ${result.reason}`);
     return { ...request, fencingToken: result.fencingToken };
   }
 
-  const drop = (column: string): Promise<unknown> => pool.write(`ALTER TABLE ${table} DROP COLUMN ${column}`);
-  const bringBack = (): Promise<void> => pool.store({ table, migrate: false }).migrate();
+  const drop = (column: string): Promise<unknown> =>
+    used.pool.write(`ALTER TABLE ${used.table} DROP COLUMN ${column}`);
+  const bringBack = (): Promise<void> => used.pool.store({ table: used.table, migrate: false }).migrate();
 
   test('a job that runs goes on without a column of ours that is dropped, while nobody else can start, and ends as usual', async () => {
-    const app = await startApp([], { store, ttl: 60_000, heartbeat: 50 });
+    const app = await startApp([], { store: used.store, ttl: 60_000, heartbeat: 50 });
     const locks = app.get(SchedulerLockService);
     const renewals = (): number => app.events.filter(({ type }) => type === 'renewed').length;
     const { ran } = await locks.run('job', async () => {
@@ -63,13 +40,15 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     });
     expect(ran).toBe(true);
     expect(app.events.filter(({ type }) => type === 'lost' || type === 'outage-started')).toEqual([]);
-    expect(await pool.rows(`SELECT name FROM ${table} WHERE locked_by LIKE '%/completed'`)).toHaveLength(1);
+    expect(
+      await used.pool.rows(`SELECT name FROM ${used.table} WHERE locked_by LIKE '%/completed'`),
+    ).toHaveLength(1);
     await bringBack();
     expect(await locks.run('job', () => undefined)).toMatchObject({ ran: true });
   });
 
   test('a column that is missing is one outage until attempts succeed again, though a job that runs is renewed', async () => {
-    const app = await startApp([], { store, ttl: 60_000, heartbeat: 50 });
+    const app = await startApp([], { store: used.store, ttl: 60_000, heartbeat: 50 });
     const locks = app.get(SchedulerLockService);
     const heard = (wanted: string): number => app.events.filter(({ type }) => type === wanted).length;
     const run = (): Promise<{ ran: boolean }> => locks.run('another', () => undefined);
@@ -94,37 +73,37 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       await drop(column);
       for (let beats = 0; beats < 3; beats++) {
         await expect(lease('another')).rejects.toMatchObject(missed(column));
-        await expect(store.inspect()).rejects.toMatchObject(missed(column));
-        expect(await store.extend([plain, ofJob])).toEqual([{ held: true }, { held: true }]);
+        await expect(used.store.inspect()).rejects.toMatchObject(missed(column));
+        expect(await used.store.extend([plain, ofJob])).toEqual([{ held: true }, { held: true }]);
       }
       // What is kept of jobs is not asked about where there is none.
-      expect(await store.release(plain)).toEqual({ released: true });
+      expect(await used.store.release(plain)).toEqual({ released: true });
       if (column === 'job_state') {
-        await expect(store.release(ofJob)).rejects.toMatchObject(missed(column));
-        expect(await store.extend([ofJob])).toEqual([{ held: true }]);
+        await expect(used.store.release(ofJob)).rejects.toMatchObject(missed(column));
+        expect(await used.store.extend([ofJob])).toEqual([{ held: true }]);
         await bringBack();
       }
-      expect(await store.release(ofJob)).toEqual({ released: true });
+      expect(await used.store.release(ofJob)).toEqual({ released: true });
       if (column === 'fencing_token') await bringBack();
       const again = await lease('plain');
       expect(again.fencingToken).toBeGreaterThan(plain.fencingToken);
-      expect(await store.extend([again])).toEqual([{ held: true }]);
-      expect(await store.release(again)).toEqual({ released: true });
-      expect(await store.inspect()).toHaveLength(2);
+      expect(await used.store.extend([again])).toEqual([{ held: true }]);
+      expect(await used.store.release(again)).toEqual({ released: true });
+      expect(await used.store.inspect()).toHaveLength(2);
     },
   );
 
   test('a lease in a table that is dropped is told so, and written back into the next one', async () => {
     const held = await lease('job');
-    await pool.write(`DROP TABLE ${table}`);
+    await used.pool.write(`DROP TABLE ${used.table}`);
     const message = expect.stringContaining('does not exist. It was there before');
     for (let beats = 0; beats < 2; beats++) {
-      await expect(store.extend([held])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message });
-      await expect(store.release(held)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message });
+      await expect(used.store.extend([held])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message });
+      await expect(used.store.release(held)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', message });
     }
     await bringBack();
-    expect(await store.extend([held])).toEqual([{ held: true, restored: true }]);
-    expect(await store.release(held)).toEqual({ released: true });
+    expect(await used.store.extend([held])).toEqual([{ held: true, restored: true }]);
+    expect(await used.store.release(held)).toEqual({ released: true });
     await lease('job');
   });
 });

@@ -1,56 +1,37 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { AcquireResult } from '../../lib/index.js';
-import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
-import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { DATABASES } from '../support/database.js';
+import { useTable } from './support/sql-table.js';
 
 const DAY = 86_400_000;
 const JOB = 'Jobs.report';
 
 describe.each(DATABASES.map((database) => [database.name, database] as const))('on %s', (name, database) => {
-  let server: DatabaseServer;
-  let pool: TestPool;
-  let table: string;
-  let store: SqlStore;
-
-  beforeAll(async () => {
-    server = await database.provide();
-    pool = database.pool(server.url);
-  }, 60_000);
-
-  beforeEach(async () => {
-    table = uniqueTable('intervals');
-    store = pool.store({ table });
-    await store.init();
-  });
-
-  afterEach(() => pool.write(`DROP TABLE IF EXISTS ${table}`));
-
-  afterAll(async () => {
-    await pool?.end();
-    await server?.stop();
-  });
+  const used = useTable(database, 'intervals');
 
   /** A run of the job, if it may start. */
   async function run(interval = DAY): Promise<AcquireResult> {
     const request = { name: 'lock', token: randomUUID(), ttl: 60_000, holder: 'host', job: JOB, interval };
-    const result = await store.acquire(request);
-    if (result.acquired) await store.release({ ...request, fencingToken: result.fencingToken });
+    const result = await used.store.acquire(request);
+    if (result.acquired) await used.store.release({ ...request, fencingToken: result.fencingToken });
     return result;
   }
 
   async function due(): Promise<number> {
-    const [info] = await store.inspect();
+    const [info] = await used.store.inspect();
     return info?.jobs.find(({ job }) => job === JOB)?.due ?? NaN;
   }
 
   /** As if the clock had been so much further when the job started last. */
   async function clockWasAhead(ms: number): Promise<void> {
     const at = await due();
-    const [set] = await pool.rows(`SELECT job_state AS state FROM ${table}`);
+    const [set] = await used.pool.rows(`SELECT job_state AS state FROM ${used.table}`);
     const state = typeof set?.['state'] === 'string' ? set['state'] : JSON.stringify(set?.['state']);
     const cast = name === 'PostgreSQL' ? '?::jsonb' : '?';
-    await pool.write(`UPDATE ${table} SET job_state = ${cast}`, [state.replace(String(at), String(at + ms))]);
+    await used.pool.write(`UPDATE ${used.table} SET job_state = ${cast}`, [
+      state.replace(String(at), String(at + ms)),
+    ]);
     expect(await due()).toBe(at + ms);
   }
 

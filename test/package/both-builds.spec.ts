@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { FreshApp } from './support/fresh-app.js';
-import { makeTarball } from './support/tarball.js';
 
 jest.setTimeout(300_000);
 
@@ -9,13 +8,8 @@ let result: Record<string, unknown>;
 let stderr: string;
 
 beforeAll(async () => {
-  const tarball = await makeTarball();
-  app = await FreshApp.install('bare', tarball.path);
-  await tarball.remove();
-  const child = await app.start('both-builds.js');
-  result = await child.next('result', 120_000);
-  await child.exited;
-  ({ stderr } = child);
+  app = await FreshApp.bare();
+  ({ result, stderr } = await app.report('both-builds.js'));
 });
 
 afterAll(() => app?.remove());

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
-import { npm, runProgram } from './tarball.js';
+import { makeTarball, npm, runProgram } from './tarball.js';
 
 const fixtures = join(projectRoot, 'test/package/fixtures');
 
@@ -29,6 +29,16 @@ export class FreshApp {
     return app;
   }
 
+  /** One without a driver, for {@link report}. */
+  static async bare(): Promise<FreshApp> {
+    const tarball = await makeTarball();
+    try {
+      return await FreshApp.install('bare', tarball.path);
+    } finally {
+      await tarball.remove();
+    }
+  }
+
   /** Compiles it with its own TypeScript. @throws with what the compiler said */
   async compile(): Promise<void> {
     await runProgram(
@@ -40,6 +50,14 @@ export class FreshApp {
 
   start(script: string, env: Record<string, string> = {}): Promise<TestChild> {
     return spawnChild(join(this.folder, script), { env: { NODE_ENV: 'production', ...env } });
+  }
+
+  /** Runs a script to its end. Returns the message "result" that it sends, and its stderr. */
+  async report(script: string): Promise<{ result: Record<string, unknown>; stderr: string }> {
+    const child = await this.start(script);
+    const result = await child.next('result', 120_000);
+    await child.exited;
+    return { result, stderr: child.stderr };
   }
 
   read(path: string): Promise<string> {
