@@ -163,14 +163,12 @@ export class LockRunner {
     return this.#engine.heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
   }
 
-  /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
+  /** Waits for the jobs, for each until its `waitsUntil()`. What waits for the store is left to `Engine.close()`. */
   async #drained(limit: number): Promise<void> {
     const { clock, heartbeat, limits } = this.#engine;
     const began = clock.monotonic();
-    while (this.#running.count > 0) {
-      const leases = heartbeat.leases();
-      const attempts = this.#running.count > leases.length ? [began + (limit || ABORT_GRACE)] : [];
-      const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
+    for (;;) {
+      const left = Math.max(...heartbeat.leases().map((lease) => waitsUntil(lease, began, limit)));
       const now = clock.monotonic();
       if (left <= now) return;
       // Checks again at short intervals: a lease may be lost at any time.

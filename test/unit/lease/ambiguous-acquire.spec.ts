@@ -80,6 +80,23 @@ describe('an acquire whose outcome is not known', () => {
     expect(app.store.of('release')).toHaveLength(2);
   });
 
+  it('is released again when it was carried out twice, and the release came in between', async () => {
+    const app = new Harness();
+    const other = new Harness(app, 'there');
+    const second = hold('request');
+    app.store.next('acquire', async (carryOut) => {
+      await carryOut();
+      return second.behaviour(carryOut);
+    });
+    await app.start();
+    await app.clock.advance(2_500);
+    expect(app.store.of('release')).toHaveLength(1);
+    second.answer();
+    await app.clock.advance(0);
+    expect(app.store.of('release')).toHaveLength(2);
+    expect((await other.start()).began).toBe(true);
+  });
+
   it('is released again when its promise rejects after all', async () => {
     const app = new Harness();
     const acquire = hold('request');

@@ -211,6 +211,21 @@ describe('while the store does not answer', () => {
     expect(app.store.calls.length - length).toBe(1_000);
   });
 
+  it('no more are tried at a time when it is back for the second time', async () => {
+    const app = new Harness();
+    app.store.always('acquire', brokenConnection);
+    app.store.always('release', notConnected);
+    for (let i = 0; i < 1_000; i++) app.launch(`import-${i}`);
+    await app.clock.advance(0);
+    app.store.announce();
+    await app.clock.advance(0);
+    app.store.always('release', silence);
+    const { length } = app.store.calls;
+    app.store.announce();
+    await app.clock.advance(0);
+    expect(app.store.calls.length - length).toBe(250);
+  });
+
   it('no more than 50,000 are kept: of names that are made up per call the oldest are given up', async () => {
     const clock = new ManualClock();
     const tried: string[] = [];

@@ -187,6 +187,29 @@ describe('a shutdown', () => {
     expect(app.clock.pending).toBe(0);
   });
 
+  it('keeps the process alive until it is over, also with a store that does not', async () => {
+    const app = new Harness();
+    const job = await app.start();
+    const alive = new Set<object>();
+    const setTimer = app.clock.setTimer.bind(app.clock);
+    app.clock.setTimer = (callback, delay, options?: { readonly keepAlive?: boolean }) => {
+      const timer = setTimer(callback, delay);
+      if (options?.keepAlive === true) alive.add(timer);
+      return {
+        cancel: () => {
+          alive.delete(timer);
+          timer.cancel();
+        },
+      };
+    };
+    const shutdown = shutDown(app);
+    expect(alive.size).toBe(1);
+    job.end();
+    await app.clock.advance(0);
+    expect(shutdown.done).toBe(true);
+    expect(alive.size).toBe(0);
+  });
+
   it('aborts the signal of a job with abortOnShutdown at once, and keeps its lease until it ends', async () => {
     const app = new Harness();
     const other = new Harness(app, 'there');
@@ -316,6 +339,14 @@ describe('acquire()', () => {
       holder: 'there',
       expiresIn: 10_000,
     });
+  });
+
+  it('gives the lock back at the end of its scope', async () => {
+    const app = new Harness();
+    const lock = await app.runner.acquire(app.call());
+    await lock[Symbol.asyncDispose]();
+    expect(app.store.of('release')).toHaveLength(1);
+    expect(lock.signal.aborted).toBe(false);
   });
 
   it('is told to stop by a shutdown like a job', async () => {
