@@ -61,7 +61,6 @@ export class Engine {
     // Each pending store call, and each release that follows from it, is answered or given up within its limit.
     await this.waiting.idle();
     this.limits.stop();
-    this.releases.stop();
     this.closed = true;
   }
 

@@ -38,7 +38,6 @@ export class Releases {
   #timer: Timer | undefined;
   #wakeAt = Infinity;
   #closed = false;
-  #stopped = false;
 
   /** @param underWay counts the tries, for a shutdown */
   constructor(
@@ -98,11 +97,6 @@ export class Releases {
     for (const release of [...this.#unanswered, ...this.#beats]) void this.#try(release);
   }
 
-  /** Sends nothing any more: the store is about to be closed. */
-  stop(): void {
-    this.#stopped = true;
-  }
-
   // One try.
 
   /** Sends one try. Its outcome goes to {@link tried}. */
@@ -146,7 +140,6 @@ export class Releases {
   }
 
   async #settle(release: Release): Promise<ReleaseResult | Error> {
-    if (this.#stopped) return unsettled(release.facts.ref.name);
     const asked = this.send(release);
     const answer = this.tried(release, asked, await asked.outcome);
     // If the release is tried again at once, whoever waits for it waits for that try.

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { LockLostError, LockNotHeldError } from '../../../lib/errors.js';
 import type { SchedulerLockEvent } from '../../../lib/index.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import { Harness, SETTINGS } from './harness.js';
+import type { LockStore } from '../../../lib/stores/lock-store.js';
+import { gate, Harness, SETTINGS } from './harness.js';
 import { answers, brokenConnection, hold, notConnected } from './scripted-store.js';
 
 describe('the life of a lease', () => {
@@ -166,6 +167,33 @@ describe('the life of a lease', () => {
     }
     expect(tokens).toEqual([...tokens].sort((a, b) => a - b));
     expect(new Set(tokens).size).toBe(3);
+  });
+
+  it('is lost at once when the store tells who has taken it, and no other lease with it', async () => {
+    const app = new Harness();
+    let tell: ((name: string, holder: string) => void) | undefined;
+    const store: LockStore = Object.assign(app.store, {
+      onLost: (listener: typeof tell) => {
+        tell = listener;
+        return () => (tell = undefined);
+      },
+    });
+    const events: SchedulerLockEvent[] = [];
+    const emit = (event: SchedulerLockEvent): void => void events.push(event);
+    const runner = new LockRunner(store, 'here', app.clock, emit, SETTINGS.storeTimeout);
+    const end = gate();
+    for (const name of ['report', 'import']) void runner.run(app.call(name), () => end.opened);
+    app.store.next('acquire', notConnected);
+    void runner.run(app.call('unlocked', { onStoreError: 'run' }), () => end.opened);
+    await app.clock.advance(0);
+    tell?.('report', 'there');
+    tell?.('unlocked', 'there');
+    expect(events.filter(({ type }) => type === 'lost')).toMatchObject([
+      { lock: 'report', reason: 'taken', holder: 'there' },
+    ]);
+    end.open();
+    await runner.shutdown(0);
+    expect(tell).toBeUndefined();
   });
 
   it('is over for the job once the job has ended', async () => {
