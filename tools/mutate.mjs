@@ -7,7 +7,8 @@
 //
 // tools/mutation/targets.json says which tests are asked about which files, in which order. A mutant that they let pass
 // survives: it needs a test, or an entry in tools/mutation/judged.json that says why none would be worth it. One that does
-// not compile is not counted, and a kill is believed only if the test that failed passes without the mutant. Works on copies; when interrupted it reports what it has.
+// not compile is not counted, and a kill is believed only if the tests that failed pass without the mutant, now or in the
+// last minutes. Works on copies; when interrupted it reports what it has.
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';

@@ -61,7 +61,6 @@ export class Heartbeat {
   stop(): void {
     for (const lease of this.leases()) this.delete(lease);
     this.#timer?.cancel();
-    this.#timer = undefined;
     this.#wakeAt = Infinity;
   }
 

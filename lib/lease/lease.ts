@@ -37,8 +37,9 @@ export class Lease {
   failing = false;
   /** How many nested calls of its job are under way. */
   inner = 0;
+  /** Whether the lease was lost or has ended, as of the last check. */
+  over = false;
 
-  #state: 'live' | 'lost' | 'ended' = 'live';
   #deadline: number;
   #renewAt: number;
   #timeoutAt: number;
@@ -83,29 +84,24 @@ export class Lease {
   /** Whether the job still has its lock, judged by the clock at this moment, not when a timer last fired. */
   get live(): boolean {
     this.check();
-    return this.#state === 'live';
-  }
-
-  /** Whether the lease was lost or has ended, as of the last check. */
-  get over(): boolean {
-    return this.#state !== 'live';
+    return !this.over;
   }
 
   /** Monotonic time of the next thing to do for this lease. */
   get wakeAt(): number {
-    if (this.#state !== 'live') return Infinity;
+    if (this.over) return Infinity;
     return Math.min(this.#deadline, this.#timeoutAt, this.renewal === undefined ? this.#renewAt : Infinity);
   }
 
   /** Whether a renewal is due now; `early` is the part of the heartbeat by which it may be brought forward. */
   isDue(now: number, early = 0): boolean {
-    if (this.#state !== 'live' || this.renewal !== undefined || this.timing.heartbeat === false) return false;
+    if (this.over || this.renewal !== undefined || this.timing.heartbeat === false) return false;
     return this.#renewAt - early * this.timing.heartbeat <= now;
   }
 
   /** Applies the limits that have passed: the lease is lost past its deadline, the signal aborts past the timeout. */
   check(now = this.clock.monotonic()): void {
-    if (this.#state !== 'live') return;
+    if (this.over) return;
     if (now >= this.#deadline) return this.#lose('deadline');
     if (now >= this.#timeoutAt) {
       const { timeout = 0 } = this.timing;
@@ -122,7 +118,7 @@ export class Lease {
     const now = this.clock.monotonic();
     // Past the deadline the lease is lost, whatever the store says.
     this.check(now);
-    if (this.#state !== 'live') return;
+    if (this.over) return;
     if (result.held === null) return this.renewalFailed(result.error);
     if (!result.held) return this.#lose(result.reason, result.holder);
     this.failing = false;
@@ -135,7 +131,7 @@ export class Lease {
   renewalFailed(error: Error): void {
     const now = this.clock.monotonic();
     this.check(now);
-    if (this.#state !== 'live') return;
+    if (this.over) return;
     this.failing = true;
     if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
     this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
@@ -149,7 +145,7 @@ export class Lease {
   /** The job has ended. */
   end(now: number): void {
     this.check(now);
-    if (this.#state === 'live') this.#state = 'ended';
+    this.over = true;
   }
 
   /** Stops renewing: the lease runs out, though its job goes on. */
@@ -172,7 +168,7 @@ export class Lease {
   }
 
   #lose(reason: LostReason, holder?: string): void {
-    this.#state = 'lost';
+    this.over = true;
     this.lostReason = reason;
     this.abort(new LockLostError(this.ref.name, reason, holder));
     const event = { type: 'lost', ...this.facts(), reason } as const;

@@ -6,6 +6,8 @@ import { apply } from './mutants.mjs';
 
 /** How often a mutant is tried whose tests fail without it as well: the machine may be busy. */
 const TRIES = 3;
+/** How long tests that have passed without a mutant are believed to do so, milliseconds. */
+const BELIEVED = 120_000;
 
 /** A copy of the checkout, where one mutant at a time is tried. */
 export class Workshop {
@@ -14,6 +16,8 @@ export class Workshop {
   #running;
   /** The tests that noticed the last mutant of a file are likely to notice the next one. */
   #keen = new Map();
+  /** When tests last passed without a mutant. */
+  #sound = new Map();
 
   constructor(root) {
     const listed = execFileSync('git', ['ls-files', '-coz', '--exclude-standard'], {
@@ -39,9 +43,19 @@ export class Workshop {
   async fateOf(mutant, text, stages, limit) {
     for (let tries = 0; tries < TRIES; tries++) {
       const { fate, by } = await this.#noticed(mutant, text, stages, limit);
-      if (fate === 'survived' || (await this.test(by, performance.now() + limit * 1_000)).passed) return fate;
+      if (fate === 'survived' || (await this.#passes(by, limit))) return fate;
     }
     return 'unclear';
+  }
+
+  /** Whether tests pass without a mutant. */
+  async #passes(patterns, limit) {
+    const key = patterns.join(' ');
+    const now = performance.now();
+    if (now < (this.#sound.get(key) ?? -Infinity) + BELIEVED) return true;
+    const { passed } = await this.test(patterns, now + limit * 1_000);
+    if (passed) this.#sound.set(key, performance.now());
+    return passed;
   }
 
   /** @returns `by`: the tests that noticed the mutant */

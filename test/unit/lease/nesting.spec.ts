@@ -19,6 +19,15 @@ describe('calls made by a job', () => {
     expect(app.store.of('release')).toHaveLength(1);
   });
 
+  it('throw for a return value that has not done its work yet', async () => {
+    const app = new Harness();
+    const undone = function* (): Generator<number> {
+      yield 1;
+    };
+    const outer = app.runner.run(app.call(), () => app.runner.run(app.call(), undone));
+    await expect(outer).rejects.toThrow('the job returned a generator');
+  });
+
   it('take their own lock if they are for another one, and currentLock() is the one that was asked for last', async () => {
     const app = new Harness();
     const names: string[] = [];

@@ -107,6 +107,20 @@ describe('a nested call that its job did not await', () => {
     end.open();
   });
 
+  it('of two, a lock that was taken inside and released does not hide the other one', async () => {
+    const app = new Harness();
+    const end = gate();
+    let signal: AbortSignal | undefined;
+    await app.runner.run(app.call(), async (lock) => {
+      const inside = await app.runner.acquire(app.call());
+      await inside.release();
+      void app.runner.run(app.call(), () => end.opened);
+      ({ signal } = lock);
+    });
+    expect(signal?.aborted).toBe(true);
+    end.open();
+  });
+
   it('does not abort what has been awaited', async () => {
     const app = new Harness();
     let signal: AbortSignal | undefined;

@@ -82,3 +82,21 @@ it('calls inside of long jobs that arm each other look through none that has end
   // At most the call that has armed this one, and the two jobs around.
   expect(Math.max(...looked)).toBeLessThanOrEqual(3);
 });
+
+it('nested calls that arm each other while their job goes on look through no call that has ended', async () => {
+  const app = new Harness();
+  const done = gate();
+  const poll = (turn: number): void => {
+    void app.runner.run(app.call('outer'), () => {
+      void counted(() => app.runner.run(app.call('inner'), () => undefined));
+      if (turn === TURNS) done.open();
+      else setImmediate(poll, turn + 1);
+    });
+  };
+  await app.runner.run(app.call('outer'), () => {
+    poll(0);
+    return done.opened;
+  });
+  // The scope of the job, and that of the nested call.
+  expect(looked).toEqual(Array.from({ length: TURNS + 1 }, () => 2));
+});

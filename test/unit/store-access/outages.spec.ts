@@ -200,9 +200,8 @@ describe('an outage of one server of several', () => {
 });
 
 describe('a store that answers, but refuses attempts until somebody puts it right', () => {
-  const missing = failsWith(
-    new StoreUnavailableError('no column', { outcome: 'not-applied', refused: true }),
-  );
+  const refusal = new StoreUnavailableError('no column', { outcome: 'not-applied', refused: true });
+  const missing = failsWith(refusal);
 
   it('is one outage, though it renews and gives back the leases that live', async () => {
     const app = new Harness();
@@ -221,6 +220,21 @@ describe('a store that answers, but refuses attempts until somebody puts it righ
     await app.start('another');
     expect(app.of('outage-ended')).toMatchObject([{ duration: 60_000, skipped: 20 }]);
     living.end();
+  });
+
+  it.each([
+    ['for one lease', answers([{ held: null, error: refusal }])],
+    ['for all', missing],
+  ])('and refuses renewals %s, is one outage until it renews', async (_, behaviour) => {
+    const app = new Harness();
+    app.store.next('extend', behaviour);
+    await app.start('living');
+    await app.clock.advance(3_000);
+    await app.start('job');
+    expect(app.of('outage-started')).toHaveLength(1);
+    expect(app.of('outage-ended')).toEqual([]);
+    await app.clock.advance(3_000);
+    expect(app.of('outage-ended')).toHaveLength(1);
   });
 
   it('goes on while attempts are answered that write nothing', async () => {
