@@ -27,8 +27,6 @@ export interface ReleaseFacts {
  * without an answer counts for nothing: the store may be frozen with the acquire in its buffer.
  */
 export class Release {
-  /** The releases that wait with it for their next try, if it waits. */
-  queue: Set<Release> | undefined;
   /** When the next try is due, if that is known, monotonic. */
   nextAt = 0;
   /** The try under way, if any: resolves to the answer or to the error, never rejects. */

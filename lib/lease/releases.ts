@@ -211,7 +211,6 @@ export class Releases {
 
   /** Gives up the oldest release of the queue if there are too many: its tick is most likely no longer the newest. */
   #keep(release: Release, queue: Set<Release>): void {
-    release.queue = queue;
     queue.add(release);
     if (queue.size <= MAX_KEPT) return;
     const [oldest] = queue;
@@ -225,8 +224,8 @@ export class Releases {
   }
 
   #take(release: Release): void {
-    release.queue?.delete(release);
-    release.queue = undefined;
+    this.#unanswered.delete(release);
+    this.#beats.delete(release);
   }
 
   #forget(release: Release): void {

@@ -102,16 +102,16 @@ function statements(node, add) {
   add('statement', node, ';');
 }
 
+/** What a caller that only asks whether it holds cannot tell from `undefined`. */
+const NOTHING = ['undefined', 'false'];
+
 /** A function that gives nothing back, or that ends before it has begun. */
 function returns(node, add) {
-  if (
-    ts.isReturnStatement(node) &&
-    node.expression !== undefined &&
-    node.expression.getText() !== 'undefined'
-  )
+  const isNothing = (expression) => expression === undefined || NOTHING.includes(expression.getText());
+  if (ts.isReturnStatement(node) && !isNothing(node.expression))
     add('return', node.expression, 'undefined as never');
   const isFunction = ts.isFunctionLike(node) && !ts.isConstructorDeclaration(node);
-  if (!isFunction || node.body === undefined) return;
+  if (!isFunction || isNothing(node.body)) return;
   if (!ts.isBlock(node.body)) return add('return', node.body, '(undefined as never)');
   const [first] = node.body.statements;
   if (first !== undefined && !ts.isReturnStatement(first))

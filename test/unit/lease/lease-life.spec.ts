@@ -196,6 +196,14 @@ describe('the life of a lease', () => {
     expect(tell).toBeUndefined();
   });
 
+  it('of no tick has no attempt in its events', async () => {
+    const app = new Harness();
+    (await app.start()).end();
+    await app.clock.advance(0);
+    expect(app.events.map(({ type }) => type)).toEqual(['acquired', 'released']);
+    for (const event of app.events) expect(event).not.toHaveProperty('attempt');
+  });
+
   it('is over for the job once the job has ended', async () => {
     const app = new Harness();
     const job = await app.start();

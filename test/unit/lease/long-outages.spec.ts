@@ -6,9 +6,9 @@ import { Outages } from '../../../lib/store-access/outages.js';
 import { Releases } from '../../../lib/lease/releases.js';
 import { TimeLimits } from '../../../lib/store-access/time-limits.js';
 import { UnderWay } from '../../../lib/lease/under-way.js';
-import type { LockStore } from '../../../lib/stores/lock-store.js';
+import type { LockStore, ReleaseResult } from '../../../lib/stores/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { Harness, SETTINGS } from './harness.js';
+import { gate, Harness, SETTINGS } from './harness.js';
 import { brokenConnection, hold, notConnected, silence } from './scripted-store.js';
 
 const TICK = 1_760_000_000_000;
@@ -291,6 +291,47 @@ describe('while the store does not answer', () => {
     await app.clock.advance(0);
     const released = app.store.of('release').map(({ names }) => names[0]);
     expect(released).toEqual(['first', 'second', 'third', 'first', 'second']);
+  });
+
+  it.each<[string, ReleaseResult, boolean]>([
+    ['that it was released', { released: true }, false],
+    ['that there is nothing to release', { released: false, reason: 'expired' }, false],
+  ])('a late answer %s ends the release of a job', async (_, answer, again) => {
+    const app = new Harness();
+    const late = gate();
+    app.store.next('release', () => late.opened.then(() => answer));
+    (await app.start()).end();
+    await app.clock.advance(SETTINGS.storeTimeout);
+    late.open();
+    expect((await releasesWithin(app, 60_000)) > 0).toBe(again);
+    expect(app.of('released')).toMatchObject([{ confirmed: false }]);
+  });
+
+  it.each<[string, ReleaseResult, boolean]>([
+    ['that it was released ends', { released: true }, false],
+    ['that there is nothing to release does not end', { released: false, reason: 'expired' }, true],
+  ])('a late answer %s the release of an attempt that may still arrive', async (_, answer, again) => {
+    const app = new Harness();
+    const late = gate();
+    app.store.next('acquire', brokenConnection);
+    app.store.next('release', () => late.opened.then(() => answer));
+    await app.start();
+    await app.clock.advance(SETTINGS.storeTimeout);
+    late.open();
+    expect((await releasesWithin(app, 60_000)) > 0).toBe(again);
+  });
+
+  it('a release of a lock with a long ttl does not delay that of one with a short ttl', async () => {
+    const app = new Harness();
+    app.store.next('acquire', brokenConnection, brokenConnection);
+    await app.start('short');
+    await app.start('long', { ttl: 100_000 });
+    await app.clock.advance(3_000);
+    expect(app.store.of('release').map(({ names, at }) => [...names, at])).toEqual([
+      ['short', 0],
+      ['long', 0],
+      ['short', 3_000],
+    ]);
   });
 
   it('releases that a slow store answers too late are not tried for ever', async () => {
