@@ -128,6 +128,27 @@ describe('a shutdown', () => {
     expect((await other.start()).began).toBe(true);
   });
 
+  it('tells an attempt that fails meanwhile that it is going on', async () => {
+    const app = new Harness();
+    const acquire = hold('request');
+    app.store.next('acquire', acquire.behaviour);
+    const job = app.launch('report', { onStoreError: 'throw' });
+    await app.clock.advance(0);
+    shutDown(app);
+    acquire.fail(new Error('connection lost'));
+    await app.clock.advance(0);
+    expect(job.result).toEqual({ ran: false, reason: 'shutting-down' });
+  });
+
+  it('says what it waits for also if that is a single run', async () => {
+    const app = new Harness();
+    await app.start();
+    shutDown(app, 5_000);
+    expect(app.of('shutdown-waiting')).toMatchObject([{ runs: [{ lock: 'report' }], timeout: 5_000 }]);
+    await app.clock.advance(10_000);
+    expect(app.of('shutdown-left')).toMatchObject([{ runs: [{ lock: 'report' }] }]);
+  });
+
   it('is over only when the releases under way are', async () => {
     const app = new Harness();
     const [acquire, release] = [hold('reply'), hold('reply')];
