@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LockStateError } from '../../../lib/errors.js';
-import { Harness } from './harness.js';
+import { gate, Harness } from './harness.js';
 import { answers, brokenConnection, failsWith, hold, notConnected, silence } from './scripted-store.js';
 
 describe('an acquire whose outcome is not known', () => {
@@ -95,6 +95,24 @@ describe('an acquire whose outcome is not known', () => {
     await app.clock.advance(0);
     expect(app.store.of('release')).toHaveLength(2);
     expect((await other.start()).began).toBe(true);
+  });
+
+  it('has no fencing token when it is released, though its own start has refused a second copy', async () => {
+    const app = new Harness();
+    const refused = gate();
+    app.store.next('acquire', () => refused.opened.then(() => ({ acquired: false, reason: 'already-ran' })));
+    const tokens: number[] = [];
+    const release = app.store.release.bind(app.store);
+    app.store.release = (lease, options) => {
+      tokens.push(lease.fencingToken);
+      return release(lease, options);
+    };
+    const call = { ...app.call(), job: 'Reports.nightly', start: { tick: app.clock.now() } };
+    void app.runner.run(call, () => undefined);
+    await app.clock.advance(2_000);
+    refused.open();
+    await app.clock.advance(0);
+    expect(tokens).toEqual([0, 0]);
   });
 
   it('is released again when its promise rejects after all', async () => {
