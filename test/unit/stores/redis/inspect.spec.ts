@@ -1,0 +1,80 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { ownRedis } from './support/own-redis.js';
+
+let client: Redis;
+let store: RedisLockStore;
+
+ownRedis((own) => (client = own));
+
+beforeEach(async () => {
+  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+  await store.init();
+});
+
+afterEach(() => store.close());
+
+/** What keys of others are there, by name. */
+const names = async (): Promise<string[]> => (await store.inspect()).map(({ name }) => name);
+
+describe('inspect()', () => {
+  test('shows a lock that a client of the SET NX PX recipe holds', async () => {
+    await client.set('scheduler:report:lock', 'its token', 'PX', 60_000, 'NX');
+    expect(await store.inspect()).toEqual([
+      { name: 'report', state: 'held', expiresIn: expect.any(Number), jobs: [] },
+    ]);
+  });
+
+  test('shows a lock that never expires without a time', async () => {
+    await client.set('scheduler:report:lock', 'its token');
+    expect(await store.inspect()).toStrictEqual([{ name: 'report', state: 'held', jobs: [] }]);
+  });
+
+  test('shows a lock as held that a value of another type stands in the way of', async () => {
+    await client.hset('scheduler:report:lock', 'a', '1');
+    expect(await store.inspect()).toStrictEqual([{ name: 'report', state: 'held', jobs: [] }]);
+  });
+
+  test('leaves keys out that only look like a lock', async () => {
+    await client.mset({
+      'scheduler::lock': 'no name',
+      'scheduler:report:lock2': '',
+      'xscheduler:report:lock': '',
+    });
+    expect(await names()).toEqual([]);
+  });
+
+  test('takes characters of a pattern in a key as they are', async () => {
+    const odd = new RedisLockStore(client, { key: (name) => `a*[b]?${name}\\` });
+    await odd.init();
+    await client.mset({ 'a*[b]?report\\': '', 'axxbxreport\\': '', 'a*bxreport\\': '' });
+    expect((await odd.inspect()).map(({ name }) => name)).toEqual(['report']);
+    await odd.close();
+  });
+
+  test('leaves a lock out that is gone when it is looked at', async () => {
+    const scan = client.scan.bind(client);
+    client.scan = (async () => ['0', ['scheduler:gone:lock']]) as never;
+    expect(await names()).toEqual([]);
+    client.scan = scan;
+  });
+
+  test('shows all locks, however many there are, each once', async () => {
+    const all = Array.from({ length: 1_500 }, (_, i) => `job-${i}`).sort();
+    const request = { ttl: 60_000, holder: 'here' };
+    await Promise.all(all.map((name) => store.acquire({ ...request, name, token: `token of ${name}` })));
+    expect(await names()).toEqual(all);
+  });
+
+  test('needs a key with the name in it once, as it is', async () => {
+    for (const key of [(name: string) => encodeURIComponent(name), (name: string) => `${name}:${name}`]) {
+      const other = new RedisLockStore(client, { key });
+      await other.init();
+      await expect(other.inspect()).rejects.toThrow(
+        'the function `key` does not put the name into the Redis key',
+      );
+      await other.close();
+    }
+  });
+});
