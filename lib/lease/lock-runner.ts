@@ -163,12 +163,15 @@ export class LockRunner {
     return this.#engine.heartbeat.leases().filter(({ ref }) => !this.#elections.has(ref.name));
   }
 
-  /** Waits for the jobs, for each until its `waitsUntil()`. What waits for the store is left to `Engine.close()`. */
+  /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
   async #drained(limit: number): Promise<void> {
     const { clock, heartbeat, limits } = this.#engine;
     const began = clock.monotonic();
-    for (;;) {
-      const left = Math.max(...heartbeat.leases().map((lease) => waitsUntil(lease, began, limit)));
+    while (this.#running.count > 0) {
+      const leases = heartbeat.leases();
+      // A release that is under way now, and fails, is kept for the last try, which comes when nothing runs any more.
+      const attempts = this.#running.count > leases.length ? [began + (limit || ABORT_GRACE)] : [];
+      const left = Math.max(...attempts, ...leases.map((lease) => waitsUntil(lease, began, limit)));
       const now = clock.monotonic();
       if (left <= now) return;
       // Checks again at short intervals: a lease may be lost at any time.

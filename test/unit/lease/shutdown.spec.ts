@@ -195,6 +195,20 @@ describe('a shutdown', () => {
     expect(app.store.of('release')).toHaveLength(2);
   });
 
+  it('tries once more to give back what the store leaves unanswered meanwhile', async () => {
+    const app = new Harness();
+    app.store.next('release', silence);
+    const job = await app.start();
+    job.end();
+    await app.clock.advance(0);
+    expect(app.store.of('release')).toHaveLength(1);
+    const shutdown = shutDown(app);
+    await app.clock.advance(SETTINGS.storeTimeout);
+    expect(app.store.of('release')).toHaveLength(2);
+    expect(shutdown.done).toBe(true);
+    expect(app.clock.pending).toBe(0);
+  });
+
   it('ends within its limits with a store that never answers', async () => {
     const app = new Harness();
     app.store.breakDown(silence);
