@@ -293,17 +293,17 @@ describe('while the store does not answer', () => {
     expect(released).toEqual(['first', 'second', 'third', 'first', 'second']);
   });
 
-  it.each<[string, ReleaseResult, boolean]>([
-    ['that it was released', { released: true }, false],
-    ['that there is nothing to release', { released: false, reason: 'expired' }, false],
-  ])('a late answer %s ends the release of a job', async (_, answer, again) => {
+  it.each<[string, ReleaseResult]>([
+    ['that it was released', { released: true }],
+    ['that there is nothing to release', { released: false, reason: 'expired' }],
+  ])('a late answer %s ends the release of a job', async (_, answer) => {
     const app = new Harness();
     const late = gate();
     app.store.next('release', () => late.opened.then(() => answer));
     (await app.start()).end();
     await app.clock.advance(SETTINGS.storeTimeout);
     late.open();
-    expect((await releasesWithin(app, 60_000)) > 0).toBe(again);
+    expect(await releasesWithin(app, 60_000)).toBe(0);
     expect(app.of('released')).toMatchObject([{ confirmed: false }]);
   });
 

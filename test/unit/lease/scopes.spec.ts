@@ -1,8 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockLostError, LockShutdownError } from '../../../lib/errors.js';
-import { currentLock, following, outsideOfLocks, withRootScope } from '../../../lib/lease/current-lock.js';
+import { LockLostError } from '../../../lib/errors.js';
+import {
+  currentLock,
+  following,
+  LeasedLock,
+  outsideOfLocks,
+  withRootScope,
+} from '../../../lib/lease/current-lock.js';
 import type { Lease } from '../../../lib/lease/lease.js';
-import { LeasedLock } from '../../../lib/lease/current-lock.js';
 import { gate, Harness } from './harness.js';
 
 /** The scope of a leader: it lets leases that are taken inside abort together with it. */
@@ -50,78 +55,49 @@ describe('following()', () => {
     const app = new Harness();
     const { scope, lose } = leaderScope(app);
     const end = gate();
-    const signals: AbortSignal[] = [];
+    let signal: AbortSignal | undefined;
     const job = withRootScope(scope, () =>
       app.runner.run(app.call(), (lock) =>
         following(async () => {
-          signals.push(lock.signal);
+          ({ signal } = lock);
           await end.opened;
         }, lock),
       ),
     );
     await app.clock.advance(0);
     lose();
-    expect(signals[0]?.reason).toBeInstanceOf(LockLostError);
+    expect(signal?.reason).toBeInstanceOf(LockLostError);
     end.open();
     await job;
-    await withRootScope(scope, () =>
+    const aborted = await withRootScope(scope, () =>
       app.runner.run(app.call(), async (lock) => {
         await following(() => undefined, lock);
         lose();
-        signals.push(lock.signal);
-        expect(lock.signal.aborted).toBe(false);
+        return lock.signal.aborted;
       }),
     );
-    expect(signals).toHaveLength(2);
+    expect(aborted).toEqual({ ran: true, value: false });
   });
 });
 
 describe('a nested call that its job did not await', () => {
-  it('has the signal of the job, which aborts at its end, once for all', async () => {
+  it.each<[string, (app: Harness) => Promise<unknown>]>([
+    ['a call', (app) => app.runner.run(app.call(), () => undefined)],
+    ['a lock that was taken inside', async (app) => (await app.runner.acquire(app.call())).release()],
+  ])('aborts the job at its end, though %s has ended before', async (_, end) => {
     const app = new Harness();
-    const end = gate();
-    let nested: Promise<unknown> | undefined;
-    let signal: AbortSignal | undefined;
-    await app.runner.run(app.call(), () => {
-      nested = app.runner.run(app.call(), async (lock) => {
-        signal = lock.signal;
-        await end.opened;
-      });
-    });
-    expect(signal?.aborted).toBe(true);
-    expect(signal?.reason).not.toBeInstanceOf(LockShutdownError);
-    end.open();
-    await nested;
-  });
-
-  it('of two, the one that has ended does not hide the other one', async () => {
-    const app = new Harness();
-    const end = gate();
+    const going = gate();
     let signal: AbortSignal | undefined;
     await app.runner.run(app.call(), async (lock) => {
-      await app.runner.run(app.call(), () => undefined);
-      void app.runner.run(app.call(), () => end.opened);
+      await end(app);
+      void app.runner.run(app.call(), () => going.opened);
       ({ signal } = lock);
     });
     expect(signal?.aborted).toBe(true);
-    end.open();
+    going.open();
   });
 
-  it('of two, a lock that was taken inside and released does not hide the other one', async () => {
-    const app = new Harness();
-    const end = gate();
-    let signal: AbortSignal | undefined;
-    await app.runner.run(app.call(), async (lock) => {
-      const inside = await app.runner.acquire(app.call());
-      await inside.release();
-      void app.runner.run(app.call(), () => end.opened);
-      ({ signal } = lock);
-    });
-    expect(signal?.aborted).toBe(true);
-    end.open();
-  });
-
-  it('does not abort what has been awaited', async () => {
+  it('is what aborts it: one that was awaited does not', async () => {
     const app = new Harness();
     let signal: AbortSignal | undefined;
     await app.runner.run(app.call(), async (lock) => {

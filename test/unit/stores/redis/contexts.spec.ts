@@ -1,22 +1,15 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
-import { ownRedis } from './support/own-redis.js';
+import type { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { ownStore } from './support/own-redis.js';
 
 const requests = new AsyncLocalStorage<string>();
 
 let client: Redis;
 let store: RedisLockStore;
 
-ownRedis((own) => (client = own));
-
-beforeEach(async () => {
-  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
-  await store.init();
-});
-
-afterEach(() => store.close());
+ownStore((...own) => ([client, store] = own));
 
 test('a call that goes alone is made in the async context of its caller, and calls that go together in that of none', async () => {
   const sent: unknown[] = [];

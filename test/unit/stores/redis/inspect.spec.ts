@@ -1,21 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
-import { ownRedis } from './support/own-redis.js';
+import { ownStore } from './support/own-redis.js';
 
 let client: Redis;
 let store: RedisLockStore;
 
-ownRedis((own) => (client = own));
+ownStore((...own) => ([client, store] = own));
 
-beforeEach(async () => {
-  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
-  await store.init();
-});
-
-afterEach(() => store.close());
-
-/** What keys of others are there, by name. */
+/** The names of the locks that are shown. */
 const names = async (): Promise<string[]> => (await store.inspect()).map(({ name }) => name);
 
 describe('inspect()', () => {
@@ -54,10 +47,10 @@ describe('inspect()', () => {
   });
 
   test('leaves a lock out that is gone when it is looked at', async () => {
-    const scan = client.scan.bind(client);
-    client.scan = (async () => ['0', ['scheduler:gone:lock']]) as never;
-    expect(await names()).toEqual([]);
-    client.scan = scan;
+    const scan = jest.spyOn(client, 'scan').mockImplementation(async () => ['0', ['scheduler:gone:lock']]);
+    const shown = await names();
+    scan.mockRestore();
+    expect(shown).toEqual([]);
   });
 
   test('shows all locks, however many there are, each once', async () => {

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LeaseRef } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';
-import { ownRedis } from './support/own-redis.js';
+import { ownStore } from './support/own-redis.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -16,14 +16,7 @@ let client: Redis;
 let store: RedisLockStore;
 let tokens = 0;
 
-ownRedis((own) => (client = own));
-
-beforeEach(async () => {
-  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
-  await store.init();
-});
-
-afterEach(() => store.close());
+ownStore((...own) => ([client, store] = own));
 
 async function take(fields: Partial<LeaseRef> = {}): Promise<LeaseRef> {
   const request = { name: NAME, token: `token-${(tokens += 1)}`, ttl: HOUR, holder: 'host:1:abc', ...fields };

@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AcquireResult, LeaseRef } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';
-import { ownRedis } from './support/own-redis.js';
+import { ownStore } from './support/own-redis.js';
 
 /** As the README says. */
 const MOST = 250;
@@ -12,14 +12,7 @@ const VOLLEY = 600;
 let client: Redis;
 let store: RedisLockStore;
 
-ownRedis((own) => (client = own));
-
-beforeEach(async () => {
-  store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
-  await store.init();
-});
-
-afterEach(() => store.close());
+ownStore((...own) => ([client, store] = own));
 
 const requests = Array.from({ length: VOLLEY }, (_, index) => ({
   name: `job-${index}`,

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { RedisLockStore } from '../../../../../lib/stores/redis/index.js';
 import { type LocalRedis, startRedis } from '../../../../support/local-redis.js';
 
 /**
@@ -24,4 +25,24 @@ export function ownRedis(use: (client: Redis) => void): void {
     await client.quit();
     await server.stop();
   });
+}
+
+/**
+ * The same, with a store whose locks have the keys `scheduler:<name>:lock`.
+ *
+ * @param use gets the client and a new store before each test
+ */
+export function ownStore(use: (client: Redis, store: RedisLockStore) => void): void {
+  let client: Redis;
+  let store: RedisLockStore;
+
+  ownRedis((own) => (client = own));
+
+  beforeEach(async () => {
+    store = new RedisLockStore(client, { key: (name) => `scheduler:${name}:lock` });
+    await store.init();
+    use(client, store);
+  });
+
+  afterEach(() => store.close());
 }
