@@ -91,7 +91,6 @@ export class Heartbeat {
 
   #rearm(): void {
     this.#timer?.cancel();
-    this.#timer = undefined;
     this.#wakeAt = Infinity;
     let next = Infinity;
     for (const lease of this.#leases) next = Math.min(next, lease.wakeAt);
