@@ -89,6 +89,13 @@ test.each(ACL_COMMANDS.filter((command) => command !== '+info'))(
   },
 );
 
+test('a user without some commands is told the rule that allows them', async () => {
+  await user(ACL_COMMANDS.filter((command) => command !== '+pttl' && command !== '+hset'));
+  const { message } = await refused(start());
+  expect(message).toContain('may not run PTTL, HSET');
+  expect(message).toMatch(/ACL SETUSER <user> \+pttl \+hset$/);
+});
+
 test('a user without +info is told by ioredis that it cannot see whether the server is ready', async () => {
   await user(ACL_COMMANDS.filter((command) => command !== '+info'));
   await start();

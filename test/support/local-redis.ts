@@ -249,8 +249,9 @@ export async function commandsDuring(client: Redis, work: () => Promise<unknown>
     await work();
     await client.echo('end');
     await watched;
+    // What comes later, until the connection has ended, is not asked for.
+    return [...sent];
   } finally {
     monitor.disconnect();
   }
-  return sent;
 }

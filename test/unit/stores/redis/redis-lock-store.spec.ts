@@ -45,6 +45,8 @@ describe('a lock is kept', () => {
     const keys = ['scheduler:report:lock', '{scheduler:report:lock}:state'];
     expect(await keysOf()).toEqual(keys);
     expect(await keysOf({ key: undefined, keyPrefix: undefined })).toEqual(keys);
+    // A name of an option that there is not, without a value, says nothing.
+    expect(await keysOf({ prefix: undefined } as RedisLockStoreOptions)).toEqual(keys);
   });
 
   test('at <keyPrefix>:<name>:lock', async () => {

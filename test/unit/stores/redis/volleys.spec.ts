@@ -104,3 +104,25 @@ test('a name without a key among them fails alone', async () => {
   expect(await other.extend(leases)).toMatchObject([{ held: true }, unjudged, unjudged, { held: true }]);
   expect(await other.extend(leases.slice(1, 3))).toMatchObject([unjudged, unjudged]);
 });
+
+test('names without a key alone send nothing', async () => {
+  const other = new RedisLockStore(client, { key: () => '' });
+  const asked = requests.slice(0, 3).map((request) => ({ ...request, fencingToken: 1 }));
+  const sent = await commandsDuring(client, async () => {
+    expect(await other.extend(asked)).toMatchObject(asked.map(() => ({ held: null })));
+  });
+  expect(sent).toEqual([]);
+});
+
+test('a call after a volley goes alone, at once, as one before it', async () => {
+  const [request] = requests as [(typeof requests)[0]];
+  const lone = (token: string): Promise<string[][]> =>
+    commandsDuring(client, async () => {
+      const answer = store.acquire({ ...request, token });
+      expect((await answer).acquired).toBe(token === request.token);
+    });
+  await attempts();
+  const before = await lone('another');
+  await attempts();
+  expect((await lone('a third')).map(([, sha]) => sha)).toEqual(before.map(([, sha]) => sha));
+});
