@@ -1,5 +1,6 @@
 import { compare } from './comparison.js';
 import { footprint } from './footprint.js';
+import { fullHours } from './full-hour.js';
 import type { Session } from './session.js';
 import { format, median, medianRatio } from './statistics.js';
 import type { Row } from './table.js';
@@ -34,6 +35,7 @@ export const CASES: readonly BenchCase[] = [
   },
   { name: 'refused', rounds: 9, run: refused },
   { name: 'ticks', rounds: 5, run: ticks },
+  { name: 'full-hour', rounds: 9, run: fullHours },
   { name: 'hold', rounds: 3, run: hold },
   { name: 'block', rounds: 5, run: block },
   { name: 'start', rounds: 9, run: start },
@@ -46,16 +48,18 @@ async function measureAll(
   rounds: number,
   measurement: Task['measurement'],
   given: readonly Contestant[],
+  more: Pick<Task, 'leases'> = {},
 ): Promise<Measurements> {
   const now = given.find((contender) => contender === 'service' || contender === 'runner') ?? 'idle';
   const contenders: readonly Contestant[] = session.compares ? [...given, BEFORE] : given;
+  const title = [measurement, ...Object.values(more)].join(' ');
   const all = new Map<Contestant, Figures[]>(contenders.map((contender) => [contender, []]));
   for (let round = 0; round < rounds; round++) {
-    const found = await session.round(measurement, contenders);
+    const found = await session.round(measurement, contenders, more);
     for (const [contender, figures] of found) all.get(contender)?.push(figures);
-    process.stderr.write(`${measurement}: round ${round + 1} of ${rounds}\n`);
+    process.stderr.write(`${title}: round ${round + 1} of ${rounds}\n`);
   }
-  if (session.compares) session.comparisons.push(...compare(measurement, all.get(now), all.get(BEFORE)));
+  if (session.compares) session.comparisons.push(...compare(title, all.get(now), all.get(BEFORE)));
   return all;
 }
 
@@ -164,8 +168,17 @@ async function ticks(session: Session, rounds: number): Promise<Row[]> {
 }
 
 async function hold(session: Session, rounds: number): Promise<Row[]> {
-  const all = await measureAll(session, rounds, 'hold', ['idle', ...LIBRARIES]);
+  const rows: Row[] = [];
+  for (const leases of [1_000, 10_000]) rows.push(...(await holdMany(session, rounds, leases)));
+  return rows;
+}
+
+async function holdMany(session: Session, rounds: number, leases: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'hold', ['idle', ...LIBRARIES], { leases });
   const of = (contender: Contestant, figure: string): number => median(column(all, contender, figure));
+  const title = `${leases.toLocaleString('en')} leases held, ttl 3 s`;
+  // What grows with the leases has a goal for a thousand.
+  const scale = leases / 1_000;
   const row = (
     label: string,
     figure: string,
@@ -173,7 +186,7 @@ async function hold(session: Session, rounds: number): Promise<Row[]> {
     target: string,
     { unit = '', reference = '' } = {},
   ): Row => ({
-    case: `1,000 leases held, ttl 3 s: ${label}`,
+    case: `${title}: ${label}`,
     ours: format(of('service', figure), unit),
     reference: reference || format(of('idle', figure), unit),
     redlock: format(of('redlock', figure), unit),
@@ -182,16 +195,22 @@ async function hold(session: Session, rounds: number): Promise<Row[]> {
     met: of('service', figure) <= limit,
   });
   const lost = (contender: Contestant): number => Math.max(...column(all, contender, 'lost'));
+  const redis = medianRatio(column(all, 'service', 'redis'), column(all, 'redis-semaphore', 'redis'));
   return [
     row('batches per second', 'batches', 5, '≤ 5', { reference: '-' }),
-    row('commands per batch', 'perBatch', 4, '≤ 4', { reference: '-' }),
-    row('commands per second', 'commands', 20, '≤ 20'),
-    row('timers', 'timers', 5, 'a handful'),
+    row('commands per second', 'commands', 5 * scale, `≤ ${5 * scale}`),
+    row('bytes into Redis per second', 'bytes', 100 * scale, `≤ ${100 * scale} KB`, { unit: 'KB' }),
+    {
+      ...row("Redis' processor time", 'redis', 0, '≤ 0.7 × redis-semaphore', { unit: '%' }),
+      ours: `${format(of('service', 'redis'), '%')} (${format(redis)})`,
+      met: redis <= 0.7,
+    },
+    row('timers', 'timers', 3, '≤ 3'),
     row('event-loop delay p99', 'delay', 2 * of('idle', 'delay'), '≤ 2 × idle', { unit: 'ms' }),
     { ...row('event-loop delay, longest', 'longest', 0, '', { unit: 'ms' }), met: undefined },
     { ...row('processor time of node', 'cpu', 0, '', { unit: '%' }), met: undefined },
     {
-      case: '1,000 leases held, ttl 3 s: leases lost',
+      case: `${title}: leases lost`,
       ours: String(lost('service')),
       reference: '-',
       redlock: String(lost('redlock')),

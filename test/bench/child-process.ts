@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { guard } from '../support/child.js';
 import { builtScript } from '../support/machine.js';
-import type { Figures, Task } from './task.js';
+import { CLOSE, type Figures, type Task } from './task.js';
 
 /** A fresh process that measures one thing: see child.ts. */
 export class Child {
@@ -14,12 +14,12 @@ export class Child {
   readonly #task: Task;
 
   /**
-   * @param core the core to run on; `undefined`: any
+   * @param cores those to run on, as `taskset` has them; `undefined`: any
    * @param script the script that measures, of this checkout or another one
    */
-  constructor(task: Task, core: number | undefined, script = builtScript('test/bench/child.js')) {
+  constructor(task: Task, cores: string | undefined, script = builtScript('test/bench/child.js')) {
     const node = [process.execPath, script, JSON.stringify(task)];
-    const [command = '', ...args] = core === undefined ? node : ['taskset', '-c', String(core), ...node];
+    const [command = '', ...args] = cores === undefined ? node : ['taskset', '-c', cores, ...node];
     this.#task = task;
     this.#process = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'inherit'],
@@ -37,10 +37,15 @@ export class Child {
     return JSON.parse(value) as Figures;
   }
 
-  /** The figures of its next turn, or those after the last one. */
-  ask(): Promise<Figures> {
-    this.#process.stdin.write('next\n');
+  /** The figures of its next turn. */
+  ask(command = 'next'): Promise<Figures> {
+    this.#process.stdin.write(`${command}\n`);
     return this.answer();
+  }
+
+  /** The figures after the last turn. */
+  close(): Promise<Figures> {
+    return this.ask(CLOSE);
   }
 
   async exit(): Promise<void> {

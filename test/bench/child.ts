@@ -1,17 +1,18 @@
 import { createInterface } from 'node:readline';
 import { measureBlock } from './cases/block.js';
 import { takeAtOnce, takeCycles } from './cases/cycles.js';
+import { takeFullHour } from './cases/full-hour.js';
 import { measureHold } from './cases/hold.js';
 import { takeRefused } from './cases/refused.js';
 import { measureSearch } from './cases/search.js';
 import { measureStart } from './cases/start.js';
 import { measureTicks } from './cases/ticks.js';
-import { type Figures, isInTurns, type Task, type TurnsMeasurement, type TurnTaker } from './task.js';
+import { CLOSE, type Figures, isInTurns, type Task, type TurnsMeasurement, type TurnTaker } from './task.js';
 
 /*
  * One measurement in a process of its own, so that the next one inherits no compiled code, garbage or timers. It writes its
- * figures to its output, a line of JSON each. A measurement in turns reads its input: each line is a command to take a turn,
- * and the end of the input the one to close.
+ * figures to its output, a line of JSON each. A measurement in turns reads its input: each line is a command to take a turn, the
+ * last one to close.
  */
 type Whole = Exclude<Task['measurement'], TurnsMeasurement>;
 
@@ -19,6 +20,7 @@ const TURNS: Record<TurnsMeasurement, (task: Task) => Promise<TurnTaker>> = {
   cycles: takeCycles,
   'at-once': takeAtOnce,
   refused: takeRefused,
+  'full-hour': takeFullHour,
 };
 
 const WHOLE: Record<Whole, (task: Task) => Promise<Figures>> = {
@@ -36,12 +38,10 @@ else say(await WHOLE[measurement](task));
 process.stdout.write('', () => process.exit(0));
 
 async function takeTurns(taker: TurnTaker): Promise<void> {
-  let turns = 0;
   say({ turns: taker.turns });
-  for await (const _ of createInterface({ input: process.stdin })) {
-    if (turns === taker.turns) return say(await taker.close());
-    turns += 1;
-    say(await taker.turn());
+  for await (const command of createInterface({ input: process.stdin })) {
+    if (command === CLOSE) return say(await taker.close());
+    say(await taker.turn(command));
   }
   throw new Error('Nobody waits for the figures any more');
 }

@@ -1,9 +1,9 @@
 import { format, median, medianRatio } from './statistics.js';
-import type { Figures, Task } from './task.js';
+import type { Figures } from './task.js';
 
 /** One figure of one measurement, of this checkout and of another one. */
 export interface Comparison {
-  readonly measurement: Task['measurement'];
+  readonly measurement: string;
   readonly figure: string;
   readonly now: number;
   readonly before: number;
@@ -13,7 +13,7 @@ export interface Comparison {
 
 /** Every figure that both have found, round by round. */
 export function compare(
-  measurement: Task['measurement'],
+  measurement: string,
   now: readonly Figures[] = [],
   before: readonly Figures[] = [],
 ): Comparison[] {

@@ -5,14 +5,19 @@ import { Redis } from 'ioredis';
 import { Mutex } from 'redis-semaphore';
 import { SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
 import { systemClock } from '../../lib/clock.js';
+import type { JobStart } from '../../lib/job-start.js';
 import type { LockCall } from '../../lib/lease/lock-call.js';
 import { LockRunner } from '../../lib/lease/lock-runner.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 
 /** A library that takes locks: this one, others, and the minimum that is possible. */
 export interface Contender {
-  /** Takes the lock, arms its renewal, runs `job` and releases the lock. Resolves to whether the job ran. */
-  run(name: string, job: Job): Promise<boolean>;
+  /**
+   * Takes the lock, arms its renewal, runs `job` and releases the lock. Resolves to whether the job ran.
+   *
+   * @param start only this library without Nest takes note of it
+   */
+  run(name: string, job: Job, start?: JobStart): Promise<boolean>;
   /** The key in Redis that holds the lock. */
   key(name: string): string;
   close(): Promise<void>;
@@ -21,7 +26,8 @@ export interface Contender {
 /** `signal` aborts when the lock is lost, if the contender notices that. */
 export type Job = (signal?: () => AbortSignal) => Promise<void> | void;
 
-export type ContenderName = 'raw' | 'fenced' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
+export type ContenderName =
+  'raw' | 'pipelined' | 'fenced' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
 
 export interface ContenderOptions {
   readonly url: string;
@@ -48,6 +54,8 @@ export async function createContender(name: ContenderName, options: ContenderOpt
   switch (name) {
     case 'raw':
       return raw(options);
+    case 'pipelined':
+      return raw(options, { enableAutoPipelining: true });
     case 'fenced':
       return fenced(options);
     case 'service':
@@ -62,8 +70,12 @@ export async function createContender(name: ContenderName, options: ContenderOpt
 }
 
 /** The recipe of https://redis.io/docs/latest/commands/set/ and nothing else: no renewal, no fencing. */
-async function raw({ url, prefix, ttl }: ContenderOptions): Promise<Contender> {
-  const client = new Redis(url);
+async function raw(
+  { url, prefix, ttl }: ContenderOptions,
+  { enableAutoPipelining = false } = {},
+): Promise<Contender> {
+  // With it, what is called in one turn of the event loop is sent at once.
+  const client = new Redis(url, { enableAutoPipelining });
   const release = (await client.script('LOAD', COMPARE_DELETE)) as string;
   const key = (name: string): string => prefix + name;
   return {
@@ -133,8 +145,8 @@ async function runner({ url, prefix, ttl }: ContenderOptions): Promise<Contender
   };
   return {
     key,
-    run: (name, job) => {
-      const call = { name, job: undefined, settings, scheduled: false };
+    run: (name, job, start) => {
+      const call = { name, job: start && name, settings, scheduled: start !== undefined, start };
       return leases.run(call, (lock) => job(() => lock.signal)).then(hasRun);
     },
     close: async () => {

@@ -25,11 +25,16 @@ export async function warmUp(turn: () => Promise<unknown>, turns: number): Promi
 }
 
 /** Microseconds of processor time that Redis has used since its start. */
-async function redisCpu(observer: Redis): Promise<number> {
+export async function redisCpu(observer: Redis): Promise<number> {
   const info = await observer.info('cpu');
   const seconds = (field: string): number =>
     Number(new RegExp(`^${field}:(.*)$`, 'm').exec(info)?.[1] ?? NaN);
   return (seconds('used_cpu_sys') + seconds('used_cpu_user')) * 1e6;
+}
+
+/** Bytes that Redis has received since its start. */
+export async function bytesIn(observer: Redis): Promise<number> {
+  return Number(/^total_net_input_bytes:(\d+)/m.exec(await observer.info('stats'))?.[1] ?? NaN);
 }
 
 /** How often each command was called, including calls by scripts. */

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { provideRedis, uniquePrefix, type RedisServer } from '../support/redis-server.js';
 import { Child } from './child-process.js';
 import type { Comparison } from './comparison.js';
+import type { ContenderName } from './contenders.js';
 import { means } from './statistics.js';
 import {
   BEFORE,
@@ -50,11 +51,12 @@ export class Session {
   async round(
     measurement: Task['measurement'],
     contenders: readonly Contestant[],
+    more: Pick<Task, 'leases'> = {},
   ): Promise<Map<Contestant, Figures>> {
     if (isInTurns(measurement)) return this.#inTurns(measurement, contenders);
     const found = new Map<Contestant, Figures>();
     for (const contender of contenders) {
-      const child = this.#child(measurement, contender);
+      const child = this.#child({ measurement, prefix: uniquePrefix('bench'), ...more }, contender);
       found.set(contender, await child.answer());
       await child.exit();
     }
@@ -68,7 +70,7 @@ export class Session {
     const children: { contender: Contestant; child: Child; figures: Figures[] }[] = [];
     let turns = 0;
     for (const contender of contenders) {
-      const child = this.#child(measurement, contender);
+      const child = this.#child({ measurement, prefix: uniquePrefix('bench') }, contender);
       // One after another: no two contenders warm up at the same time.
       turns = (await child.answer())['turns'] ?? 0;
       children.push({ contender, child, figures: [] });
@@ -78,7 +80,7 @@ export class Session {
     }
     const found = new Map<Contestant, Figures>();
     for (const { contender, child, figures } of children) {
-      found.set(contender, { ...means(figures), ...(await child.ask()) });
+      found.set(contender, { ...means(figures), ...(await child.close()) });
       await child.exit();
     }
     return found;
@@ -89,11 +91,34 @@ export class Session {
     return this.before !== undefined;
   }
 
-  #child(measurement: Task['measurement'], contender: Contestant): Child {
-    const { url } = this.redis;
-    const common = { measurement, url, prefix: uniquePrefix('bench'), quick: this.quick };
-    if (contender === BEFORE) return new Child({ ...common, contender: 'service' }, this.core, this.before);
-    return new Child({ ...common, contender }, this.core);
+  /**
+   * The processes of a fleet, on other cores than Redis where there are any: what it does at once must not take the time of the
+   * server.
+   */
+  fleet(processes: number, contender: Contestant, fleet: NonNullable<Task['fleet']>): Child[] {
+    const task = { measurement: 'full-hour', prefix: uniquePrefix('bench'), fleet } as const;
+    return Array.from({ length: processes }, () => this.#child(task, contender, this.#otherCores, 'runner'));
+  }
+
+  get #otherCores(): string | undefined {
+    const last = this.core ?? 0;
+    return last === 0 ? this.#ownCore : `0-${last - 1}`;
+  }
+
+  get #ownCore(): string | undefined {
+    return this.core?.toString();
+  }
+
+  /** @param ours as which contender another checkout is measured */
+  #child(
+    task: Pick<Task, 'measurement' | 'prefix' | 'leases' | 'fleet'>,
+    contender: Contestant,
+    cores = this.#ownCore,
+    ours: ContenderName = 'service',
+  ): Child {
+    const common = { ...task, url: this.redis.url, quick: this.quick };
+    if (contender === BEFORE) return new Child({ ...common, contender: ours }, cores, this.before);
+    return new Child({ ...common, contender }, cores);
   }
 
   /** The machine and the versions on which the figures were measured. */

@@ -8,6 +8,11 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2;
 }
 
+/** The smallest value that so large a part of the values does not exceed; `NaN` of none. */
+export function quantile(values: readonly number[], part: number): number {
+  return values.toSorted((a, b) => a - b)[Math.ceil(part * values.length) - 1] ?? NaN;
+}
+
 /**
  * The median of `dividends[i] / divisors[i]`. Both values of a pair come from one round, but minutes may lie between
  * two rounds. So other load on the machine cancels out within a pair, but not between pairs.

@@ -1,11 +1,14 @@
 import type { ContenderName } from './contenders.js';
 
 /** The measurements that take many turns, between those of the other contenders. */
-export const IN_TURNS = ['cycles', 'at-once', 'refused'] as const;
+export const IN_TURNS = ['cycles', 'at-once', 'refused', 'full-hour'] as const;
 export type TurnsMeasurement = (typeof IN_TURNS)[number];
 
 export const isInTurns = (measurement: Task['measurement']): measurement is TurnsMeasurement =>
   IN_TURNS.some((one) => one === measurement);
+
+/** The command after the last turn. */
+export const CLOSE = 'close';
 
 /** This library as another checkout has built it: see `--against`. */
 export const BEFORE = 'before';
@@ -22,6 +25,10 @@ export interface Task {
   /** The prefix of the keys that it may use. */
   readonly prefix: string;
   readonly quick: boolean;
+  /** For `hold`. */
+  readonly leases?: number;
+  /** For `full-hour`: how many instances this process is, and how many jobs each has. */
+  readonly fleet?: { readonly instances: number; readonly jobs: number };
 }
 
 /** The results: figures by name. */
@@ -29,9 +36,10 @@ export type Figures = Record<string, number>;
 
 /** A contender that has warmed up and waits for its turns. */
 export interface TurnTaker {
-  /** How many turns to measure. */
+  /** How many turns to measure; those who take turns at commands of their own do not say. */
   readonly turns: number;
-  turn(): Promise<Figures>;
+  /** @param command what is asked of it; most have but one kind of turn */
+  turn(command: string): Promise<Figures>;
   /** Ends it. Resolves to the figures after the last turn. */
   close(): Promise<Figures>;
 }

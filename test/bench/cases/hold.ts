@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createContender } from '../contenders.js';
-import { commandCalls } from '../measure.js';
+import { bytesIn, commandCalls, redisCpu } from '../measure.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import type { Figures, Task } from '../task.js';
 
@@ -12,8 +12,14 @@ const SPREAD = 900;
 const STEPS = 30;
 
 /** Many leases are held at once: the cost of their renewals. */
-export async function measureHold({ contender: name, url, prefix, quick }: Task): Promise<Figures> {
-  const [leases, duration] = quick ? [100, 1_000] : [1_000, 12_000];
+export async function measureHold({
+  contender: name,
+  url,
+  prefix,
+  quick,
+  leases: all = 1_000,
+}: Task): Promise<Figures> {
+  const [leases, duration] = quick ? [all / 10, 1_000] : [all, 12_000];
   keepTimersVisible();
   const sizes = recordBatches();
   const observer = new Redis(url);
@@ -37,6 +43,7 @@ export async function measureHold({ contender: name, url, prefix, quick }: Task)
 
   sizes.length = 0;
   const before = await commandCalls(observer);
+  const [redisBefore, bytesBefore] = [await redisCpu(observer), await bytesIn(observer)];
   const cpuBefore = process.cpuUsage();
   const start = performance.now();
   const delay = monitorEventLoopDelay({ resolution: 1 });
@@ -45,6 +52,8 @@ export async function measureHold({ contender: name, url, prefix, quick }: Task)
   delay.disable();
   const cpu = process.cpuUsage(cpuBefore);
   const seconds = (performance.now() - start) / 1e3;
+  const redis = (await redisCpu(observer)) - redisBefore;
+  const bytes = (await bytesIn(observer)) - bytesBefore;
   const after = await commandCalls(observer);
   const batches = sizes.length;
   const timersAfter = timers();
@@ -63,6 +72,8 @@ export async function measureHold({ contender: name, url, prefix, quick }: Task)
     delay: delay.percentile(99) / 1e6,
     longest: delay.max / 1e6,
     cpu: (cpu.user + cpu.system) / 1e4 / seconds,
+    redis: redis / 1e4 / seconds,
+    bytes: bytes / 1e3 / seconds,
     lost,
   };
 }
