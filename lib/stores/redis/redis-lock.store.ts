@@ -213,7 +213,7 @@ const METHODS = { acquire: RedisLockStore.prototype.acquire, release: RedisLockS
 /** The argument by which the script judges a start; '' for a call without a tick or an interval. */
 function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
   if (tick === undefined && interval === undefined) return '';
-  const numbers = [tick, maxClockSkew, tick === undefined ? interval : undefined, rerun, only];
+  const numbers = [tick, maxClockSkew, interval, rerun, only];
   return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;
 }
 
