@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate } from 'node:timers';
 
 /** A pending timer. `cancel` is idempotent and does nothing once the timer has fired. */
 export interface Timer {
@@ -61,3 +62,9 @@ export const systemClock: Clock = {
     return { cancel: () => clearTimeout(handle) };
   },
 };
+
+/**
+ * Calls `callback` in this turn of the event loop, after all timers that are due and all that has arrived, {@link inModuleContext}.
+ * This is no time: also under the fake timers of a test it is called.
+ */
+export const atEndOfTurn = (callback: () => void): void => void inModuleContext(setImmediate, callback);

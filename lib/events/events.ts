@@ -224,5 +224,8 @@ export type SchedulerLockEvent =
 /** Sends an event to all listeners. Never throws. */
 export type Emit = (event: SchedulerLockEvent) => void;
 
-/** Whether an event of this type has a listener: building events without one would add to the cost of each run. */
-export type Hears = (type: SchedulerLockEvent['type']) => boolean;
+/** What listeners may want: events of a type, or, in `skipped`, the facts about the lease that is in the way. */
+export type Wanted = SchedulerLockEvent['type'] | 'refusal';
+
+/** Whether a listener wants this: what nobody wants would add to the cost of each run. */
+export type Hears = (wanted: Wanted) => boolean;

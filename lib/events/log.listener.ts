@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { SchedulerLockEvent, ShutdownLeftEvent } from './events.js';
+import type { SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { textOf } from './log.js';
 
@@ -144,9 +144,16 @@ export class LogListener {
         // By default renewals are not logged: with a hundred jobs, the log would be full of them.
         if (log !== undefined || event.type !== 'renewed' || event.restored) this.#write(event);
       },
-      // An event that is never written need not even be made.
-      (type) => (log?.has(type) ?? true) && (LINES[type].level !== 'debug' || Logger.isLevelEnabled('debug')),
+      (wanted) => this.#wants(wanted, log),
     );
+  }
+
+  /** An event that is never written need not even be made. Those about refusals by a lease are written at the level `debug`. */
+  #wants(wanted: Wanted, log: ReadonlySet<string> | undefined): boolean {
+    const type = wanted === 'refusal' ? 'skipped' : wanted;
+    if (log !== undefined && !log.has(type)) return false;
+    const isDebug = wanted === 'refusal' || LINES[type].level === 'debug';
+    return !isDebug || Logger.isLevelEnabled('debug');
   }
 
   #write(event: SchedulerLockEvent): void {

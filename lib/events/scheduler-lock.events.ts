@@ -36,7 +36,8 @@ export class SchedulerLockEvents {
     if (second === undefined || typeof first === 'function') {
       return this.listen(first as SchedulerLockListener, () => true);
     }
-    return this.listen(second as SchedulerLockListener, (type) => type === first);
+    const wants: Hears = (wanted) => wanted === first || (wanted === 'refusal' && first === 'skipped');
+    return this.listen(second as SchedulerLockListener, wants);
   }
 
   /**

@@ -30,6 +30,8 @@ export interface LockCall {
    * another one either.
    */
   readonly start?: JobStart | undefined;
+  /** Whether only those who listen to its event need more of a refusal than the reason. */
+  readonly brief?: boolean;
   /** Whether the call is an attempt to lead. A refusal is then nothing unusual, and no job was skipped. */
   readonly campaign?: boolean;
 }

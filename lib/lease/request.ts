@@ -6,8 +6,13 @@ import type { Writable } from './writable.js';
 // Set field by field, not by spreads, which are several times as slow: every call takes these paths.
 
 /** What a call asks the store for. */
-export function requestOf({ name, job, settings, start }: LockCall, holder: string): AcquireRequest {
+export function requestOf(
+  { name, job, settings, start }: LockCall,
+  holder: string,
+  brief: boolean,
+): AcquireRequest {
   const request: Writable<AcquireRequest> = { name, token: uuid(), ttl: settings.ttl, holder };
+  if (brief) request.brief = true;
   if (job !== undefined) request.job = job;
   if (start === undefined) return request;
   if (start.tick === undefined) {

@@ -29,7 +29,7 @@ export class Run<T> {
     private readonly job: (lease: Lease) => T | Promise<T>,
     private readonly over: (call: LockCall) => void,
   ) {
-    this.#request = requestOf(call, engine.instance);
+    this.#request = requestOf(call, engine.instance, call.brief === true && !engine.hears('refusal'));
   }
 
   /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */

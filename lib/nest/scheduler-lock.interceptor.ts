@@ -84,7 +84,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       return proceed();
     };
     try {
-      const result = await this.#execute(bound, { ...unscheduled, settings, start }, work);
+      const call = { ...unscheduled, settings, start, brief: this.#isBrief(bound) };
+      const result = await this.#execute(bound, call, work);
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
     } catch (error) {
@@ -93,6 +94,11 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       this.#ended(bound, start, missed ? { ran: false, reason: 'store-unavailable' } : { ran: true });
       throw error;
     }
+  }
+
+  /** Whether no facts about a refusal decide if its tick is asked for again: see `ticks/`. */
+  #isBrief({ settings: { rerun, catchUp } }: BoundJob): boolean {
+    return rerun === 0 && catchUp === false && this.host.settings.leader === undefined;
   }
 
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {

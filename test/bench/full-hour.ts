@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { LET_GO } from './cases/full-hour.js';
 import type { Child } from './child-process.js';
@@ -17,10 +18,11 @@ const SIZES = [
   { instances: 20, jobs: 200 },
   { instances: 50, jobs: 100 },
 ] as const;
-const PROCESSES = 5;
-const WARM_UP = 2;
+const WARM_UP = 10;
 /** Between the order and the hour, ms: all processes have set their timers by then. */
 const LEAD = 250;
+/** When the figures of Redis begin to count, ms before the hour. */
+const BEFORE_HOUR = 20;
 /** Between two commands of the client that has nothing to do with the fleet, ms. */
 const PING_EVERY = 2;
 /** Shorter commands are not looked at, microseconds. */
@@ -87,16 +89,15 @@ async function measureHours(
   { instances, jobs }: { instances: number; jobs: number },
 ): Promise<Hours> {
   const contenders: readonly Contestant[] = session.compares ? [...CONTENDERS, BEFORE] : CONTENDERS;
-  const fleet = { instances: instances / PROCESSES, jobs };
-  const fleets = contenders.map((contender) => ({
-    contender,
-    children: session.fleet(PROCESSES, contender, fleet),
-    hours: [] as Figures[],
-  }));
+  const fleets: { contender: Contestant; children: Child[]; hours: Figures[] }[] = [];
+  for (const contender of contenders) {
+    const children = session.fleet(instances, contender, jobs);
+    await Promise.all(children.map((child) => child.answer()));
+    fleets.push({ contender, children, hours: [] });
+  }
   const server = new Redis(session.redis.url);
   const innocent = new Redis(session.redis.url);
   if (session.redis.process !== undefined) await server.config('SET', 'slowlog-log-slower-than', SLOW);
-  for (const { children } of fleets) await Promise.all(children.map((child) => child.answer()));
   for (let round = 0; round < WARM_UP + rounds; round++) {
     for (const { children, hours } of fleets) {
       const figures = await measureHour(children, server, innocent);
@@ -120,8 +121,9 @@ const perAttempt = ({ redis = NaN, bytes = NaN }: Figures, attempts: number): Fi
 async function measureHour(children: readonly Child[], server: Redis, innocent: Redis): Promise<Figures> {
   await server.slowlog('RESET');
   const at = Date.now() + LEAD;
-  const [cpu, bytes] = [await redisCpu(server), await bytesIn(server)];
   const answers = children.map((child) => child.ask(String(at)));
+  await sleep(LEAD - BEFORE_HOUR);
+  const [cpu, bytes] = [await redisCpu(server), await bytesIn(server)];
   const { latencies, stop } = pings(innocent, at);
   const found = await Promise.all(answers);
   await stop();

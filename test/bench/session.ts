@@ -92,12 +92,12 @@ export class Session {
   }
 
   /**
-   * The processes of a fleet, on other cores than Redis where there are any: what it does at once must not take the time of the
+   * The instances of a fleet, on other cores than Redis where there are any: what it does at once must not take the time of the
    * server.
    */
-  fleet(processes: number, contender: Contestant, fleet: NonNullable<Task['fleet']>): Child[] {
-    const task = { measurement: 'full-hour', prefix: uniquePrefix('bench'), fleet } as const;
-    return Array.from({ length: processes }, () => this.#child(task, contender, this.#otherCores, 'runner'));
+  fleet(instances: number, contender: Contestant, jobs: number): Child[] {
+    const task = { measurement: 'full-hour', prefix: uniquePrefix('bench'), jobs } as const;
+    return Array.from({ length: instances }, () => this.#child(task, contender, this.#otherCores, 'runner'));
   }
 
   get #otherCores(): string | undefined {
@@ -111,7 +111,7 @@ export class Session {
 
   /** @param ours as which contender another checkout is measured */
   #child(
-    task: Pick<Task, 'measurement' | 'prefix' | 'leases' | 'fleet'>,
+    task: Pick<Task, 'measurement' | 'prefix' | 'leases' | 'jobs'>,
     contender: Contestant,
     cores = this.#ownCore,
     ours: ContenderName = 'service',

@@ -27,8 +27,8 @@ export interface Task {
   readonly quick: boolean;
   /** For `hold`. */
   readonly leases?: number;
-  /** For `full-hour`: how many instances this process is, and how many jobs each has. */
-  readonly fleet?: { readonly instances: number; readonly jobs: number };
+  /** For `full-hour`. */
+  readonly jobs?: number;
 }
 
 /** The results: figures by name. */

@@ -38,12 +38,15 @@ const ticks = fc.record({
   schedule: fc.constantFrom('0 4 * * *', '0 5 * * *'),
   rerun: fc.nat(1),
 });
-const fields: fc.Arbitrary<Partial<AcquireRequest>> = fc.oneof(
+const starts: fc.Arbitrary<Partial<AcquireRequest>> = fc.oneof(
   fc.constant({}),
   fc.constant({ job: 'Jobs.one' }),
   fc.constant({ job: 'Jobs.one', interval: HOUR }),
   ticks,
 );
+const fields = fc
+  .tuple(starts, fc.boolean())
+  .map(([start, brief]): Partial<AcquireRequest> => (brief ? { ...start, brief } : start));
 const options: fc.Arbitrary<ReleaseOptions> = fc.constantFrom(
   {},
   { outcome: 'failed' },

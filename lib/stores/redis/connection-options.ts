@@ -10,6 +10,7 @@ export interface RedisClient {
   // Method syntax on purpose: ioredis' overloads are narrower than these signatures.
   evalsha(sha: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
   eval(lua: string, numberOfKeys: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
+  mget(...keys: string[]): Promise<(string | null)[]>;
   connect(): Promise<unknown>;
   on(event: string, listener: (argument?: unknown) => void): unknown;
   off(event: string, listener: (argument?: unknown) => void): unknown;

@@ -25,6 +25,7 @@ local function try(command, ...)
 end
 try('TIME')
 try('GET', KEYS[1])
+try('MGET', KEYS[1])
 try('PTTL', KEYS[1])
 try('HGET', KEYS[2], 'token')
 try('HMGET', KEYS[2], 'token')

@@ -71,6 +71,17 @@ export function runScript(
   );
 }
 
+/**
+ * The values of these keys, `null` for one that is not there, or is no string. Fails as a script does.
+ */
+export async function valuesOf(connection: Connection, keys: readonly string[]): Promise<(string | null)[]> {
+  try {
+    return await readyClient(connection).mget(...keys);
+  } catch (error) {
+    throw translate(error);
+  }
+}
+
 const notReady = (client: RedisClient): Error =>
   new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {
     outcome: 'not-applied',

@@ -26,11 +26,15 @@ import { checkRights } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
 import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
+import { LOOK, SHORT_RENEWAL } from './shortcuts.js';
 
 /**
  * The part of a call's limit that one node of a Cluster may take: so the answers of the others are still in time.
  */
 const NODE_SHARE = 0.8;
+
+/** How often a renewal also looks at the state, and prolongs it, ms. It is kept for a day after the lease at least. */
+const WHOLE_RENEWAL = 3_600_000;
 
 /** Options of {@link RedisLockStore}. `undefined` means the default. */
 export interface RedisLockStoreOptions {
@@ -64,6 +68,8 @@ export class RedisLockStore implements LockStore {
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
   readonly #releases: LeaseCalls<ReleaseResult>;
+  /** When the state of a lease was last looked at as well, monotonic. */
+  readonly #renewedAt = new WeakMap<LeaseRef, number>();
 
   /**
    * Connects to nothing yet: {@link init} does.
@@ -141,12 +147,13 @@ export class RedisLockStore implements LockStore {
   readonly fastPort: FastPort = {
     standsFor: METHODS,
     acquire: (request, told) => {
-      const { name, token, ttl, holder, job } = request;
+      const { name, token, ttl, holder, job, brief = false } = request;
       const start = startOf(request);
       const args = [token, String(ttl), holder];
-      if (job !== undefined || start !== '') args.push(job ?? '');
-      if (start !== '') args.push(start);
-      this.#acquires.call(name, args, told);
+      if (job !== undefined || start !== '' || brief) args.push(job ?? '');
+      if (start !== '' || brief) args.push(start);
+      if (brief) args.push('1');
+      this.#acquires.call(name, args, told, brief ? LOOK : undefined);
     },
     release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
       const { name, token, fencingToken, holder, tick, job = '' } = lease;
@@ -160,16 +167,22 @@ export class RedisLockStore implements LockStore {
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
     const answers = new Map<LeaseRef, ExtendResult>();
+    const now = systemClock.monotonic();
     const commands = this.#scripts.many(
       EXTEND,
       leases.map((lease) => {
-        const answered = (result: ExtendResult): void => void answers.set(lease, result);
+        const isShort = now - (this.#renewedAt.get(lease) ?? -Infinity) < WHOLE_RENEWAL;
+        const answered = (result: ExtendResult): void => {
+          answers.set(lease, result);
+          if (!isShort && result.held === true) this.#renewedAt.set(lease, now);
+        };
         const failed = (error: SchedulerLockError): void => answered({ held: null, error });
         return {
           name: lease.name,
           args: extendArguments(lease),
           read: readExtend,
           told: { answered, failed },
+          shortcut: isShort ? SHORT_RENEWAL : undefined,
         };
       }),
     );

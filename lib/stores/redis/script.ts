@@ -83,19 +83,51 @@ const scriptForOne = (body: string): Script =>
  *
  * The script for many judges each lease alone: a lease that fails answers { 'error', message }. A replica refuses all
  * of them. The script for one defines no function, which would cost more than any of its commands.
+ *
+ * For many, an argument that is the same for all leases is sent once: the first argument has a 1 for each of these, and a 0 for each
+ * that every lease has of its own. The common ones follow, then those of each lease. {@link argumentsForMany} makes them.
  */
 export const leaseScript = (body: string): LeaseScript => ({
   one: scriptForOne(body),
   many: script(/* lua */ `
-local width = #ARGV / (#KEYS / 2)
+local given, width, at, own = ARGV, #ARGV[1], 2, {}
+local ARGV = {}
+for n = 1, width do
+  if string.byte(given[1], n) == 49 then
+    ARGV[n] = given[at]
+    at = at + 1
+  else
+    own[#own + 1] = n
+  end
+end
 local function judge(lock, state, i)${body}
 end
 local replies = {}
 for lease = 1, #KEYS / 2 do
-  local ok, reply = pcall(judge, KEYS[lease * 2 - 1], KEYS[lease * 2], (lease - 1) * width + 1)
+  for n = 1, #own do ARGV[own[n]] = given[at + n - 1] end
+  at = at + #own
+  local ok, reply = pcall(judge, KEYS[lease * 2 - 1], KEYS[lease * 2], 1)
   local message = not ok and (type(reply) == 'table' and reply.err or tostring(reply))
   if message and string.find(message, 'READONLY', 1, true) then return redis.error_reply(message) end
   replies[lease] = ok and reply or { 'error', message }
 end
 return replies`),
 });
+
+/**
+ * The arguments of a script for many.
+ *
+ * @param leases the arguments of each
+ */
+export function argumentsForMany(leases: readonly (readonly string[])[]): string[] {
+  const [first = []] = leases;
+  const width = Math.max(...leases.map(({ length }) => length));
+  const columns = Array.from({ length: width }, (_, n) => n);
+  const own = columns.filter((n) => leases.some((args) => (args[n] ?? '') !== (first[n] ?? '')));
+  const isOwn = new Set(own);
+  return [
+    columns.map((n) => (isOwn.has(n) ? '0' : '1')).join(''),
+    ...columns.filter((n) => !isOwn.has(n)).map((n) => first[n] ?? ''),
+    ...leases.flatMap((args) => own.map((n) => args[n] ?? '')),
+  ];
+}

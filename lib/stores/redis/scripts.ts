@@ -7,10 +7,13 @@ import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
  * Lua: answers for a lock that is taken (`current`): a refusal, or, for the token that holds it, the grant again. Goes on only if
  * the token holds the lock but the state is lost.
  *
- * needs: state, job, record, current, token, lock
+ * needs: state, job, record, current, token, lock, brief
  * leaves: -
  */
 const TAKEN = /* lua */ `
+if brief and current ~= token then
+  return { string.sub(current, 1, 6) == 'ended:' and 'cooling-down' or 'held', '', -2 }
+end
 local s = redis.call('HMGET', state, 'token', 'holder', 'by:' .. job, 'fence', record)
 local ended = s[1] and current == 'ended:' .. s[1]
 local ours = ended or s[1] == current
@@ -58,9 +61,9 @@ end`;
  * Takes a lock that is free, if its job may start now.
  *
  * KEYS: lock, state
- * ARGV: token, ttl, holder, job?, spec?
+ * ARGV: token, ttl, holder, job?, spec?, brief?
  *
- * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
+ * The ttl is in ms. If brief is not '', nobody needs the holder and the times of a refusal because the lock is taken. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
  * interrupted> <schedule>', each '-' if not given; '' for a call without a start.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
@@ -79,6 +82,7 @@ end`;
 export const ACQUIRE = leaseScript(/* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
+local brief = width > 5 and ARGV[i + 5] ~= ''
 local record = 'job:' .. job
 local current = redis.call('GET', lock)
 if current then ${TAKEN}

@@ -174,6 +174,36 @@ export const batchCases: readonly CaseDefinition[] = [
   },
   {
     rule: 8,
+    sentence: 'attempts at once of which nobody needs more than the reason are judged alike',
+    async run(kit) {
+      const [job, tick] = ['Contract.job', 1_760_000_000_000];
+      const [started, kept] = [kit.name('started'), kit.name('kept')];
+      await kit.store.release(await kit.take(started, { job, tick }));
+      await kit.store.release(await kit.take(kept), { keepFor: HOUR });
+      const held = await kit.take(kit.name('taken'));
+      const asked: [name: string, fields: Partial<AcquireRequest>, answer: Partial<AcquireResult>][] = [
+        [kit.name('plain'), {}, { acquired: true }],
+        [held.name, { job, tick }, { acquired: false, reason: 'held' }],
+        [kit.name('tick'), { job, tick }, { acquired: true }],
+        [kept, {}, { acquired: false, reason: 'cooling-down' }],
+        [started, { job, tick }, { acquired: false, reason: 'already-ran' }],
+        [kit.name('another'), { job, tick }, { acquired: true }],
+        [held.name, {}, { acquired: false, reason: 'held' }],
+      ];
+      const requests = asked.map(([name, fields]) => kit.request(name, { ...fields, brief: true }));
+      const results = await Promise.all(requests.map((request) => kit.store.acquire(request)));
+      for (const [i, [name, , answer]] of asked.entries())
+        answers(results[i] ?? {}, answer, `one brief attempt of many at once, for ${name}`);
+      for (const [i, request] of requests.entries()) {
+        const result = results[i];
+        if (result?.acquired)
+          await kit.stillHeld({ ...request, fencingToken: result.fencingToken }, 'after a brief attempt');
+      }
+      await kit.stillHeld(held, 'the lock that brief attempts were refused');
+    },
+  },
+  {
+    rule: 8,
     sentence: 'acquire and release of a broken lock fail with an error that names it',
     needs: ['breakLock'],
     async run(kit) {

@@ -7,36 +7,34 @@ const TTL = 60_000;
 /** The command that ends the jobs of an hour; every other one is the time of an hour, epoch milliseconds. */
 export const LET_GO = 'let go';
 
-/** Some instances of a fleet that all fire the same jobs at the same time. */
-export async function takeFullHour({ contender: name, url, prefix, fleet }: Task): Promise<TurnTaker> {
-  if (name === 'idle' || fleet === undefined) throw new Error('A fleet is needed that takes locks');
-  const instances = await Promise.all(
-    Array.from({ length: fleet.instances }, () => createContender(name, { url, prefix, ttl: TTL })),
-  );
-  const locks = Array.from({ length: fleet.jobs }, (_, i) => `job-${i}`);
+/** An instance of a fleet in which all fire the same jobs at the same time. */
+export async function takeFullHour({ contender: name, url, prefix, jobs }: Task): Promise<TurnTaker> {
+  if (name === 'idle') throw new Error('An idle process takes no locks');
+  const contender = await createContender(name, { url, prefix, ttl: TTL });
+  const locks = Array.from({ length: jobs ?? 0 }, (_, i) => `job-${i}`);
   let letGo: () => Promise<Figures> = async () => ({});
   return {
     turns: 0,
     turn: async (command) => {
       if (command === LET_GO) return letGo();
-      const { figures, end } = await hour(instances, locks, Number(command));
+      const { figures, end } = await hour(contender, locks, Number(command));
       letGo = end;
       return figures;
     },
     close: async () => {
-      await Promise.all(instances.map((instance) => instance.close()));
+      await contender.close();
       return {};
     },
   };
 }
 
 /**
- * Every instance tries every lock once. Resolves when all have an answer; the jobs run on, so that each lock is taken once.
+ * Tries every lock once. Resolves when all have an answer; the jobs run on, so that each lock is taken once.
  *
  * @returns how many jobs have begun, and when the last of them did, in milliseconds after `at`
  */
 async function hour(
-  instances: readonly Contender[],
+  contender: Contender,
   locks: readonly string[],
   at: number,
 ): Promise<{ figures: Figures; end: () => Promise<Figures> }> {
@@ -45,7 +43,7 @@ async function hour(
   const start = { tick: at, schedule: '0 0 * * * * (Europe/Berlin)', maxClockSkew: 60_000 };
   let [won, last] = [0, 0];
   const runs: Promise<boolean>[] = [];
-  const attempt = (instance: Contender, lock: string): Promise<void> =>
+  const attempt = (lock: string): Promise<void> =>
     new Promise((answered, failed) => {
       const job = (): Promise<void> => {
         won += 1;
@@ -55,12 +53,12 @@ async function hour(
       };
       // A timer each, as each cron job has its own.
       setTimeout(() => {
-        const run = instance.run(lock, job, start);
+        const run = contender.run(lock, job, start);
         runs.push(run);
         run.then(() => answered(), failed);
       }, at - systemClock.now());
     });
-  await Promise.all(instances.flatMap((instance) => locks.map((lock) => attempt(instance, lock))));
+  await Promise.all(locks.map(attempt));
   return {
     figures: { won, last },
     end: async () => {

@@ -6,6 +6,7 @@ export const ACL_COMMANDS = [
   '+evalsha',
   '+eval',
   '+get',
+  '+mget',
   '+set',
   '+del',
   '+pexpire',

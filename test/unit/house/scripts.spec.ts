@@ -54,6 +54,15 @@ return wait\`);
  * ARGV: -
  */
 const LOOK = script(/* lua */ \`return { redis.call('GET', KEYS[1]), redis.call('HGETALL', KEYS[2]) }\`);
+
+/**
+ * KEYS: lock...
+ * ARGV: ttl, token...
+ */
+const LOOK_AT_ALL = script(/* lua */ \`
+local all = { ARGV[1], redis.call('MGET', unpack(KEYS)) }
+for n = 1, #KEYS do all[n] = ARGV[n + 1] end
+return all\`);
 `;
   const parse = (text: string): Source => parseSource('stores/redis/a.ts', text);
 

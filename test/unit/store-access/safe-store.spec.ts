@@ -14,6 +14,7 @@ function storeOnRedis() {
   const client = {
     status: 'ready',
     evalsha: async (...call: unknown[]) => sent.push(call),
+    mget: async () => [],
     eval: async () => 1,
     connect: async () => undefined,
     on: () => undefined,

@@ -44,6 +44,12 @@ class JudgesAllAttemptsByTheFirst extends ReferenceStore {
   }
 }
 
+class RefusesInBrief extends ReferenceStore {
+  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return request.brief ? { acquired: false, reason: 'held' } : super.acquire(request);
+  }
+}
+
 class TakesBrokenForFree extends ReferenceStore {
   protected override lock(name: string): LockEntry | undefined {
     return this.locks.get(name) === 'broken' ? undefined : super.lock(name);
@@ -82,6 +88,11 @@ export const brokenBatches: readonly BrokenStore[] = [
     'rule 8: attempts and releases that are made at once are each judged by what they ask for',
     "one attempt of many at once, for started should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     JudgesAllAttemptsByTheFirst,
+  ),
+  broken(
+    'rule 8: attempts at once of which nobody needs more than the reason are judged alike',
+    "one brief attempt of many at once, for plain should answer {'acquired':true}, but answered {'acquired':false,'reason':'held'}",
+    RefusesInBrief,
   ),
   broken(
     'rule 8: acquire and release of a broken lock fail with an error that names it',

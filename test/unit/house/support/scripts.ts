@@ -7,14 +7,16 @@ import { nodesOf, type Source } from './sources.js';
  *
  *   a fragment      needs: variables of its hosts that it reads before it sets them
  *                   leaves: variables that it declares or sets, and that its hosts read after it
- *   a script        KEYS: its keys in order
- *                   ARGV: its arguments in order; `name?` for one that may be missing
+ *   a script        KEYS: its keys in order; `name...` for any number of them
+ *                   ARGV: its arguments in order; `name?` for one that may be missing, `name...` for one per key
  *   a constant that puts a `${body}` into Lua
  *                   gives: variables that the body finds
  */
 
 const HEADER = /^\s*\*\s+(needs|leaves|gives|KEYS|ARGV):[ ]+(\S.*)$/gm;
-const GLOBALS = new Set('redis string math table tonumber tostring type error pcall KEYS ARGV'.split(' '));
+const GLOBALS = new Set(
+  'redis string math table tonumber tostring type error pcall unpack KEYS ARGV'.split(' '),
+);
 const ARGUMENT = /(?:width > (\d+) and )?ARGV \[ i(?: \+ (\d+))? \]/g;
 
 type Kind = 'fragment' | 'script' | 'lease script' | 'maker';
@@ -81,11 +83,7 @@ function scriptProblems(
   const lua = luaTokens(expand(piece, pieces)).join(' ');
   const ofLease = piece.kind === 'lease script';
   const keyNames = piece.header.get('KEYS') ?? [];
-  const keys = ofLease
-    ? ['lock', 'state'].filter((name) => reads.has(name))
-    : [...new Set([...lua.matchAll(/KEYS \[ (\d+) \]/g)].map(([, index]) => Number(index)))]
-        .sort()
-        .map((index) => keyNames[index - 1] ?? `(KEYS[${index}])`);
+  const keys = ofLease ? ['lock', 'state'].filter((name) => reads.has(name)) : namesIn(lua, 'KEYS', keyNames);
   const globals = [...reads, ...assigns].filter((name) => !(ofLease && given.has(name)));
   const argumentNames = piece.header.get('ARGV') ?? [];
   const nameAt = (index: number): string => argumentNames[index]?.replace('?', '') ?? `(ARGV ${index + 1})`;
@@ -102,17 +100,24 @@ function scriptProblems(
       if (name !== expected) problems.push(`ARGV calls "${expected}" what the Lua calls "${name}"`);
     }
   }
+  const found = ofLease
+    ? [...args].sort(([one], [other]) => one - other).map(([, name]) => name)
+    : namesIn(lua, 'ARGV', argumentNames);
   return [
     ...compare(piece, 'KEYS', keys, true),
-    ...compare(
-      piece,
-      'ARGV',
-      [...args].sort(([one], [other]) => one - other).map(([, name]) => name),
-      true,
-    ),
+    ...compare(piece, 'ARGV', found, true),
     ...problems,
     ...globals.map((name) => `it uses the global variable "${name}"`),
   ];
+}
+
+/** The names of the keys or arguments that a script reads by their numbers, or all of by a variable. */
+function namesIn(lua: string, list: 'KEYS' | 'ARGV', names: readonly string[]): string[] {
+  const read = [...lua.matchAll(new RegExp(`${list} \\[ (\\d+) \\]`, 'g'))].map(([, index]) => Number(index));
+  const found = [...new Set(read)].sort().map((index) => names[index - 1] ?? `(${list}[${index}])`);
+  const rest = names.find((name) => name.endsWith('...'));
+  const readsAll = new RegExp(`${list} \\[ [a-z]|unpack \\( ${list} \\)`).test(lua);
+  return readsAll ? [...found, rest ?? `(${list}...)`] : found;
 }
 
 /** @param ordered whether the order counts */

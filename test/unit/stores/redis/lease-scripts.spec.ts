@@ -23,6 +23,7 @@ test('calls that went together all fail if the answer to them cannot be read', a
   const client = {
     status: 'ready',
     evalsha: async () => null,
+    mget: async () => [],
     eval: async () => null,
     connect: async () => undefined,
     on: () => undefined,

@@ -45,6 +45,10 @@ class FakeClient extends EventEmitter {
     return [];
   }
 
+  async mget(): Promise<(string | null)[]> {
+    return [];
+  }
+
   async connect(): Promise<void> {
     this.connects += 1;
     throw new Error('refused');

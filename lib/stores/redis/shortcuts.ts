@@ -1,0 +1,44 @@
+import type { Shortcut } from './lease-scripts.js';
+import { runScript, valuesOf } from './redis-client.js';
+import { script } from './script.js';
+
+/**
+ * Refuses attempts at locks that are taken, if nobody needs more than the reason. At the full hour every instance of a fleet tries
+ * to take the locks of all its jobs, and nearly all attempts are refused.
+ */
+export const LOOK: Shortcut = {
+  ask: valuesOf,
+  // As the script answers.
+  reply: (value) =>
+    typeof value === 'string' ? [value.startsWith('ended:') ? 'cooling-down' : 'held', '', -2] : undefined,
+  least: 2,
+};
+
+/**
+ * Renews leases that have their locks. Looks at nothing else: see EXTEND for the others.
+ *
+ * KEYS: lock...
+ * ARGV: ttl, token...
+ *
+ * The ttl is in ms.
+ *
+ * Returns a list, per lease: 1 renewed, 0 not.
+ */
+const RENEW = script(/* lua */ `
+local ttl, values = ARGV[1], redis.call('MGET', unpack(KEYS))
+local renewed = {}
+for n = 1, #KEYS do
+  renewed[n] = values[n] == ARGV[n + 1] and redis.call('PEXPIRE', KEYS[n], ttl) or 0
+end
+return renewed`);
+
+/** Renews leases that need nothing but that. */
+export const SHORT_RENEWAL: Shortcut = {
+  ask: async (connection, keys, args) => {
+    const [[, ttl = ''] = []] = args;
+    const tokens = args.map(([token = '']) => token);
+    return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...tokens])) as unknown[];
+  },
+  reply: (renewed) => (renewed === 1 ? 1 : undefined),
+  least: 1,
+};
