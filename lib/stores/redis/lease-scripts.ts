@@ -125,9 +125,13 @@ export class LeaseScripts {
   }
 
   async #send<T>({ many }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
-    const sent = calls.filter((call) => this.#hasKeys(call));
+    const keys: string[] = [];
+    const sent = calls.filter((call) => {
+      const own = this.#keysFor(call);
+      if (own !== undefined) keys.push(own[0], own[1]);
+      return own !== undefined;
+    });
     if (sent.length === 0) return;
-    const keys = sent.flatMap(({ name }) => this.keys(name));
     const args = argumentsForMany(sent.map((call) => call.args));
     const answered = (replies: unknown): void => {
       for (const [i, call] of sent.entries()) this.#answer(call, (replies as unknown[])[i]);
@@ -144,8 +148,12 @@ export class LeaseScripts {
     calls: readonly LeaseCall<T>[],
     shortcut: Shortcut,
   ): Promise<void> {
-    const asked = calls.filter((call) => this.#hasKeys(call));
-    const keys = asked.map(({ name }) => this.keys(name)[0]);
+    const keys: string[] = [];
+    const asked = calls.filter((call) => {
+      const own = this.#keysFor(call);
+      if (own !== undefined) keys.push(own[0]);
+      return own !== undefined;
+    });
     let answers: readonly unknown[];
     try {
       const args = asked.map((call) => call.args);
@@ -162,13 +170,12 @@ export class LeaseScripts {
   }
 
   /** A call for a name without a key is told so. */
-  #hasKeys<T>({ name, told }: LeaseCall<T>): boolean {
+  #keysFor<T>({ name, told }: LeaseCall<T>): Keys | undefined {
     try {
-      this.keys(name);
-      return true;
+      return this.keys(name);
     } catch (error) {
       told.failed(error as SchedulerLockError);
-      return false;
+      return undefined;
     }
   }
 

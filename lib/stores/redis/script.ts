@@ -121,13 +121,19 @@ return replies`),
  */
 export function argumentsForMany(leases: readonly (readonly string[])[]): string[] {
   const [first = []] = leases;
-  const width = Math.max(...leases.map(({ length }) => length));
-  const columns = Array.from({ length: width }, (_, n) => n);
-  const own = columns.filter((n) => leases.some((args) => (args[n] ?? '') !== (first[n] ?? '')));
-  const isOwn = new Set(own);
-  return [
-    columns.map((n) => (isOwn.has(n) ? '0' : '1')).join(''),
-    ...columns.filter((n) => !isOwn.has(n)).map((n) => first[n] ?? ''),
-    ...leases.flatMap((args) => own.map((n) => args[n] ?? '')),
-  ];
+  let width = 0;
+  for (const args of leases) width = Math.max(width, args.length);
+  const own: number[] = [];
+  const common: string[] = [];
+  let mask = '';
+  for (let n = 0; n < width; n++) {
+    const value = first[n] ?? '';
+    const isCommon = leases.every((args) => (args[n] ?? '') === value);
+    mask += isCommon ? '1' : '0';
+    if (isCommon) common.push(value);
+    else own.push(n);
+  }
+  const all = [mask, ...common];
+  for (const args of leases) for (const n of own) all.push(args[n] ?? '');
+  return all;
 }
