@@ -24,7 +24,7 @@ export const LOOK: Shortcut = {
  *
  * Returns a list, per lease: 1 renewed, 0 not.
  */
-const RENEW = script(/* lua */ `
+export const RENEW = script(/* lua */ `
 local ttl, values = ARGV[1], redis.call('MGET', unpack(KEYS))
 local renewed = {}
 for n = 1, #KEYS do

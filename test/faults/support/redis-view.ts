@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import type { Script } from '../../../lib/stores/redis/script.js';
 import { ACQUIRE, EXTEND, RELEASE } from '../../../lib/stores/redis/scripts.js';
+import { RENEW } from '../../../lib/stores/redis/shortcuts.js';
 import type { LocalRedis } from '../../support/local-redis.js';
 
 /** The key of a lock under the default prefix, and the one of its state: documented, so not asked of the library. */
@@ -33,12 +34,12 @@ export const requestsFor =
     scripts.some(({ sha, lua }) => request.includes(sha) || request.includes(lua));
 
 export const acquires = requestsFor(ACQUIRE.one, ACQUIRE.many);
-export const extensions = requestsFor(EXTEND.many);
+export const extensions = requestsFor(EXTEND.many, RENEW);
 export const releases = requestsFor(RELEASE.one, RELEASE.many);
 
 /** Makes the server know the scripts, so that each call is one request. */
 export async function loadScripts(server: LocalRedis): Promise<void> {
-  for (const { lua } of [ACQUIRE.one, ACQUIRE.many, EXTEND.many, RELEASE.one, RELEASE.many]) {
+  for (const { lua } of [ACQUIRE.one, ACQUIRE.many, EXTEND.many, RENEW, RELEASE.one, RELEASE.many]) {
     await server.command('SCRIPT', 'LOAD', lua);
   }
 }
