@@ -154,10 +154,11 @@ export class LeaseScripts {
       if (own !== undefined) keys.push(own[0]);
       return own !== undefined;
     });
+    if (asked.length === 0) return;
     let answers: readonly unknown[];
     try {
       const args = asked.map((call) => call.args);
-      answers = await shortcut.ask(this.connection, keys, args);
+      answers = Array.from(await shortcut.ask(this.connection, keys, args));
     } catch (error) {
       return asked.forEach(({ told }) => told.failed(failure(error)));
     }

@@ -153,7 +153,8 @@ export class RedisLockStore implements LockStore {
       if (job !== undefined || start !== '' || brief) args.push(job ?? '');
       if (start !== '' || brief) args.push(start);
       if (brief) args.push('1');
-      this.#acquires.call(name, args, told, brief ? LOOK : undefined);
+      // A client of a Cluster may read from replicas, which can lag behind.
+      this.#acquires.call(name, args, told, brief && !this.partitioned ? LOOK : undefined);
     },
     release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
       const { name, token, fencingToken, holder, tick, job = '' } = lease;
@@ -188,7 +189,7 @@ export class RedisLockStore implements LockStore {
     );
     const ended = Promise.all(commands);
     // A node that hangs must not hide the answers of the others.
-    await (commands.length > 1 && limit !== undefined ? endedOr(ended, limit * NODE_SHARE) : ended);
+    await (this.partitioned && limit !== undefined ? endedOr(ended, limit * NODE_SHARE) : ended);
     const results = leases.map((lease) => answers.get(lease) ?? { held: null, error: nodeIsSilent(limit) });
     // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.
     const [first] = results;

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AcquireResult, LeaseRef } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
@@ -110,6 +110,9 @@ test('names without a key alone send nothing', async () => {
   const asked = requests.slice(0, 3).map((request) => ({ ...request, fencingToken: 1 }));
   const sent = await commandsDuring(client, async () => {
     expect(await other.extend(asked)).toMatchObject(asked.map(() => ({ held: null })));
+    const attempts = asked.map((request) => other.acquire({ ...request, brief: true }));
+    const results = await Promise.allSettled(attempts);
+    expect(results.map(({ status }) => status)).toEqual(asked.map(() => 'rejected'));
   });
   expect(sent).toEqual([]);
 });
@@ -165,4 +168,14 @@ test('one such attempt alone does not look first, and is refused without the det
   });
   expect(answer).toEqual({ acquired: false, reason: 'held' });
   expect(sent.map(([command]) => command)).toEqual(['evalsha']);
+});
+
+test('an answer to a look that cannot be read fails each, and leaves none without an answer', async () => {
+  const mget = jest.spyOn(client, 'mget').mockResolvedValue(null as never);
+  const results = await Promise.allSettled(
+    requests.slice(0, 3).map((request) => store.acquire({ ...request, brief: true })),
+  );
+  mget.mockRestore();
+  // The first call goes alone, without a look.
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
 });
