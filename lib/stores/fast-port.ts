@@ -11,6 +11,8 @@ import type {
 export interface Told<T> {
   answered(result: T): void;
   failed(error: Error): void;
+  /** Whether nobody waits for the outcome any more: what has not been sent by then need not be. */
+  readonly givenUp?: boolean;
 }
 
 /**

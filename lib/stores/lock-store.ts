@@ -30,8 +30,8 @@ import type { JobStart } from '../job-start.js';
  *    side data, and a restart of the store that lost all data.
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
  * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. Each of several simultaneous calls is judged
- *    by its own request. A refused attempt changes nothing. Each call is one round trip (per node, on a cluster); only attempts and renewals
- *    of many leases at once may take another one.
+ *    by its own request. A refused attempt changes nothing. Each call is one round trip (per node, on a cluster); only attempts and
+ *    renewals of many leases at once may take another one.
  * 9. `inspect`, if a store has it, shows for every lock what `acquire` would find, and what the store remembers of its jobs.
  *
  * A call that fails rejects with `StoreUnavailableError`. The error has `outcome: 'not-applied'` if the call was certainly not

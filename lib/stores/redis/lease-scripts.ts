@@ -43,8 +43,8 @@ export interface Shortcut {
     keys: readonly string[],
     args: readonly (readonly string[])[],
   ): Promise<readonly unknown[]>;
-  /** Turns its answer for one key into that of the call's own script; `undefined`: that one has to be run. */
-  reply(answer: unknown): unknown;
+  /** Turns its answer for the key of a call into that of the call's own script; `undefined`: that one has to be run. */
+  reply(answer: unknown, args: readonly string[]): unknown;
   /** The fewest calls for which it is worthwhile. */
   readonly least: number;
 }
@@ -59,6 +59,9 @@ function tell<T>({ read, told }: LeaseCall<T>, reply: unknown): void {
   }
   told.answered(result);
 }
+
+const notSent = (): Error =>
+  new StoreUnavailableError('Redis answered only when nobody waited any more.', { outcome: 'not-applied' });
 
 /** A call that its shortcut has not answered. */
 const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: undefined });
@@ -126,11 +129,7 @@ export class LeaseScripts {
 
   async #send<T>({ many }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
     const keys: string[] = [];
-    const sent = calls.filter((call) => {
-      const own = this.#keysFor(call);
-      if (own !== undefined) keys.push(own[0], own[1]);
-      return own !== undefined;
-    });
+    const sent = this.#withKeys(calls, ([lock, state]) => keys.push(lock, state));
     if (sent.length === 0) return;
     const args = argumentsForMany(sent.map((call) => call.args));
     const answered = (replies: unknown): void => {
@@ -149,11 +148,7 @@ export class LeaseScripts {
     shortcut: Shortcut,
   ): Promise<void> {
     const keys: string[] = [];
-    const asked = calls.filter((call) => {
-      const own = this.#keysFor(call);
-      if (own !== undefined) keys.push(own[0]);
-      return own !== undefined;
-    });
+    const asked = this.#withKeys(calls, ([lock]) => keys.push(lock));
     if (asked.length === 0) return;
     let answers: readonly unknown[];
     try {
@@ -163,21 +158,27 @@ export class LeaseScripts {
       return asked.forEach(({ told }) => told.failed(failure(error)));
     }
     const left = asked.filter((call, i) => {
-      const reply = shortcut.reply(answers[i]);
+      const reply = shortcut.reply(answers[i], call.args);
       if (reply !== undefined) tell(call, reply);
-      return reply === undefined;
+      // Nobody would use what it takes.
+      else if (call.told.givenUp === true) call.told.failed(notSent());
+      else return true;
+      return false;
     });
     await Promise.all(this.#batches(left.map(whole)).map((batch) => this.#send(script, batch)));
   }
 
-  /** A call for a name without a key is told so. */
-  #keysFor<T>({ name, told }: LeaseCall<T>): Keys | undefined {
-    try {
-      return this.keys(name);
-    } catch (error) {
-      told.failed(error as SchedulerLockError);
-      return undefined;
-    }
+  /** The calls for names that have keys, which `use` gets in turn. The others are told. */
+  #withKeys<T>(calls: readonly LeaseCall<T>[], use: (keys: Keys) => void): LeaseCall<T>[] {
+    return calls.filter(({ name, told }) => {
+      try {
+        use(this.keys(name));
+        return true;
+      } catch (error) {
+        told.failed(error as SchedulerLockError);
+        return false;
+      }
+    });
   }
 
   #answer<T>(call: LeaseCall<T>, reply: unknown): void {
@@ -195,7 +196,7 @@ export class LeaseScripts {
     const full: LeaseCall<T>[][] = [];
     const cluster = this.connection.isCluster;
     for (const call of calls) {
-      let slot = call.shortcut === undefined ? '' : `${call.args[1]} `;
+      let slot = `${call.shortcut === undefined ? '' : call.args[1]} `;
       try {
         if (cluster) slot += this.#slot(call.name);
       } catch (error) {

@@ -71,14 +71,14 @@ export function runScript(
   );
 }
 
-/**
- * The values of these keys, `null` for one that is not there, or is no string. Fails as a script does.
- */
+/** The values of these keys, `null` for one that is not there, or is no string. Fails as a script does that changes nothing. */
 export async function valuesOf(connection: Connection, keys: readonly string[]): Promise<(string | null)[]> {
   try {
     return await readyClient(connection).mget(...keys);
   } catch (error) {
-    throw translate(error);
+    const problem = translate(error);
+    if (problem instanceof RedisReplyError) throw problem;
+    throw new StoreUnavailableError(problem.message, { outcome: 'not-applied' });
   }
 }
 

@@ -63,8 +63,9 @@ end`;
  * KEYS: lock, state
  * ARGV: token, ttl, holder, job?, spec?, brief?
  *
- * The ttl is in ms. If brief is not '', nobody needs the holder and the times of a refusal because the lock is taken. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
- * interrupted> <schedule>', each '-' if not given; '' for a call without a start.
+ * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
+ * interrupted> <schedule>', each '-' if not given; '' for a call without a start. If brief is not '', nobody needs the holder and the
+ * times of a refusal because the lock is taken.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
  * after a broken connection must not be refused by its own lease).

@@ -8,9 +8,11 @@ import { script } from './script.js';
  */
 export const LOOK: Shortcut = {
   ask: valuesOf,
-  // As the script answers.
-  reply: (value) =>
-    typeof value === 'string' ? [value.startsWith('ended:') ? 'cooling-down' : 'held', '', -2] : undefined,
+  // As the script answers. The token that has the lock is granted it again.
+  reply: (value, [token]) =>
+    typeof value === 'string' && value !== token
+      ? [value.startsWith('ended:') ? 'cooling-down' : 'held', '', -2]
+      : undefined,
   least: 2,
 };
 

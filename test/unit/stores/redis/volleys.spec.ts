@@ -1,8 +1,9 @@
 import { expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AcquireResult, LeaseRef } from '../../../../lib/index.js';
+import type { AcquireRequest, AcquireResult, LeaseRef } from '../../../../lib/index.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
 import { commandsDuring } from '../../../support/local-redis.js';
+import { until } from '../../../support/until.js';
 import { ownStore } from './support/own-redis.js';
 
 /** As the page on Redis says. */
@@ -178,4 +179,43 @@ test('an answer to a look that cannot be read fails each, and leaves none withou
   mget.mockRestore();
   // The first call goes alone, without a look.
   expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected']);
+});
+
+test('an attempt that nobody waits for any more when the look is answered is not made', async () => {
+  let answer!: (values: null[]) => void;
+  const looked = new Promise<null[]>((resolve) => (answer = resolve));
+  const mget = jest.spyOn(client, 'mget').mockReturnValue(looked);
+  const errors: Error[] = [];
+  const told = {
+    givenUp: false,
+    answered: () => undefined,
+    failed: (error: Error) => void errors.push(error),
+  };
+  const [first, ...others] = requests.slice(0, 3).map((request) => ({ ...request, brief: true }));
+  const going = store.acquire(first as AcquireRequest);
+  for (const request of others) store.fastPort.acquire(request, told);
+  await going;
+  await until(() => mget.mock.calls.length > 0);
+  told.givenUp = true;
+  answer(others.map(() => null));
+  await until(() => errors.length === others.length);
+  mget.mockRestore();
+  expect(errors).toMatchObject(others.map(() => ({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' })));
+  expect(await client.exists(...others.map(({ name }) => `scheduler:${name}:lock`))).toBe(0);
+});
+
+test('a look that fails has taken nothing', async () => {
+  const mget = jest.spyOn(client, 'mget').mockRejectedValue(new Error('Connection is closed.'));
+  const results = await Promise.allSettled(
+    requests.slice(0, 3).map((request) => store.acquire({ ...request, brief: true })),
+  );
+  mget.mockRestore();
+  const failed = { status: 'rejected', reason: { code: 'STORE_UNAVAILABLE', outcome: 'not-applied' } };
+  expect(results).toMatchObject([{ status: 'fulfilled' }, failed, failed]);
+});
+
+test('a look does not refuse the token that has the lock', async () => {
+  const again = requests.slice(0, 3).map((request) => ({ ...request, brief: true }));
+  const take = (): Promise<AcquireResult[]> => Promise.all(again.map((request) => store.acquire(request)));
+  expect(await take()).toEqual(await take());
 });
