@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { createPool, type Pool } from 'mysql2';
 import type { AcquireResult } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
@@ -45,9 +46,12 @@ afterEach(() => server.resume());
 
 afterAll(() => server?.stop());
 
+/** A statement on each connection: each attempt in a turn of its own, as those of one turn go together. */
 function attempts(): Promise<AcquireResult[]> {
-  const attempt = () =>
-    store.acquire({ name: randomUUID(), token: randomUUID(), ttl: 60_000, holder: 'host' });
+  const attempt = async (_: unknown, i: number) => {
+    for (let turn = 0; turn < i; turn++) await immediate();
+    return store.acquire({ name: randomUUID(), token: randomUUID(), ttl: 60_000, holder: 'host' });
+  };
   return Promise.all(Array.from({ length: CONNECTIONS }, attempt));
 }
 

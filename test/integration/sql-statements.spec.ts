@@ -157,6 +157,82 @@ describe.each(COUNTED.map((database) => [database.name, database] as const))('on
     );
   });
 
+  const requests = (instance: Instance, jobs: number, fields: Partial<AcquireRequest> = {}) =>
+    Array.from({ length: jobs }, (_, i) =>
+      instance.request({ name: `job-${i}`, job: `A.run${i}`, tick: TICK, schedule: '0 * * * *', ...fields }),
+    );
+  const volley = (instance: Instance, asked: readonly AcquireRequest[]) =>
+    instance.count(() => Promise.all(asked.map((request) => instance.store.acquire(request))));
+  const leases = (asked: readonly AcquireRequest[], results: readonly AcquireResult[]): LeaseRef[] =>
+    results.map((result, i) => {
+      if (!result.acquired) throw new Error(`refused: ${result.reason}`);
+      return { ...(asked[i] as AcquireRequest), fencingToken: result.fencingToken };
+    });
+  const started = { acquired: false, tick: TICK };
+
+  test('refused attempts of one turn are one statement for up to 250 of them', async () => {
+    const asked = requests(one, 251);
+    leases(asked, (await volley(one, asked)).result);
+    const held = {
+      ...started,
+      reason: 'held',
+      holder: 'host',
+      expiresIn: expect.any(Number),
+      finished: false,
+    };
+    expect(await volley(two, requests(two, 250))).toEqual({
+      statements: 1,
+      result: Array.from({ length: 250 }, () => held),
+    });
+    expect(await volley(two, requests(two, 251, { tick: TICK - 1 }))).toMatchObject({ statements: 2 });
+  });
+
+  test('so are those of jobs that have run; whatever may run is asked for by itself', async () => {
+    const asked = requests(one, 4);
+    const [first, second, third] = leases(asked, (await volley(one, asked)).result) as [
+      LeaseRef,
+      LeaseRef,
+      LeaseRef,
+    ];
+    await one.release(first);
+    await one.release(second, 'aborted');
+    await one.store.release(third, { outcome: 'abandoned' });
+    const { result, statements } = await volley(two, requests(two, 4, { rerun: 1 }));
+    expect(result).toEqual([
+      { ...started, reason: 'already-ran', finished: true },
+      { acquired: true, fencingToken: expect.any(Number), attempt: 2 },
+      { acquired: true, fencingToken: expect.any(Number), attempt: 1 },
+      { ...started, reason: 'held', holder: 'host', expiresIn: expect.any(Number), finished: false },
+    ]);
+    expect(statements).toBe(mysql ? 5 : 3);
+  });
+
+  test('a name that the database cannot read does not stop the others of its turn', async () => {
+    const [strange, usual] = requests(one, 2).map((each, i) => ({
+      ...each,
+      name: i === 0 ? 'a\u0000b' : 'b',
+    }));
+    const [first, second] = await Promise.allSettled(
+      [strange, usual].map((each) => one.store.acquire(each as AcquireRequest)),
+    );
+    expect(second).toMatchObject({ status: 'fulfilled', value: { acquired: true } });
+    if (!mysql) expect(first).toMatchObject({ status: 'rejected', reason: { name: 'LockStateError' } });
+  });
+
+  test('attempts whose look gets no answer fail, and nothing was applied', async () => {
+    let cut = false;
+    const lost = Object.assign(new Error('connection lost'), mysql ? { errno: 2013 } : { code: '08006' });
+    const [instance] = (await instances((result) => (cut ? Promise.reject(lost) : result))) as [Instance];
+    await instance.lease();
+    cut = true;
+    const asked = requests(instance, 3).map((request) => instance.store.acquire(request));
+    for (const result of await Promise.allSettled(asked)) {
+      expect(result).toMatchObject({ status: 'rejected', reason: { outcome: 'not-applied' } });
+    }
+    // One that is sent by itself may have been carried out.
+    await expect(instance.acquire()).rejects.toMatchObject({ outcome: 'unknown' });
+  });
+
   test('an interval is one statement where it is refused, and for who ran it last', async () => {
     const job = { job: 'A.run', interval: 1 };
     await one.release(await one.lease(job));

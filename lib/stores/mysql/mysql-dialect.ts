@@ -1,4 +1,4 @@
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
 import {
   type AttemptRow,
@@ -13,7 +13,7 @@ import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
-import { lockInfo, type LockRow } from '../sql/lock-row.js';
+import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
@@ -26,9 +26,9 @@ import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
 import {
   extendStatement,
   firstStatement,
-  inspectStatement,
   refusalStatement,
   releaseStatement,
+  rowsStatement,
   seenStatement,
   takeStatement,
   unlockedStatement,
@@ -144,12 +144,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     }
   }
 
-  async all(table: MysqlTableInfo): Promise<LockInfo[]> {
-    const rows = await read(this.client, inspectStatement(table));
-    return rows.map((row) => {
-      const name = nameOf(String(row['name']));
-      return lockInfo({ ...(row as unknown as LockRow), name }, jobOfKey);
-    });
+  async rows(table: MysqlTableInfo, names?: readonly string[]): Promise<LockRow[]> {
+    const rows = await read(this.client, rowsStatement(table, names));
+    return rows.map((row) => lockRow({ ...row, name: nameOf(String(row['name'])) }, jobOfKey));
   }
 
   failure(error: unknown): SqlFailure {

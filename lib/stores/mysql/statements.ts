@@ -171,11 +171,13 @@ function lostLease(
   return { by: endedBy(by, outcome), until: freeOf(table), state: raw('job_state') };
 }
 
-/** Every lock. */
-export function inspectStatement(table: MysqlTable): Sql {
+/** Reads these locks, or every lock in the order of their names. */
+export function rowsStatement(table: MysqlTable, names?: readonly string[]): Sql {
+  const which =
+    names === undefined ? raw('ORDER BY name') : sql`WHERE name IN ${list(names.map(storedName))}`;
   return sql`SELECT name, locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`fence\`, job_state AS \`state\`,
-  (${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, locked_at, ${clockOf(table)})) / 1000 AS \`since\`
-FROM ${table.table} ORDER BY name`;
+  (${EPOCH_MICROSECONDS} - TIMESTAMPDIFF(MICROSECOND, locked_at, ${clockOf(table)})) / 1000 AS \`since\`, ${EPOCH_MS} AS \`now\`
+FROM ${table.table} ${which}`;
 }
 
 /** The ttl of each lease of a batch; mostly all are the same. */

@@ -1,10 +1,10 @@
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { endedBy, isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
-import { lockInfo, type LockRow } from '../sql/lock-row.js';
+import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
@@ -132,8 +132,10 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return (await this.#rows(writeBack, [...values, text(fencingToken)])).length > 0;
   }
 
-  async all({ inspect }: PostgresTableInfo): Promise<LockInfo[]> {
-    return (await this.#rows(inspect, [])).map((row) => lockInfo(row as unknown as LockRow));
+  async rows({ allRows, someRows }: PostgresTableInfo, names?: readonly string[]): Promise<LockRow[]> {
+    const rows =
+      names === undefined ? this.#rows(allRows, []) : this.#rows(someRows, [JSON.stringify(names)]);
+    return (await rows).map((row) => lockRow(row));
   }
 
   failure(error: unknown): SqlFailure {

@@ -90,6 +90,11 @@ UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remain
     detail === undefined ? '' : ', NULL, NULL'
   } FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
 
+  const rows = `
+SELECT name, locked_by AS by, ${remaining} AS remaining, fencing_token AS fence, job_state AS state,
+  ${epoch('locked_at')} AS since, ${clockEpoch} AS now
+FROM ${table}`;
+
   return {
     /*
      * Takes a free lock whose row exists and has a fencing token, for a call without a tick or an interval.
@@ -178,9 +183,11 @@ WHERE l.locked_by = $2::text AND (l.fencing_token < $7::text::bigint
 RETURNING 1 AS one`,
 
     /* Every lock, in the order of their names. */
-    inspect: `
-SELECT name, locked_by AS by, ${remaining} AS remaining, fencing_token AS fence, job_state AS state,
-  ${epoch('locked_at')} AS since
-FROM ${table} ORDER BY name`,
+    allRows: `${rows}
+ORDER BY name`,
+
+    /* These locks. $1 their names, a list in JSON */
+    someRows: `${rows}
+WHERE name IN (SELECT jsonb_array_elements_text($1::text::jsonb))`,
   };
 }

@@ -7,7 +7,8 @@ import type {
   LeaseRef,
   ReleaseResult,
 } from '../lock-store.js';
-import { lastStart } from '../rules.js';
+import { isInterrupted, lastStart } from '../rules.js';
+import type { LockRow, Start } from './lock-row.js';
 import { readLockedBy, isOurs, lockedBy } from './locked-by.js';
 
 /**
@@ -87,6 +88,27 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   if (tick === undefined) return { ...refusal, ...expiry(Number(row.wait)) };
   // A tick that `only` refuses has never started.
   return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStartOf(row) } : refusal;
+}
+
+/**
+ * What the row of a lock, which was only read, says of an attempt: its refusal; `undefined` if the attempt may succeed, or if only
+ * its own statement can tell. The rules: see stores/rules.ts.
+ */
+export function refusalByRow(request: AcquireRequest, row: LockRow): AcquireRefusal | undefined {
+  const last = row.jobs[request.job ?? ''] ?? {};
+  if (!(Number(row.remaining) > 0) && !hasRun(request, last, Number(row.now))) return undefined;
+  const { tick = null, outcome = null } = last;
+  const seen = { ...NOTHING_SEEN, by: row.by, remaining: row.remaining, tick, outcome, startable: 0 };
+  const found = readAttempt(request, seen);
+  return found === AGAIN || found.acquired ? undefined : found;
+}
+
+/** Whether the tick of an attempt, or a newer one, was started, so that the job may not start. @param now of the database */
+function hasRun({ tick, maxClockSkew, rerun = 0 }: AcquireRequest, last: Start, now: number): boolean {
+  if (tick === undefined || tick > now + (maxClockSkew ?? Infinity)) return false;
+  const started = Number(last['tick'] ?? NaN);
+  const mayRerun = isInterrupted(last['outcome']) && Number(last['attempt']) <= rerun;
+  return started > tick || (started === tick && !mayRerun);
 }
 
 function readTaken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {

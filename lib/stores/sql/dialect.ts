@@ -1,6 +1,7 @@
-import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
+import type { LockRow } from './lock-row.js';
 
 /**
  * How long a statement of a migration waits for locks, seconds. For that time all other users of the table wait behind it. No limit
@@ -48,7 +49,8 @@ export interface SqlDialect<Table> {
    * @param seen the `locked_by` that the row had, `null` if there was no row
    */
   writeBack(table: Table, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
-  all(table: Table): Promise<LockInfo[]>;
+  /** The rows of these locks, or of all locks in the order of their names. Locks no row. */
+  rows(table: Table, names?: readonly string[]): Promise<LockRow[]>;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;

@@ -1,7 +1,7 @@
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { readLockedBy } from './locked-by.js';
 
-/** A row of the table, for people to look at. */
+/** A row of the table, as it was read. Drivers represent numbers by different types. */
 export interface LockRow {
   readonly name: string;
   readonly by: string;
@@ -9,12 +9,25 @@ export interface LockRow {
   /** Epoch milliseconds. */
   readonly since: unknown;
   readonly fence: unknown;
-  /** `job_state`: drivers differ in whether they parse it. */
-  readonly state: unknown;
+  /** The database's time, epoch milliseconds. */
+  readonly now: unknown;
+  /** The last start of each job. */
+  readonly jobs: Readonly<Record<string, Start>>;
 }
 
-/** Describes the lock of a row. @param jobOf the job of a key in `job_state` */
-export function lockInfo(row: LockRow, jobOf: (key: string) => string = (key) => key): LockInfo {
+/** The last start of a job, as `job_state` has it. */
+export type Start = Readonly<Record<string, unknown>>;
+
+/** Reads a row. @param jobOf the job of a key in `job_state` */
+export function lockRow(
+  row: Readonly<Record<string, unknown>>,
+  jobOf: (key: string) => string = (key) => key,
+): LockRow {
+  return { ...(row as unknown as LockRow), jobs: jobsOf(row['state'], jobOf) };
+}
+
+/** Describes the lock of a row. */
+export function lockInfo(row: LockRow): LockInfo {
   const { holder, outcome } = readLockedBy(row.by);
   const remaining = Number(row.remaining);
   const free = remaining <= 0;
@@ -25,16 +38,16 @@ export function lockInfo(row: LockRow, jobOf: (key: string) => string = (key) =>
     since: Math.floor(Number(row.since)),
     ...(free || !Number.isFinite(remaining) ? undefined : { expiresIn: Math.floor(remaining) }),
     ...(row.fence === null ? undefined : { fencingToken: Number(row.fence) }),
-    jobs: Object.entries(jobsOf(row.state)).map(([key, start]) => jobInfo(jobOf(key), start)),
+    jobs: Object.entries(row.jobs).map(([job, start]) => jobInfo(job, start)),
   };
 }
 
-type Start = Readonly<Record<string, unknown>>;
-
-function jobsOf(state: unknown): Readonly<Record<string, Start>> {
+function jobsOf(state: unknown, jobOf: (key: string) => string): Record<string, Start> {
   try {
+    // Drivers differ in whether they parse it.
     const parsed: unknown = typeof state === 'string' ? JSON.parse(state) : state;
-    return (parsed as { jobs?: Record<string, Start> } | null)?.jobs ?? {};
+    const starts = Object.entries((parsed as { jobs?: Record<string, Start> } | null)?.jobs ?? {});
+    return Object.fromEntries(starts.map(([key, start]) => [jobOf(key), start]));
   } catch {
     // The operations report foreign text in our column.
     return {};

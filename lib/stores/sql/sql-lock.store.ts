@@ -18,8 +18,10 @@ import type {
   ReleaseResult,
 } from '../lock-store.js';
 import { AGAIN, mayBeForgotten, readAttempt, readMissedRelease, type SeenRow, unsettled } from './answers.js';
+import { Attempts } from './attempts.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected } from './failure.js';
+import { lockInfo, type LockRow } from './lock-row.js';
 import { OutageGate } from './outage-gate.js';
 import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
@@ -47,6 +49,10 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #table: SqlTable<Table>;
   readonly #gate: OutageGate;
   readonly #clock: Clock;
+  readonly #attempts = new Attempts(
+    (names) => this.#look(names),
+    (request) => this.#attempt(request),
+  );
 
   /** @internal */
   constructor(
@@ -112,6 +118,11 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return this.#attempts.acquire(request);
+  }
+
+  /** One attempt by itself. */
+  #attempt(request: AcquireRequest): Promise<AcquireResult> {
     return this.#run<AcquireResult>(
       async (table) => readAttempt(request, await this.#dialect.attempt(table, request)),
       // The lock changed hands between any two looks, so another holder has it.
@@ -157,8 +168,21 @@ export class SqlLockStore<Table> implements LockStore {
     );
   }
 
-  inspect(): Promise<LockInfo[]> {
-    return this.#run((table) => this.#dialect.all(table), giveUp);
+  async inspect(): Promise<LockInfo[]> {
+    const rows = await this.#run((table) => this.#dialect.rows(table), giveUp);
+    return rows.map(lockInfo);
+  }
+
+  /** Reads the rows of some locks at once. */
+  async #look(names: readonly [string, ...string[]]): Promise<LockRow[]> {
+    try {
+      return await this.#run((table) => this.#dialect.rows(table, names), giveUp, { lock: names[0] });
+    } catch (error) {
+      // One of the names may be the reason.
+      if (error instanceof LockStateError) return [];
+      const { message, refused } = error as StoreUnavailableError;
+      throw new StoreUnavailableError(message, { outcome: 'not-applied', refused });
+    }
   }
 
   async #missedRelease(
