@@ -4,20 +4,26 @@ import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { guard } from '../support/child.js';
 import { builtScript } from '../support/machine.js';
-import { CLOSE, type Figures, type Task } from './task.js';
+import { CLOSE, type Figures } from './task.js';
+
+/** What a process is to measure. Plain data: it travels on the command line. */
+interface ChildTask {
+  readonly measurement: string;
+  readonly contender: string;
+}
 
 /** A fresh process that measures one thing: see child.ts. */
 export class Child {
   readonly #process: ChildProcessByStdio<Writable, Readable, null>;
   readonly #lines: AsyncIterator<string>;
   readonly #exit: Promise<unknown[]>;
-  readonly #task: Task;
+  readonly #task: ChildTask;
 
   /**
    * @param cores those to run on, as `taskset` has them; `undefined`: any
    * @param script the script that measures, of this checkout or another one
    */
-  constructor(task: Task, cores: string | undefined, script = builtScript('test/bench/child.js')) {
+  constructor(task: ChildTask, cores: string | undefined, script = builtScript('test/bench/child.js')) {
     const node = [process.execPath, script, JSON.stringify(task)];
     const [command = '', ...args] = cores === undefined ? node : ['taskset', '-c', cores, ...node];
     this.#task = task;

@@ -3,7 +3,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { Mutex } from 'redis-semaphore';
-import { SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
+import { type LockStore, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
 import { systemClock } from '../../lib/clock.js';
 import type { JobStart } from '../../lib/job-start.js';
 import type { LockCall } from '../../lib/lease/lock-call.js';
@@ -132,6 +132,11 @@ async function runner({ url, prefix, ttl }: ContenderOptions): Promise<Contender
   const key = (name: string): string => `${prefix}:${name}:lock`;
   const store = new RedisLockStore(url, { key });
   await store.init();
+  return { key, ...overStore(store, ttl) };
+}
+
+/** The locks of this library over a store, which is closed with them. */
+export function overStore(store: LockStore, ttl: number): Pick<Contender, 'run' | 'close'> {
   // Nobody listens, as in an application whose logger does not show the level debug.
   const hears = (): boolean => false;
   const leases = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000, hears);
@@ -146,14 +151,13 @@ async function runner({ url, prefix, ttl }: ContenderOptions): Promise<Contender
     abortOnShutdown: false,
   };
   return {
-    key,
     run: (name, job, start) => {
       const call = { name, job: start && name, settings, scheduled: start !== undefined, start, brief: true };
       return leases.run(call, (lock) => job(() => lock.signal)).then(hasRun);
     },
     close: async () => {
       await leases.shutdown(1_000);
-      await store.close();
+      await store.close?.();
     },
   };
 }

@@ -29,6 +29,8 @@ export interface PoolSettings {
   readonly max?: number;
   /** Statements for each session before anything else. */
   readonly session?: readonly string[];
+  /** Called for each statement that is sent. */
+  readonly onStatement?: () => void;
 }
 
 /** A kind of database, for tests that are the same on each. */
@@ -55,13 +57,14 @@ export const POSTGRES: TestDatabase = {
   provide: providePostgres,
   start: startPostgres,
   durable: ['fsync=on'],
-  pool(url, { max = 8, session = [] } = {}) {
+  pool(url, { max = 8, session = [], onStatement } = {}) {
     const pool = testPool(url, {
       max,
       // Before the pool hands the connection out.
       // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it, whatever its types say
       onConnect: async (client) => {
         for (const statement of session) await client.query(statement);
+        if (onStatement !== undefined) watchStatements(client, onStatement);
       },
     });
     const query = (text: string, values?: unknown[]) => {
@@ -88,11 +91,12 @@ export const MYSQL: TestDatabase = {
   provide: provideMysql,
   start: startMariadb,
   durable: ['--innodb-flush-log-at-trx-commit=1'],
-  pool(url, { max = 8, session = [] } = {}) {
+  pool(url, { max = 8, session = [], onStatement } = {}) {
     const pool = testMysqlPool(url, { connectionLimit: max });
     // Commands of a connection are carried out in the order in which they were given.
     pool.on('connection', (connection) => {
       for (const statement of session) void connection.query(statement);
+      if (onStatement !== undefined) watchStatements(connection, onStatement);
     });
     return {
       rows: async (text, values) => (await pool.query(text, values))[0] as Record<string, unknown>[],
@@ -103,5 +107,15 @@ export const MYSQL: TestDatabase = {
     };
   },
 };
+
+/** Calls `listener` for each statement of a connection from now on. */
+function watchStatements(connection: object, listener: () => void): void {
+  const target = connection as { query(...args: unknown[]): unknown };
+  const { query } = target;
+  target.query = (...args) => {
+    listener();
+    return query.apply(target, args);
+  };
+}
 
 export const DATABASES: readonly TestDatabase[] = [POSTGRES, MYSQL];

@@ -5,18 +5,23 @@ import type { LockRow } from './lock-row.js';
 
 /** The most attempts for one look. */
 const MAX_LOOK = 250;
+/** How many go on at a time: a pool of `pg` or `mysql2` has this many connections by default. */
+const AT_ONCE = 10;
 
 /** An attempt, and its caller. */
 interface Attempt {
   readonly request: AcquireRequest;
-  resolve(result: AcquireResult | Promise<AcquireResult>): void;
+  resolve(result: AcquireResult): void;
   reject(error: unknown): void;
 }
 
 /**
  * Attempts of one turn of the event loop look at their rows together. The jobs of the same second have a timer each, and all of these
  * fire in one turn. At the full hour every instance of a fleet tries to take the locks of all its jobs, and nearly all attempts are
- * refused: by one statement, which locks no row. The others go on by a statement each.
+ * refused: by one statement, which locks no row.
+ *
+ * The others go on by a statement each, a few at a time. Those that are left look again as long as other instances are at it as well.
+ * Each instance begins at another place, so that they meet seldom, and share the jobs.
  */
 export class Attempts {
   #waiting: Attempt[] = [];
@@ -43,16 +48,44 @@ export class Attempts {
   };
 
   async #judge(attempts: readonly Attempt[]): Promise<void> {
-    const [first, ...others] = attempts.map(({ request }) => request.name);
+    const first = Math.floor(Math.random() * attempts.length);
+    let left = [...attempts.slice(first), ...attempts.slice(0, first)];
+    let alone = false;
     try {
-      const rows = first === undefined || others.length === 0 ? [] : await this.look([first, ...others]);
-      const byName = new Map(rows.map((row) => [row.name, row]));
-      for (const { request, resolve } of attempts) {
-        const row = byName.get(request.name);
-        resolve((row && refusalByRow(request, row)) ?? this.attempt(request));
+      while (left.length > 0) {
+        if (!alone) left = await this.#withoutRefused(left);
+        alone = await this.#take(left.splice(0, AT_ONCE));
       }
     } catch (error) {
-      for (const { reject } of attempts) reject(error);
+      for (const { reject } of left) reject(error);
     }
+  }
+
+  /** Refuses attempts by a look at their rows. Returns the others. */
+  async #withoutRefused(attempts: Attempt[]): Promise<Attempt[]> {
+    const [first, ...others] = attempts.map(({ request }) => request.name);
+    if (first === undefined || others.length === 0) return attempts;
+    const rows = new Map((await this.look([first, ...others])).map((row) => [row.name, row]));
+    return attempts.filter(({ request, resolve }) => {
+      const row = rows.get(request.name);
+      const refusal = row && refusalByRow(request, row);
+      if (refusal !== undefined) resolve(refusal);
+      return refusal === undefined;
+    });
+  }
+
+  /** Makes attempts by themselves. Returns whether all have succeeded. */
+  async #take(attempts: readonly Attempt[]): Promise<boolean> {
+    const taken = attempts.map(async ({ request, resolve, reject }) => {
+      try {
+        const result = await this.attempt(request);
+        resolve(result);
+        return result.acquired;
+      } catch (error) {
+        reject(error);
+        return false;
+      }
+    });
+    return (await Promise.all(taken)).every(Boolean);
   }
 }

@@ -33,8 +33,8 @@ export async function takeFullHour({ contender: name, url, prefix, jobs }: Task)
  *
  * @returns how many jobs have begun, and when the last of them did, in milliseconds after `at`
  */
-async function hour(
-  contender: Contender,
+export async function hour(
+  contender: Pick<Contender, 'run'>,
   locks: readonly string[],
   at: number,
 ): Promise<{ figures: Figures; end: () => Promise<Figures> }> {

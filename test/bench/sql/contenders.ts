@@ -14,7 +14,14 @@ export interface SqlContender {
 const TTL = 60_000;
 
 /** The minimum for a lock in a table: the two statements of ShedLock, with the token as `locked_by`. */
-export function rawContender(database: TestDatabase, pool: TestPool, table: string): SqlContender {
+export function bareLocks(
+  database: TestDatabase,
+  pool: TestPool,
+  table: string,
+): {
+  take(lock: string, token: string): Promise<boolean>;
+  release(lock: string, token: string): Promise<unknown>;
+} {
   const postgres = database.name === 'PostgreSQL';
   const now = postgres ? "timezone('utc', CURRENT_TIMESTAMP)" : 'UTC_TIMESTAMP(3)';
   const until = postgres ? `${now} + interval '60 seconds'` : `TIMESTAMPADD(SECOND, 60, ${now})`;
@@ -24,12 +31,20 @@ export function rawContender(database: TestDatabase, pool: TestPool, table: stri
     : `UPDATE ${table} SET lock_until = ${until}, locked_at = ${now}, locked_by = ? WHERE name = ? AND lock_until <= ${now}`;
   const release = `UPDATE ${table} SET lock_until = ${now} WHERE name = ? AND locked_by = ?`;
   return {
+    take: async (lock, token) => (await pool.write(take, postgres ? [lock, token] : [token, lock])) > 0,
+    release: (lock, token) => pool.write(release, [lock, token]),
+  };
+}
+
+export function rawContender(database: TestDatabase, pool: TestPool, table: string): SqlContender {
+  const { take, release } = bareLocks(database, pool, table);
+  return {
     name: 'raw',
     async cycle(lock) {
       const token = randomUUID();
       // A row that was released within this millisecond is free only after the end of it.
-      while ((await pool.write(take, postgres ? [lock, token] : [token, lock])) === 0);
-      await pool.write(release, [lock, token]);
+      while (!(await take(lock, token)));
+      await release(lock, token);
     },
     close: async () => undefined,
   };

@@ -3,16 +3,19 @@ import { DATABASES, type TestDatabase, type TestPool } from '../../support/datab
 import { uniqueTable } from '../../support/database-server.js';
 import { pin } from '../session.js';
 import { format, median } from '../statistics.js';
+import { fullHours, ROOM } from './full-hour.js';
 import { rawContender, serviceContender, type SqlContender, storeContender } from './contenders.js';
 
 /*
- * npm run bench:sql [-- <rounds>]
+ * npm run bench:sql [-- <rounds> [cycles | hold | full-hour]]
  *
  * A benchmark, not a test. Contenders take turns on one pool, a few cycles each, so that other load on the machine disturbs
  * all of them. Ratios are medians over the rounds. Node and the server are on one core, as in the benchmark of Redis: the
  * elapsed time is the processor time of both, plus that of the disk.
  */
-const ROUNDS = Number(process.argv[2] ?? 7);
+const [, , rounds = '7', only] = process.argv;
+const ROUNDS = Number(rounds);
+const wants = (part: string): boolean => only === undefined || only === part;
 /** Cycles of each contender and round. */
 const CYCLES = 1_500;
 /** Cycles in a row. */
@@ -26,12 +29,13 @@ const core = pin(process.pid);
 console.log(core === undefined ? 'not pinned to a core' : `node and the server pinned to core ${core}`);
 for (const database of DATABASES) {
   // A private server, and durable: the cost of a commit is a part of every statement.
-  const server = await database.start(database.durable);
+  const server = await database.start([...database.durable, ROOM[database.name] ?? '']);
   const pool = database.pool(server.url);
   const table = uniqueTable('bench');
   try {
-    await cycles(database, pool, table);
-    await hold(database, pool, table);
+    if (wants('cycles')) await cycles(database, pool, table);
+    if (wants('hold')) await hold(database, pool, table);
+    if (wants('full-hour')) await fullHours(database, server, core, ROUNDS);
   } finally {
     await pool.write(`DROP TABLE IF EXISTS ${table}`);
     await pool.end();
