@@ -34,11 +34,7 @@ export class Session {
 
   /** @param against the folder of another checkout, or '' */
   static async open(quick: boolean, against: string): Promise<Session> {
-    const before = against === '' ? undefined : resolve(against, '.build/test/bench/child.js');
-    if (before !== undefined && !existsSync(before))
-      throw new Error(
-        `--against: there is no ${before}. Run npm ci && npm run build && npm run build:tools there.`,
-      );
+    const before = scriptOf(against, 'test/bench/child.js');
     const redis = await provideRedis();
     const pid = redis.process?.pid;
     return new Session(redis, pid === undefined ? undefined : pin(pid), quick, before);
@@ -134,6 +130,22 @@ export class Session {
   async close(): Promise<void> {
     await this.redis.stop();
   }
+}
+
+/**
+ * A compiled script of another checkout.
+ *
+ * @param against the folder of that checkout; '': there is none
+ * @throws if it is not built there
+ */
+export function scriptOf(against: string, path: string): string | undefined {
+  if (against === '') return undefined;
+  const script = resolve(against, '.build', path);
+  if (!existsSync(script))
+    throw new Error(
+      `--against: there is no ${script}. Run npm ci && npm run build && npm run build:tools there.`,
+    );
+  return script;
 }
 
 /**

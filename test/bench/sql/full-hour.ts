@@ -4,8 +4,10 @@ import type { TestDatabase } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { LET_GO } from '../cases/full-hour.js';
 import { Child } from '../child-process.js';
+import { compare, type Comparison } from '../comparison.js';
 import { format, median, medianRatio } from '../statistics.js';
-import type { Figures } from '../task.js';
+import type { Row } from '../table.js';
+import { BEFORE, type Figures } from '../task.js';
 import type { InstanceTask } from './instance.js';
 
 /*
@@ -19,6 +21,8 @@ const SIZES = [
   { instances: 50, jobs: 100 },
 ] as const;
 const CONTENDERS = ['bare', 'ours'] as const;
+/** The script of an instance. */
+export const INSTANCE = 'test/bench/sql/instance.js';
 /** Of each instance. */
 const CONNECTIONS = 4;
 const WARM_UP = 3;
@@ -27,71 +31,99 @@ const LEAD = 400;
 /** A tick of the kernel's statistics, microseconds: USER_HZ is 100 on Linux. */
 const KERNEL_TICK = 10_000;
 
-/** Options of a server that has room for the connections of a whole fleet. */
+/** Options of a server that has room for the connections of three fleets. */
 export const ROOM: Readonly<Record<string, string>> = {
-  PostgreSQL: 'max_connections=450',
-  MySQL: '--max-connections=450',
+  PostgreSQL: 'max_connections=650',
+  MySQL: '--max-connections=650',
 };
 
-type Fleet = {
-  readonly contender: (typeof CONTENDERS)[number];
-  readonly children: Child[];
-  readonly hours: Figures[];
-};
+type Contestant = InstanceTask['contender'] | typeof BEFORE;
+type Hours = ReadonlyMap<Contestant, readonly Figures[]>;
 
-/** @param core on which the server runs: the instances use the others */
-export async function fullHours(
-  database: TestDatabase,
-  server: { readonly url: string; readonly pid: number },
-  core: number | undefined,
-  rounds: number,
-): Promise<void> {
-  const cores = core === undefined || core === 0 ? undefined : `0-${core - 1}`;
-  for (const { instances, jobs } of SIZES) {
-    const fleets: Fleet[] = [];
-    for (const contender of CONTENDERS) {
-      const table = await filledTable(database, server.url, jobs);
-      const task: InstanceTask = {
-        measurement: 'full-hour',
-        database: database.name,
-        url: server.url,
-        table,
-        jobs,
-        contender,
-        connections: CONNECTIONS,
-      };
-      const script = builtScript('test/bench/sql/instance.js');
-      const children = Array.from({ length: instances }, () => new Child(task, cores, script));
-      await Promise.all(children.map((child) => child.answer()));
-      fleets.push({ contender, children, hours: [] });
-    }
-    for (let round = 0; round < WARM_UP + rounds; round++) {
-      for (const { children, hours } of fleets) {
-        const figures = await hour(children, server.pid, instances * jobs);
-        if (round >= WARM_UP && figures['won'] !== jobs)
-          throw new Error(`${figures['won']} of ${jobs} jobs ran`);
-        if (round >= WARM_UP) hours.push(figures);
-      }
-    }
-    for (const { children } of fleets) {
-      await Promise.all(children.map((child) => child.close().then(() => child.exit())));
-    }
-    report(`${database.name}: full hour, ${instances} × ${jobs}`, fleets);
-  }
+interface Setting {
+  readonly database: TestDatabase;
+  readonly server: { readonly url: string; readonly pid: number };
+  /** On which the server runs: the instances use the others. */
+  readonly core: number | undefined;
+  readonly rounds: number;
+  /** The script of an instance of another checkout, if there is one. */
+  readonly before: string | undefined;
 }
 
-function report(title: string, fleets: readonly Fleet[]): void {
-  const figures = (contender: string, figure: string): number[] =>
-    (fleets.find((fleet) => fleet.contender === contender)?.hours ?? []).map((each) => each[figure] ?? NaN);
-  for (const { contender } of fleets) {
-    const text = (figure: string, unit: string): string => {
-      const [own, bare] = [figures(contender, figure), figures('bare', figure)];
-      return `${format(median(own), unit)} (${format(medianRatio(own, bare))} of bare)`;
-    };
-    console.log(
-      `${title}, ${contender}: ${text('statements', 'statements')} and ${text('cpu', 'µs')} of the server per attempt, the last job begins after ${text('last', 'ms')}`,
-    );
+export async function fullHours(setting: Setting): Promise<{ rows: Row[]; comparisons: Comparison[] }> {
+  const [rows, comparisons]: [Row[], Comparison[]] = [[], []];
+  for (const { instances, jobs } of SIZES) {
+    const hours = await measureHours(setting, instances, jobs);
+    const title = `${setting.database.name}: full hour, ${instances} × ${jobs}`;
+    rows.push(...rowsOf(title, hours));
+    if (hours.has(BEFORE)) comparisons.push(...compare(title, hours.get('ours'), hours.get(BEFORE)));
   }
+  return { rows, comparisons };
+}
+
+function rowsOf(title: string, hours: Hours): Row[] {
+  const of = (contender: Contestant, figure: string): number[] =>
+    (hours.get(contender) ?? []).map((figures) => figures[figure] ?? NaN);
+  const row = (label: string, ours: string, reference: string): Row => ({
+    case: `${title}: ${label}`,
+    ours,
+    reference,
+    redlock: '-',
+    semaphore: '-',
+    target: '',
+    met: undefined,
+  });
+  const over = (label: string, figure: string, unit = ''): Row => {
+    const [ours, bare] = [of('ours', figure), of('bare', figure)];
+    const ratio = format(medianRatio(ours, bare));
+    return row(
+      `${label}, over bare`,
+      `${ratio} (${format(median(ours), unit)})`,
+      `1 (${format(median(bare), unit)})`,
+    );
+  };
+  const missed = (contender: Contestant): string => String(median(of(contender, 'missed')));
+  return [
+    over('statements', 'total'),
+    over('statements per attempt', 'statements'),
+    over("the server's processor time per attempt", 'cpu', 'µs'),
+    over('the last job begins after', 'last', 'ms'),
+    row('jobs that do not run', missed('ours'), missed('bare')),
+  ];
+}
+
+async function measureHours(
+  { database, server, core, rounds, before }: Setting,
+  instances: number,
+  jobs: number,
+): Promise<Hours> {
+  const cores = core === undefined || core === 0 ? undefined : `0-${core - 1}`;
+  const contenders: readonly Contestant[] = before === undefined ? CONTENDERS : [...CONTENDERS, BEFORE];
+  const fleets: { contender: Contestant; children: Child[]; hours: Figures[] }[] = [];
+  for (const contender of contenders) {
+    const task: InstanceTask = {
+      measurement: 'full-hour',
+      database: database.name,
+      url: server.url,
+      table: await filledTable(database, server.url, jobs),
+      jobs,
+      contender: contender === BEFORE ? 'ours' : contender,
+      connections: CONNECTIONS,
+    };
+    const script = contender === BEFORE ? before : builtScript(INSTANCE);
+    const children = Array.from({ length: instances }, () => new Child(task, cores, script));
+    await Promise.all(children.map((child) => child.answer()));
+    fleets.push({ contender, children, hours: [] });
+  }
+  for (let round = 0; round < WARM_UP + rounds; round++) {
+    for (const { children, hours } of fleets) {
+      const figures = await hour(children, server.pid, instances * jobs);
+      if (round >= WARM_UP) hours.push({ ...figures, missed: jobs - (figures['won'] ?? 0) });
+    }
+  }
+  for (const { children } of fleets)
+    await Promise.all(children.map((child) => child.close().then(() => child.exit())));
+  return new Map(fleets.map(({ contender, hours }) => [contender, hours]));
 }
 
 async function hour(children: readonly Child[], server: number, attempts: number): Promise<Figures> {
@@ -102,6 +134,7 @@ async function hour(children: readonly Child[], server: number, attempts: number
   const sum = (figure: string): number => found.reduce((total, figures) => total + (figures[figure] ?? 0), 0);
   const figures = {
     won: sum('won'),
+    total: sum('statements'),
     statements: sum('statements') / attempts,
     cpu: cpu / attempts,
     last: Math.max(...found.map(({ last = 0 }) => last)),

@@ -1,19 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { DATABASES, type TestDatabase, type TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
-import { pin } from '../session.js';
+import { type Comparison, comparisonTable } from '../comparison.js';
+import { pin, scriptOf } from '../session.js';
 import { format, median } from '../statistics.js';
-import { fullHours, ROOM } from './full-hour.js';
+import { markdownTable, type Row } from '../table.js';
+import { fullHours, INSTANCE, ROOM } from './full-hour.js';
 import { rawContender, serviceContender, type SqlContender, storeContender } from './contenders.js';
 
 /*
- * npm run bench:sql [-- <rounds> [cycles | hold | full-hour]]
+ * npm run bench:sql [-- <rounds> [cycles | hold | full-hour] [--against <folder>]]
  *
  * A benchmark, not a test. Contenders take turns on one pool, a few cycles each, so that other load on the machine disturbs
  * all of them. Ratios are medians over the rounds. Node and the server are on one core, as in the benchmark of Redis: the
- * elapsed time is the processor time of both, plus that of the disk.
+ * elapsed time is the processor time of both, plus that of the disk. With --against, the full hour also measures another checkout
+ * of this project, whose tools are built and have this case.
  */
-const [, , rounds = '7', only] = process.argv;
+const {
+  values: { against },
+  positionals: [rounds = '7', only],
+} = parseArgs({ allowPositionals: true, options: { against: { type: 'string', default: '' } } });
 const ROUNDS = Number(rounds);
 const wants = (part: string): boolean => only === undefined || only === part;
 /** Cycles of each contender and round. */
@@ -27,6 +34,9 @@ const HOLD_SECONDS = 12;
 
 const core = pin(process.pid);
 console.log(core === undefined ? 'not pinned to a core' : `node and the server pinned to core ${core}`);
+const before = scriptOf(against, INSTANCE);
+const rows: Row[] = [];
+const comparisons: Comparison[] = [];
 for (const database of DATABASES) {
   // A private server, and durable: the cost of a commit is a part of every statement.
   const server = await database.start([...database.durable, ROOM[database.name] ?? '']);
@@ -35,13 +45,19 @@ for (const database of DATABASES) {
   try {
     if (wants('cycles')) await cycles(database, pool, table);
     if (wants('hold')) await hold(database, pool, table);
-    if (wants('full-hour')) await fullHours(database, server, core, ROUNDS);
+    if (wants('full-hour')) {
+      const found = await fullHours({ database, server, core, rounds: ROUNDS, before });
+      rows.push(...found.rows);
+      comparisons.push(...found.comparisons);
+    }
   } finally {
     await pool.write(`DROP TABLE IF EXISTS ${table}`);
     await pool.end();
     await server.stop();
   }
 }
+if (rows.length > 0) console.log(`\n${markdownTable(rows)}\n`);
+if (comparisons.length > 0) console.log(`${comparisonTable(comparisons)}\n`);
 process.exit(0);
 
 /** Acquire and release, one after another. */
