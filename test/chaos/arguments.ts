@@ -6,6 +6,8 @@ export interface ChaosArguments {
   readonly seconds: number;
   readonly seed: number;
   readonly store: string;
+  /** How many short jobs fire at the same second, besides the usual ones. */
+  readonly volley: number;
   /** Whether the store may forget everything. */
   readonly dataLoss: boolean;
   /** Only these faults; all, if there are none. */
@@ -25,6 +27,7 @@ const VALUES = [
   '--seconds',
   '--seed',
   '--store',
+  '--volley',
   '--only',
   '--sabotage',
   '--until',
@@ -32,7 +35,7 @@ const VALUES = [
 ];
 
 const USAGE =
-  'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --no-data-loss, --only <fault,…>, --plan, ' +
+  'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --volley <jobs>, --no-data-loss, --only <fault,…>, --plan, ' +
   '--sabotage <name>, --until <check>, --history <folder>';
 
 /**
@@ -69,6 +72,7 @@ export function parseArguments(args: readonly string[]): ChaosArguments {
     seconds: number('--seconds', 10, 60),
     seed: number('--seed', 0, Math.floor(Math.random() * 1_000_000)),
     store,
+    volley: number('--volley', 0, 0),
     dataLoss: !flags.has('--no-data-loss'),
     only,
     planOnly: flags.has('--plan'),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
 import { HistoryWriter, monotonic, readHistory } from './history.js';
 import { Injector } from './injector.js';
-import { JOBS, MAX_CLOCK_SKEW } from './jobs.js';
+import { JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
 import { Member } from './member.js';
 import type { Plan } from './plan.js';
 import { type ChaosStore, startStore } from './stores/store.js';
@@ -15,6 +15,8 @@ export interface RunOptions {
   readonly program: string;
   /** Called every second with the history so far; `true` ends the run. */
   readonly enough?: (folder: string) => boolean;
+  /** How many short jobs fire at the same second. */
+  readonly volley?: number;
   readonly log: (line: string) => void;
   /** The clock of the store, if it can be set. */
   readonly clock?: ServerClock | undefined;
@@ -26,7 +28,7 @@ const SLOW = 200;
 
 /** Runs the plan; resolves with how often each fault was injected, when all is stopped. */
 export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMap<string, number>> {
-  const { folder, program, log } = options;
+  const { folder, program, volley = 0, log } = options;
   const history = new HistoryWriter(folder, 'driver');
   const offsets = Object.fromEntries(plan.offsets.map((offset, i) => [`instance-${i + 1}`, offset]));
   history.write({
@@ -34,7 +36,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     m: monotonic(),
     w: Date.now(),
     seed: plan.seed,
-    jobs: Object.values(JOBS),
+    jobs: [...Object.values(JOBS), ...volleyJobs(volley)],
     maxClockSkew: MAX_CLOCK_SKEW,
     offsets,
   });
@@ -43,7 +45,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
   const stopWatching = watch(store, history);
   try {
     for (const [index, offset] of plan.offsets.entries())
-      members.push(await Member.create({ index, offset, program, folder, history }, store));
+      members.push(await Member.create({ index, offset, program, folder, history, volley }, store));
     await Promise.all(members.map((member) => member.start()));
     const injector = new Injector(members, store, history, options.clock);
     const faults = new Set<Promise<void>>();

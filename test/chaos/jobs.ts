@@ -27,6 +27,10 @@ const job = (name: string, every: number, more: Partial<JobFacts> = {}): JobFact
   };
 };
 
+/** Short jobs that all fire at the same second: an instance sends its attempts together. */
+export const volleyJobs = (count: number): JobFacts[] =>
+  Array.from({ length: count }, (_, i) => job(`volley-${i + 1}`, 5_000));
+
 /** The jobs of the application in worker/jobs.ts. */
 export const JOBS = {
   /** Ends long before the last clock has reached the tick. */

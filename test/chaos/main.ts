@@ -69,7 +69,7 @@ async function run(): Promise<number> {
   };
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
-  const options = { store: args.store, folder, program, log, clock };
+  const options = { store: args.store, folder, program, volley: args.volley, log, clock };
   const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
   if (broken !== undefined) rmSync(dirname(dirname(program)), { recursive: true, force: true });
 
@@ -88,8 +88,9 @@ async function run(): Promise<number> {
 }
 
 function commandLine(): string {
-  const { instances, seconds, seed, store, dataLoss, only, sabotage: how } = args;
+  const { instances, seconds, seed, store, volley, dataLoss, only, sabotage: how } = args;
   const more = [
+    ...(volley > 0 ? [`--volley ${volley}`] : []),
     ...(dataLoss ? [] : ['--no-data-loss']),
     ...(only.length > 0 ? [`--only ${only.join(',')}`] : []),
     ...(how === '' ? [] : [`--sabotage ${how}`]),

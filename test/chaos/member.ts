@@ -17,6 +17,8 @@ export interface MemberOptions {
   readonly program: string;
   readonly folder: string;
   readonly history: HistoryWriter;
+  /** How many short jobs fire at the same second. */
+  readonly volley: number;
 }
 
 /** One instance of the fleet over all its lives, with the network before it. */
@@ -50,9 +52,16 @@ export class Member {
 
   /** Starts its next life; resolves when the scheduler runs. */
   async start(): Promise<void> {
-    const { folder, program, offset } = this.options;
+    const { folder, program, index, offset, volley } = this.options;
     const connection = { store: this.store.name, host: this.proxy.host, port: this.proxy.port };
-    const worker: WorkerOptions = { folder, instance: this.name, life: ++this.#life, connection };
+    const worker: WorkerOptions = {
+      folder,
+      instance: this.name,
+      life: ++this.#life,
+      connection,
+      volley,
+      quiet: index % 2 === 1,
+    };
     const child = await spawnChild(join(program, 'worker', 'main.js'), {
       env: {
         CHAOS_WORKER: JSON.stringify(worker),

@@ -4,6 +4,7 @@ import { startRedisCluster, type RedisCluster } from './support/redis-topologies
 import { until } from '../support/until.js';
 import { hold, startApp } from './support/app.js';
 import { lockKey } from './support/redis-view.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { faultSuite } from './support/suite.js';
 
 faultSuite();
@@ -34,6 +35,25 @@ async function namesByNode(): Promise<string[]> {
   }
   return names;
 }
+
+test('attempts of one moment are never judged by a look, which a client may send to a replica that lags behind', async () => {
+  const store = new RedisLockStore(client, { key: (name) => `{app}:${name}` });
+  await store.init();
+  const volley = (token: string): Promise<boolean[]> => {
+    const attempt = async (name: string): Promise<boolean> =>
+      (await store.acquire({ name, token: `${token}-${name}`, ttl: 60_000, holder: token, brief: true }))
+        .acquired;
+    return Promise.all(['a', 'b', 'c', 'd'].map(attempt));
+  };
+  expect(await volley('first')).toEqual([true, true, true, true]);
+  const looks = async (): Promise<string[]> => {
+    const stats = await Promise.all(cluster.servers.map((server) => server.command('INFO', 'commandstats')));
+    return stats.map((text) => /cmdstat_mget:calls=(\d+)/.exec(String(text))?.[1] ?? '0');
+  };
+  const before = await looks();
+  expect(await volley('second')).toEqual([false, false, false, false]);
+  expect(await looks()).toEqual(before);
+});
 
 test('a node that hangs during a renewal does not hide what the others answer', async () => {
   const app = await startApp({ connection: client, ttl: '1m', heartbeat: 100, storeTimeout: 500 });

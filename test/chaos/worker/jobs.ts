@@ -6,7 +6,12 @@ import { type JobFacts, monotonic } from '../history.js';
 import { JOBS } from '../jobs.js';
 import type { Recorder } from './recorder.js';
 
-type JobMethod = (this: Jobs) => Promise<void>;
+/** A provider with jobs. */
+interface Recording {
+  readonly recorder: Recorder;
+}
+
+type JobMethod = (this: Recording) => Promise<void>;
 
 /** How often a job asks whether it still has its lock, ms. */
 const STEP = 50;
@@ -17,7 +22,7 @@ const UTC = { timeZone: 'UTC' };
 function Recorded(facts: JobFacts) {
   return (_target: object, _key: string, descriptor: TypedPropertyDescriptor<JobMethod>): void => {
     const { value: guarded } = descriptor;
-    descriptor.value = function (this: Jobs): Promise<void> {
+    descriptor.value = function (this: Recording): Promise<void> {
       return this.recorder.call(facts, () => Reflect.apply(guarded as JobMethod, this, []));
     };
   };
@@ -34,104 +39,126 @@ const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp }: JobFacts) =>
 
 /** See ../jobs.ts for the purpose of each job. */
 @Injectable()
-export class Jobs {
+export class Jobs implements Recording {
   constructor(readonly recorder: Recorder) {}
 
   @Cron('* * * * * *', UTC)
   @Recorded(JOBS.short)
   @SchedulerLock(options(JOBS.short))
   short(): Promise<void> {
-    return this.#run(JOBS.short, 0, 8);
+    return run(this, JOBS.short, 0, 8);
   }
 
   @Cron('* * * * * *', UTC)
   @Recorded(JOBS.long)
   @SchedulerLock(options(JOBS.long))
   long(): Promise<void> {
-    return this.#run(JOBS.long, 3_000, 5_000);
+    return run(this, JOBS.long, 3_000, 5_000);
   }
 
   @Cron('*/5 * * * * *', UTC)
   @Recorded(JOBS.again)
   @SchedulerLock(options(JOBS.again))
   again(): Promise<void> {
-    return this.#run(JOBS.again, 500, 2_500);
+    return run(this, JOBS.again, 500, 2_500);
   }
 
   @Cron('*/2 * * * * *', UTC)
   @Recorded(JOBS.left)
   @SchedulerLock(options(JOBS.left))
   left(): Promise<void> {
-    return this.#run(JOBS.left, 100, 900);
+    return run(this, JOBS.left, 100, 900);
   }
 
   @Cron('*/3 * * * * *', UTC)
   @Recorded(JOBS.right)
   @SchedulerLock(options(JOBS.right))
   right(): Promise<void> {
-    return this.#run(JOBS.right, 5, 400);
+    return run(this, JOBS.right, 5, 400);
   }
 
   @Cron('*/5 * * * * *', UTC)
   @Recorded(JOBS.late)
   @SchedulerLock(options(JOBS.late))
   late(): Promise<void> {
-    return this.#run(JOBS.late, 5, 50);
+    return run(this, JOBS.late, 5, 50);
   }
 
   @Cron('*/15 * * * * *', UTC)
   @Recorded(JOBS.firstTwin)
   @SchedulerLock(options(JOBS.firstTwin))
   firstTwin(): Promise<void> {
-    return this.#run(JOBS.firstTwin, 500, 4_000);
+    return run(this, JOBS.firstTwin, 500, 4_000);
   }
 
   @Cron('*/15 * * * * *', UTC)
   @Recorded(JOBS.secondTwin)
   @SchedulerLock(options(JOBS.secondTwin))
   secondTwin(): Promise<void> {
-    return this.#run(JOBS.secondTwin, 500, 4_000);
+    return run(this, JOBS.secondTwin, 500, 4_000);
   }
 
   @Interval(JOBS.fraction.every)
   @Recorded(JOBS.fraction)
   @SchedulerLock(options(JOBS.fraction))
   fraction(): Promise<void> {
-    return this.#run(JOBS.fraction, 5, 100);
+    return run(this, JOBS.fraction, 5, 100);
   }
 
   @Interval(JOBS.interval.every)
   @Recorded(JOBS.interval)
   @SchedulerLock(options(JOBS.interval))
   interval(): Promise<void> {
-    return this.#run(JOBS.interval, 5, 300);
+    return run(this, JOBS.interval, 5, 300);
   }
+}
 
-  /** Runs to its end even if its signal aborts: the worst that a job can do. */
-  async #run({ job, lock }: JobFacts, least: number, most: number): Promise<void> {
-    const { recorder } = this;
-    const current = currentLock();
-    const { tick, attempt, fencingToken: token = 0 } = current;
-    const began = monotonic();
-    const start = { k: 'start', m: began, job, lock, token, attempt, call: recorder.begins() } as const;
-    recorder.write(tick === undefined ? start : { ...start, tick });
-    const lasts = least + Math.random() * (most - least);
-    // Not from its begin: the process can freeze between the library's last look at the lease and the job's first line.
-    let held: number | undefined;
-    for (;;) {
-      // Read before the question: a process that freezes after the answer has no newer confirmation.
-      const asked = monotonic();
-      try {
-        current.assertLocked();
-        held = asked;
-      } catch {
-        // Lost: the library's own event says when.
-      }
-      const left = began + lasts - asked;
-      if (left <= 0) break;
-      await sleep(Math.min(STEP, left));
-    }
-    const end = { k: 'end', m: monotonic(), lock, token } as const;
-    recorder.write(held === undefined ? end : { ...end, held });
+/** A class with a short method for each of these jobs, which all fire at the same second. */
+export function volleyOf(jobs: readonly JobFacts[]): new (recorder: Recorder) => Recording {
+  @Injectable()
+  class Volley implements Recording {
+    constructor(readonly recorder: Recorder) {}
   }
+  for (const facts of jobs) {
+    const method = function (this: Recording): Promise<void> {
+      return run(this, facts, 0, 300);
+    };
+    const decorators = [Cron('*/5 * * * * *', UTC), Recorded(facts), SchedulerLock(options(facts))];
+    const plain = { value: method, configurable: true, writable: true };
+    const decorated = Reflect.decorate(decorators as MethodDecorator[], Volley.prototype, facts.job, plain);
+    Object.defineProperty(Volley.prototype, facts.job, decorated as PropertyDescriptor);
+  }
+  return Volley;
+}
+
+/** Runs to its end even if its signal aborts: the worst that a job can do. */
+async function run(
+  { recorder }: Recording,
+  { job, lock }: JobFacts,
+  least: number,
+  most: number,
+): Promise<void> {
+  const current = currentLock();
+  const { tick, attempt, fencingToken: token = 0 } = current;
+  const began = monotonic();
+  const start = { k: 'start', m: began, job, lock, token, attempt, call: recorder.begins() } as const;
+  recorder.write(tick === undefined ? start : { ...start, tick });
+  const lasts = least + Math.random() * (most - least);
+  // Not from its begin: the process can freeze between the library's last look at the lease and the job's first line.
+  let held: number | undefined;
+  for (;;) {
+    // Read before the question: a process that freezes after the answer has no newer confirmation.
+    const asked = monotonic();
+    try {
+      current.assertLocked();
+      held = asked;
+    } catch {
+      // Lost: the library's own event says when.
+    }
+    const left = began + lasts - asked;
+    if (left <= 0) break;
+    await sleep(Math.min(STEP, left));
+  }
+  const end = { k: 'end', m: monotonic(), lock, token } as const;
+  recorder.write(held === undefined ? end : { ...end, held });
 }

@@ -1,14 +1,14 @@
 import 'reflect-metadata';
-import { type LoggerService, Module } from '@nestjs/common';
+import { Logger, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
-import { SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
+import { type SchedulerLockEvent, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
 import { childMain } from '../../support/child.js';
 import { monotonic } from '../history.js';
-import { MAX_CLOCK_SKEW, STORE_TIMEOUT } from '../jobs.js';
+import { MAX_CLOCK_SKEW, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';
 import { storeOptions } from '../stores/worker-options.js';
-import { Jobs } from './jobs.js';
+import { Jobs, volleyOf } from './jobs.js';
 import { Recorder } from './recorder.js';
 
 /** The options that the driver passes to an instance, in the environment variable CHAOS_WORKER. */
@@ -17,15 +17,25 @@ export interface WorkerOptions {
   readonly instance: string;
   readonly life: number;
   readonly connection: StoreConnection;
+  /** How many short jobs fire at the same second. */
+  readonly volley: number;
+  /** Whether nobody wants more of a refusal than its reason: the library may then ask for less. */
+  readonly quiet: boolean;
 }
 
 /** How long a shutdown waits for jobs, ms: shorter than the longest job. */
 const SHUTDOWN_TIMEOUT = 1_500;
 
-const { folder, instance, life, connection } = JSON.parse(
+const { folder, instance, life, connection, volley, quiet } = JSON.parse(
   process.env['CHAOS_WORKER'] ?? '{}',
 ) as WorkerOptions;
 const recorder = new Recorder(folder, instance, life);
+const Volley = volleyOf(volleyJobs(volley));
+
+/** What the library's own listeners use: a listener that says what it wants. */
+interface Listening {
+  listen(listener: (event: SchedulerLockEvent) => unknown, wants: (wanted: string) => boolean): void;
+}
 
 @Module({
   imports: [
@@ -43,29 +53,33 @@ const recorder = new Recorder(folder, instance, life);
       provide: Jobs,
       // Listens before the first job can be fired.
       useFactory: (events: SchedulerLockEvents) => {
-        events.on((event) => recorder.hear(event));
         // Listeners that write to the same place throw as well.
-        events.on(quiet);
-        events.on(async () => quiet());
+        for (const listener of [
+          (event: SchedulerLockEvent) => recorder.hear(event),
+          mayThrow,
+          async () => mayThrow(),
+        ])
+          (events as unknown as Listening).listen(listener, (wanted) => !quiet || wanted !== 'refusal');
         return new Jobs(recorder);
       },
       inject: [SchedulerLockEvents],
     },
+    { provide: Volley, useFactory: () => new Volley(recorder) },
   ],
 })
 class AppModule {}
 
 /** Whether the logger throws on each call, like one whose worker has exited, or whose disk is full. */
 let broken = false;
-const quiet = (): void => {
+const mayThrow = (): void => {
   if (broken) throw new Error('This logger is broken');
 };
 const logger: LoggerService = {
-  log: quiet,
-  warn: quiet,
-  debug: quiet,
+  log: mayThrow,
+  warn: mayThrow,
+  debug: mayThrow,
   error: (...given: unknown[]) => {
-    quiet();
+    mayThrow();
     console.error(...given);
   },
 };
@@ -82,6 +96,7 @@ for (const event of ['uncaughtException', 'unhandledRejection'])
 
 childMain(async (parent) => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
+  if (quiet) Logger.overrideLogger(['log', 'warn', 'error']);
   app.useLogger(logger);
   app.enableShutdownHooks();
   parent.on('logger', ({ throws }) => void (broken = throws === true));

@@ -101,8 +101,10 @@ describe('the arguments of a chaos run', () => {
       store: 'redis',
       dataLoss: true,
       only: [],
+      volley: 0,
     });
-    expect(parseArguments(['--no-data-loss', '--only', 'kill,pause'])).toMatchObject({
+    expect(parseArguments(['--no-data-loss', '--only', 'kill,pause', '--volley', '200'])).toMatchObject({
+      volley: 200,
       dataLoss: false,
       only: ['kill', 'pause'],
     });
