@@ -4,6 +4,7 @@ import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.j
 import type { SqlFailure } from '../../../../lib/stores/sql/failure.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
 import { ManualClock } from '../../../../lib/testing/index.js';
+import { until } from '../../../support/until.js';
 import { request, scripted } from './support/scripted-dialect.js';
 
 const MISSING = {
@@ -141,6 +142,7 @@ test('a migration by hand goes on with the look of a call that may create nothin
   const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
   const store = new SqlLockStore(scripted({ look, migrate, attempt }), { migrate: false, clock });
   const call = store.acquire(request);
+  await until(() => look.mock.calls.length === 1);
   const migrated = store.migrate();
   answer();
   await migrated;
@@ -157,6 +159,7 @@ test('a migration by hand does not wait for a look that is never answered, nor d
   const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
   const store = new SqlLockStore(scripted({ look, attempt }), { migrate: false, clock });
   const call = store.acquire(request);
+  await until(() => look.mock.calls.length === 1);
   await store.migrate();
   expect(await call).toMatchObject({ acquired: true });
 });

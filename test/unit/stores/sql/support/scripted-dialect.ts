@@ -18,7 +18,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     renew: nothing,
     giveBack: nothing,
     writeBack: nothing,
-    all: nothing,
+    rows: nothing,
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,
   };

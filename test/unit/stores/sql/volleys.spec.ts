@@ -1,0 +1,89 @@
+import { expect, jest, test } from '@jest/globals';
+import { NOTHING_SEEN } from '../../../../lib/stores/sql/answers.js';
+import type { LockRow } from '../../../../lib/stores/sql/lock-row.js';
+import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
+import type { AcquireRequest } from '../../../../lib/index.js';
+import { request, scripted } from './support/scripted-dialect.js';
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `job-${i}`);
+const heldRow = (name: string): LockRow => ({
+  name,
+  by: 'another/0f8fad5b-d9cb-469f-a165-70867728950e',
+  remaining: 1_000,
+  since: 0,
+  fence: 5,
+  now: 0,
+  jobs: {},
+});
+
+/** A store, and what it asks its database. @param isFree whether an attempt takes the lock */
+function opened(isFree: (name: string) => boolean, held: () => readonly string[] = () => []) {
+  const looks: number[] = [];
+  let [underWay, most] = [0, 0];
+  const attempt = jest.fn(async (_table: object, { name }: AcquireRequest) => {
+    most = Math.max(most, ++underWay);
+    await new Promise((resolve) => setImmediate(resolve));
+    underWay -= 1;
+    return isFree(name)
+      ? { ...NOTHING_SEEN, granted: 7 }
+      : { ...NOTHING_SEEN, ...heldRow(name), startable: 0 };
+  });
+  const rows = async (_table: object, asked: readonly string[] = []): Promise<LockRow[]> => {
+    looks.push(asked.length);
+    return held().map(heldRow);
+  };
+  const store = new SqlLockStore(scripted({ attempt, rows }), { migrate: false });
+  const asked = (count: number) => names(count).map((name) => store.acquire({ ...request, name }));
+  const volley = (count: number) => Promise.all(asked(count));
+  const settled = (count: number) => Promise.allSettled(asked(count));
+  return { volley, settled, looks, attempt, most: () => most };
+}
+
+test('an instance that is alone looks once, and takes ten locks at a time', async () => {
+  const { volley, looks, attempt, most } = opened(() => true);
+  expect(await volley(25)).toEqual(names(25).map(() => ({ acquired: true, fencingToken: 7 })));
+  expect([looks, attempt.mock.calls.length, most()]).toEqual([[25], 25, 10]);
+});
+
+test('it looks again while others take locks as well, and leaves out what they have taken by then', async () => {
+  const taken = new Set(names(25).filter((_, i) => i % 2 === 0));
+  let isKnown = false;
+  const { volley, looks, attempt } = opened(
+    (name) => !taken.has(name),
+    () => {
+      const held = isKnown ? [...taken] : [];
+      isKnown = true;
+      return held;
+    },
+  );
+  const results = await volley(25);
+  expect(results.filter(({ acquired }) => acquired)).toHaveLength(12);
+  expect(results.filter((result) => !result.acquired && result.reason === 'held')).toHaveLength(13);
+  expect(looks).toEqual([25, 15]);
+  // The first ten by themselves, of the others only those that are free.
+  expect(attempt.mock.calls.length).toBeLessThan(25);
+});
+
+test('a look that fails fails those that are left, and only those', async () => {
+  const { settled, looks } = opened(
+    () => false,
+    () => {
+      if (looks.length === 2) throw new Error('away');
+      return [];
+    },
+  );
+  const results = await settled(25);
+  const answered = results.filter(({ status }) => status === 'fulfilled');
+  const failed = results.flatMap((result) =>
+    result.status === 'rejected' ? [result.reason as unknown] : [],
+  );
+  expect([answered.length, failed.length]).toEqual([10, 15]);
+  for (const error of failed)
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
+});
+
+test('an attempt that is alone in its turn needs no look', async () => {
+  const { volley, looks } = opened(() => true);
+  await volley(1);
+  expect(looks).toEqual([]);
+});
