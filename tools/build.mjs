@@ -16,7 +16,14 @@ compile(join(root, 'tsconfig.build.json'));
 const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
 for (const path of scripts) {
   const text = readFileSync(join(target, path), 'utf8');
-  write(join('cjs', path), transpile(text, ts.ModuleKind.CommonJS, [requireDynamically]));
+  const cjs = transpile(text, ts.ModuleKind.CommonJS, [requireDynamically]);
+  // The mark of a module with a default export is for others' imports; here all imports are by name.
+  write(
+    join('cjs', path),
+    basename(path) === 'index.js'
+      ? cjs
+      : cjs.replace(/^Object\.defineProperty\(exports, "__esModule".*\n/m, ''),
+  );
   write(path, transpile(text, ts.ModuleKind.ES2022));
 }
 const entries = scripts.filter((path) => basename(path) === 'index.js').map(typesOf);
@@ -62,7 +69,9 @@ function reachTypes(path) {
 
 function transpile(text, module, before = []) {
   const compilerOptions = { target: ts.ScriptTarget.ES2022, module, removeComments: true };
-  return indentByTabs(ts.transpileModule(text, { compilerOptions, transformers: { before } }).outputText);
+  const { outputText } = ts.transpileModule(text, { compilerOptions, transformers: { before } });
+  // What is exported is assigned below. Until then it is undefined without this line, too.
+  return indentByTabs(outputText.replace(/^(exports\.\w+ = )+void 0;\n/m, ''));
 }
 
 /** The compiler indents by four spaces. Leaves the text of template literals, such as Lua and SQL, as it is. */
