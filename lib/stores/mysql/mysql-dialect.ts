@@ -145,7 +145,10 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   async rows(table: MysqlTableInfo, names?: readonly string[]): Promise<LockRow[]> {
-    const rows = await read(this.client, rowsStatement(table, names));
+    // A name that the column cannot hold would make the whole statement fail.
+    const kept = names?.filter((name) => this.nameProblem(table, name) === undefined);
+    if (kept?.length === 0) return [];
+    const rows = await read(this.client, rowsStatement(table, kept));
     return rows.map((row) => lockRow({ ...row, name: nameOf(String(row['name'])) }, jobOfKey));
   }
 

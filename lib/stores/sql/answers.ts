@@ -95,6 +95,8 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
  * its own statement can tell. The rules: see stores/rules.ts.
  */
 export function refusalByRow(request: AcquireRequest, row: LockRow): AcquireRefusal | undefined {
+  // Nobody's, or nobody known.
+  if ((row.by as string | null) === null) return undefined;
   const last = row.jobs[request.job ?? ''] ?? {};
   if (!(Number(row.remaining) > 0) && !hasRun(request, last, Number(row.now))) return undefined;
   const { tick = null, outcome = null } = last;

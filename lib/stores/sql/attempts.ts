@@ -1,4 +1,4 @@
-import { atEndOfTurn } from '../../clock.js';
+import { atEndOfTurn, systemClock } from '../../clock.js';
 import type { AcquireRequest, AcquireResult } from '../lock-store.js';
 import { refusalByRow } from './answers.js';
 import type { LockRow } from './lock-row.js';
@@ -7,6 +7,11 @@ import type { LockRow } from './lock-row.js';
 const MAX_LOOK = 250;
 /** How many go on at a time: a pool of `pg` or `mysql2` has this many connections by default. */
 const AT_ONCE = 10;
+/**
+ * How long attempts wait for those before them, or for a look, ms. One that waits for a locked row, or that drew a connection on which
+ * nobody answers, must not keep the others back.
+ */
+const PATIENCE = 100;
 
 /** An attempt, and its caller. */
 interface Attempt {
@@ -65,7 +70,8 @@ export class Attempts {
   async #withoutRefused(attempts: Attempt[]): Promise<Attempt[]> {
     const [first, ...others] = attempts.map(({ request }) => request.name);
     if (first === undefined || others.length === 0) return attempts;
-    const rows = new Map((await this.look([first, ...others])).map((row) => [row.name, row]));
+    const looked = await inTime(this.look([first, ...others]), []);
+    const rows = new Map(looked.map((row) => [row.name, row]));
     return attempts.filter(({ request, resolve }) => {
       const row = rows.get(request.name);
       const refusal = row && refusalByRow(request, row);
@@ -74,7 +80,7 @@ export class Attempts {
     });
   }
 
-  /** Makes attempts by themselves. Returns whether all have succeeded. */
+  /** Makes attempts by themselves. Returns whether all are known to have succeeded. */
   async #take(attempts: readonly Attempt[]): Promise<boolean> {
     const taken = attempts.map(async ({ request, resolve, reject }) => {
       try {
@@ -86,6 +92,14 @@ export class Attempts {
         return false;
       }
     });
-    return (await Promise.all(taken)).every(Boolean);
+    return (await inTime(Promise.all(taken), [false])).every(Boolean);
   }
+}
+
+/** The outcome of the work, or `otherwise` if there is none yet when patience is over: then it goes on, and nobody hears of it. */
+function inTime<T>(work: Promise<T>, otherwise: T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = systemClock.setTimer(() => resolve(otherwise), PATIENCE);
+    void work.then(resolve, reject).finally(() => timer.cancel());
+  });
 }

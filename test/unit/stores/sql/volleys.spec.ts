@@ -87,3 +87,25 @@ test('an attempt that is alone in its turn needs no look', async () => {
   await volley(1);
   expect(looks).toEqual([]);
 });
+
+test('one that waits for a locked row keeps no other from its lock', async () => {
+  let unlock!: () => void;
+  const locked = new Promise<void>((resolve) => (unlock = resolve));
+  const attempt = async (_table: object, { name }: AcquireRequest) => {
+    if (name === 'job-0') await locked;
+    return { ...NOTHING_SEEN, granted: 7 };
+  };
+  const store = new SqlLockStore(scripted({ attempt, rows: async () => [] }), { migrate: false });
+  const [waiting, ...others] = names(40).map((name) => store.acquire({ ...request, name }));
+  expect(await Promise.all(others)).toHaveLength(39);
+  unlock();
+  expect(await waiting).toMatchObject({ acquired: true });
+});
+
+test('a look that nobody answers keeps no attempt back', async () => {
+  const attempt = async () => ({ ...NOTHING_SEEN, granted: 7 });
+  const rows = () => new Promise<LockRow[]>(() => undefined);
+  const store = new SqlLockStore(scripted({ attempt, rows }), { migrate: false });
+  const asked = names(12).map((name) => store.acquire({ ...request, name }));
+  expect(await Promise.all(asked)).toHaveLength(12);
+});
