@@ -124,8 +124,10 @@ const lengthOf = (spans: readonly Span[]): number => spans.reduce((sum, { from, 
 function whyItAsks(model: Model, { facts, tick, calls, known }: Missed, life: Life): string | undefined {
   const due = dueAt(model, tick, life.i);
   if (life.up > due && life.up < due + facts.every) return known ? 'started meanwhile' : undefined;
-  const call = calls.find((one) => one.i === life.i && one.n === life.n);
-  const owed = call?.refusals.filter(({ reason }) => OWING.has(reason)) ?? [];
-  if (!known && owed.some(({ reason }) => reason === 'store-unavailable')) return undefined;
-  return owed[0]?.reason;
+  // The library fires a tick again by further calls.
+  const ofLife = calls.filter((one) => one.i === life.i && one.n === life.n);
+  const owed = ofLife.flatMap(({ refusals }) => refusals.filter(({ reason }) => OWING.has(reason)));
+  const away = owed.find(({ reason }) => reason === 'store-unavailable');
+  if (!known && away !== undefined) return undefined;
+  return (away ?? owed[0])?.reason;
 }

@@ -80,6 +80,13 @@ describe('a tick that nobody ran is no violation', () => {
         .fault('lose-then-partition', TICK - 200, TICK + 5_000)
         .skip(TICK + 100, 'store-unavailable', { job: 'twin', i: 'instance-2' }),
     ],
+    [
+      'its job has never run, and the store was away when it asked again',
+      twins([])
+        .skip(TICK + 100, 'held', { job: 'twin', i: 'instance-2' })
+        .fault('lose-then-partition', TICK + 1_000, TICK + 5_000)
+        .skip(TICK + 1_500, 'store-unavailable', { job: 'twin', i: 'instance-2' }),
+    ],
     ['its job has never run, and nobody asked', twins([]).kill('instance-2', 25_000, TICK + 3_000)],
     ['the store has forgotten whether it ever ran', refused('held').fault('store-wipe', 20_000, 20_100)],
   ])('and not judged if %s', (_why, history) => {
