@@ -285,6 +285,30 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await store.extend([lease])).toEqual([{ held: true }]);
     expect(await store.release(lease)).toEqual({ released: true });
   });
+
+  test('a name that the column cannot keep spoils no other attempt of its turn', async () => {
+    const table = newTable();
+    await run(`${database.shedlock(table)}${postgres ? '' : ' CHARACTER SET latin1'}`);
+    const store = pool.store({ table });
+    await store.init();
+    const unkept = postgres ? '\0' : '日';
+    const [before, bad, after] = await Promise.allSettled(
+      ['a', unkept, 'b'].map((name) => store.acquire({ ...attempt(), name })),
+    );
+    for (const good of [before, after])
+      expect(good).toMatchObject({ status: 'fulfilled', value: { acquired: true } });
+    expect(bad).toMatchObject({ status: 'rejected', reason: expect.any(Error) });
+    // The same when the others are refused by the look.
+    expect(
+      await Promise.allSettled(['a', unkept].map((name) => store.acquire({ ...attempt(), name }))),
+    ).toEqual([
+      { status: 'fulfilled', value: expect.objectContaining({ acquired: false, reason: 'held' }) },
+      {
+        status: 'rejected',
+        reason: expect.objectContaining({ name: (bad as PromiseRejectedResult).reason.name }),
+      },
+    ]);
+  });
 });
 
 test('on PostgreSQL, a user who may not create or write is told so at the start', async () => {

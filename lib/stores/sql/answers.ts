@@ -7,7 +7,7 @@ import type {
   LeaseRef,
   ReleaseResult,
 } from '../lock-store.js';
-import { isInterrupted, lastStart } from '../rules.js';
+import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, isInterrupted, lastStart } from '../rules.js';
 import type { LockRow, Start } from './lock-row.js';
 import { readLockedBy, isOurs, lockedBy } from './locked-by.js';
 
@@ -98,9 +98,11 @@ export function refusalByRow(request: AcquireRequest, row: LockRow): AcquireRefu
   // Nobody's, or nobody known.
   if ((row.by as string | null) === null) return undefined;
   const last = row.jobs[request.job ?? ''] ?? {};
-  if (!(Number(row.remaining) > 0) && !hasRun(request, last, Number(row.now))) return undefined;
+  const now = Number(row.now);
+  const wait = waitOf(request, last, now);
+  if (!(Number(row.remaining) > 0) && !hasRun(request, last, now) && wait <= 0) return undefined;
   const { tick = null, outcome = null } = last;
-  const seen = { ...NOTHING_SEEN, by: row.by, remaining: row.remaining, tick, outcome, startable: 0 };
+  const seen = { ...NOTHING_SEEN, by: row.by, remaining: row.remaining, tick, outcome, wait, startable: 0 };
   const found = readAttempt(request, seen);
   return found === AGAIN || found.acquired ? undefined : found;
 }
@@ -111,6 +113,14 @@ function hasRun({ tick, maxClockSkew, rerun = 0 }: AcquireRequest, last: Start, 
   const started = Number(last['tick'] ?? NaN);
   const mayRerun = isInterrupted(last['outcome']) && Number(last['attempt']) <= rerun;
   return started > tick || (started === tick && !mayRerun);
+}
+
+/** Milliseconds until the interval of an attempt has passed; 0 or less: it may start. @param now of the database */
+function waitOf({ tick, interval }: AcquireRequest, last: Start, now: number): number {
+  if (tick !== undefined || interval === undefined) return 0;
+  const due = Number(last['due'] ?? NaN) - Number(last['interval']) + interval;
+  const isBelieved = due <= now + interval * (1 + INTERVAL_ALLOWANCE) + INTERVAL_ROUNDING;
+  return isBelieved ? due - interval * INTERVAL_ALLOWANCE - now : 0;
 }
 
 function readTaken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {

@@ -1,4 +1,6 @@
 import { atEndOfTurn, systemClock } from '../../clock.js';
+import { StoreUnavailableError } from '../../errors.js';
+import type { Told } from '../fast-port.js';
 import type { AcquireRequest, AcquireResult } from '../lock-store.js';
 import { refusalByRow } from './answers.js';
 import type { LockRow } from './lock-row.js';
@@ -16,8 +18,7 @@ const PATIENCE = 100;
 /** An attempt, and its caller. */
 interface Attempt {
   readonly request: AcquireRequest;
-  resolve(result: AcquireResult): void;
-  reject(error: unknown): void;
+  readonly told: Told<AcquireResult>;
 }
 
 /**
@@ -26,7 +27,8 @@ interface Attempt {
  * refused: by one statement, which locks no row.
  *
  * The others go on by a statement each, a few at a time. Those that are left look again as long as other instances are at it as well.
- * Each instance begins at another place, so that they meet seldom, and share the jobs.
+ * Each instance begins at another place, so that they meet seldom, and share the jobs. What is left when its caller has given
+ * up is not sent: nobody would use the lease that it takes.
  */
 export class Attempts {
   #waiting: Attempt[] = [];
@@ -40,10 +42,8 @@ export class Attempts {
     private readonly attempt: (request: AcquireRequest) => Promise<AcquireResult>,
   ) {}
 
-  acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return new Promise((resolve, reject) => {
-      if (this.#waiting.push({ request, resolve, reject }) === 1) atEndOfTurn(this.#send);
-    });
+  acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
+    if (this.#waiting.push({ request, told }) === 1) atEndOfTurn(this.#send);
   }
 
   readonly #send = (): void => {
@@ -59,10 +59,11 @@ export class Attempts {
     try {
       while (left.length > 0) {
         if (!alone) left = await this.#withoutRefused(left);
+        left = left.filter(isWanted);
         alone = await this.#take(left.splice(0, AT_ONCE));
       }
     } catch (error) {
-      for (const { reject } of left) reject(error);
+      for (const { told } of left) told.failed(error as Error);
     }
   }
 
@@ -72,28 +73,37 @@ export class Attempts {
     if (first === undefined || others.length === 0) return attempts;
     const looked = await inTime(this.look([first, ...others]), []);
     const rows = new Map(looked.map((row) => [row.name, row]));
-    return attempts.filter(({ request, resolve }) => {
+    return attempts.filter(({ request, told }) => {
       const row = rows.get(request.name);
       const refusal = row && refusalByRow(request, row);
-      if (refusal !== undefined) resolve(refusal);
+      if (refusal !== undefined) told.answered(refusal);
       return refusal === undefined;
     });
   }
 
   /** Makes attempts by themselves. Returns whether all are known to have succeeded. */
   async #take(attempts: readonly Attempt[]): Promise<boolean> {
-    const taken = attempts.map(async ({ request, resolve, reject }) => {
+    const taken = attempts.map(async ({ request, told }) => {
+      let result: AcquireResult;
       try {
-        const result = await this.attempt(request);
-        resolve(result);
-        return result.acquired;
+        result = await this.attempt(request);
       } catch (error) {
-        reject(error);
+        told.failed(error as Error);
         return false;
       }
+      told.answered(result);
+      return result.acquired;
     });
     return (await inTime(Promise.all(taken), [false])).every(Boolean);
   }
+}
+
+/** Whether somebody waits for an attempt. If not, tells that it was not sent. */
+function isWanted({ told }: Attempt): boolean {
+  if (told.givenUp !== true) return true;
+  const message = 'The database answered the attempts before this one only when nobody waited any more.';
+  told.failed(new StoreUnavailableError(message, { outcome: 'not-applied' }));
+  return false;
 }
 
 /** The outcome of the work, or `otherwise` if there is none yet when patience is over: then it goes on, and nobody hears of it. */

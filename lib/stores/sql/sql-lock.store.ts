@@ -5,6 +5,7 @@ import {
   SchedulerLockError,
   StoreUnavailableError,
 } from '../../errors.js';
+import type { FastPort } from '../fast-port.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -40,8 +41,8 @@ const START_WAIT = 8_000;
 const TRYING = 1_000;
 
 /**
- * Leases in a table of a database. Each operation is one statement, in a transaction of its own, on the database's clock. The
- * statement itself reads the row and decides.
+ * Leases in a table of a database. What changes a row is one statement, in a transaction of its own, on the database's clock. The
+ * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
  */
 export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
@@ -118,8 +119,19 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return this.#attempts.acquire(request);
+    return new Promise((answered, failed) => this.#attempts.acquire(request, { answered, failed }));
   }
+
+  /** Tells attempts that are not worth sending any more. @internal */
+  readonly fastPort: FastPort = {
+    standsFor: METHODS,
+    acquire: (request, told) => this.#attempts.acquire(request, told),
+    release: (lease, options, told) =>
+      void this.release(lease, options).then(
+        (result) => told.answered(result),
+        (error: unknown) => told.failed(error as Error),
+      ),
+  };
 
   /** One attempt by itself. */
   #attempt(request: AcquireRequest): Promise<AcquireResult> {
@@ -288,6 +300,8 @@ export class SqlLockStore<Table> implements LockStore {
     return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
 }
+
+const METHODS = { acquire: SqlLockStore.prototype.acquire, release: SqlLockStore.prototype.release };
 
 /** How long to pause after so many tries, ms. */
 function pauseAfter(tries: number): number {

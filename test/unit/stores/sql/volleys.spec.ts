@@ -109,3 +109,46 @@ test('a look that nobody answers keeps no attempt back', async () => {
   const asked = names(12).map((name) => store.acquire({ ...request, name }));
   expect(await Promise.all(asked)).toHaveLength(12);
 });
+
+test('an attempt whose caller has given up meanwhile is not sent', async () => {
+  let answer!: () => void;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const attempt = jest.fn(async () => {
+    await answered;
+    return { ...NOTHING_SEEN, granted: 7 };
+  });
+  const store = new SqlLockStore(scripted({ attempt, rows: async () => [] }), { migrate: false });
+  const told = names(25).map(() => ({ givenUp: false, answered: jest.fn(), failed: jest.fn() }));
+  for (const [i, one] of told.entries()) store.fastPort.acquire({ ...request, name: `job-${i}` }, one);
+  while (attempt.mock.calls.length < 10) await new Promise((resolve) => setImmediate(resolve));
+  for (const one of told) one.givenUp = true;
+  answer();
+  while (told.some(({ answered: a, failed: f }) => a.mock.calls.length + f.mock.calls.length === 0))
+    await new Promise((resolve) => setImmediate(resolve));
+  expect(attempt).toHaveBeenCalledTimes(10);
+  const failed = told.flatMap((one) => one.failed.mock.calls.flat());
+  expect(failed).toHaveLength(15);
+  for (const error of failed)
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', outcome: 'not-applied' });
+});
+
+test('intervals that are not due yet are refused by one look', async () => {
+  const NOW = 100_000;
+  let start = { due: NOW + 5_000, interval: 10_000 };
+  const free = (name: string): LockRow => ({ ...heldRow(name), remaining: 0, now: NOW, jobs: { '': start } });
+  const attempt = jest.fn(async () => ({ ...NOTHING_SEEN, granted: 7 }));
+  const store = new SqlLockStore(scripted({ attempt, rows: async (_table, asked = []) => asked.map(free) }), {
+    migrate: false,
+  });
+  const ask = (interval: number) =>
+    Promise.all(names(25).map((name) => store.acquire({ ...request, name, interval })));
+  for (const result of await ask(10_000))
+    expect(result).toEqual({ acquired: false, reason: 'already-ran', expiresIn: 4_000 });
+  // With a shorter interval they are due.
+  await ask(5_000);
+  expect(attempt).toHaveBeenCalledTimes(25);
+  // No start puts the due time this far ahead: the clock was set back.
+  start = { due: NOW + 12_000, interval: 10_000 };
+  await ask(10_000);
+  expect(attempt).toHaveBeenCalledTimes(50);
+});
