@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
 import { holderOf } from './holder.js';
 import { type FaultLine, type HistoryWriter, monotonic } from './history.js';
-import { JOBS } from './jobs.js';
+import { JOBS, VOLLEY } from './jobs.js';
 import type { Member } from './member.js';
 import { type Injection, type InstanceFault, isLoss, type StoreFault } from './plan.js';
 import type { ChaosStore } from './stores/store.js';
@@ -121,7 +121,7 @@ export class Injector {
   }
 
   async #onMember(injection: Injection, fault: InstanceFault): Promise<void> {
-    if (injection.tickOf !== undefined) await this.#tickComes(injection.tickOf);
+    await this.#tickComes(injection);
     const member = this.#victim(injection);
     if (member === undefined) return;
     member.busy = true;
@@ -134,7 +134,7 @@ export class Injector {
   }
 
   async #onStore(injection: Injection, fault: Exclude<StoreFault, 'store-old-snapshot'>): Promise<void> {
-    if (injection.tickOf !== undefined) await this.#tickComes(injection.tickOf);
+    await this.#tickComes(injection);
     if (this.#storeBusy) return;
     this.#storeBusy = true;
     const { ahead } = injection;
@@ -165,13 +165,14 @@ export class Injector {
     return () => this.clock?.set(0);
   }
 
-  /** Resolves a moment before the first instance that is not in trouble fires the next tick of a job. */
-  async #tickComes(name: string): Promise<void> {
-    const { every = 1_000 } = Object.values(JOBS).find(({ job }) => job === name) ?? {};
+  /** Resolves a moment before the first instance that is not in trouble fires the next tick of a job, or `after` that. */
+  async #tickComes({ tickOf, after = -LEAD }: Injection): Promise<void> {
+    if (tickOf === undefined) return;
+    const { every = 1_000 } = [...Object.values(JOBS), VOLLEY].find(({ job }) => job === tickOf) ?? {};
     const ahead = (): number => this.#inOrder.find(({ busy }) => !busy)?.offset ?? 0;
-    const tick = Math.ceil((Date.now() + ahead() + LEAD) / every) * every;
+    const tick = Math.ceil((Date.now() + ahead() - after) / every) * every;
     for (let left = Infinity; left > 0;) {
-      left = tick - LEAD - ahead() - Date.now();
+      left = tick + after - ahead() - Date.now();
       // In steps, as other instances may get into trouble meanwhile.
       await sleep(Math.max(0, Math.min(left, LEAD)));
     }

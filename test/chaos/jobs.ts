@@ -29,7 +29,18 @@ const job = (name: string, every: number, more: Partial<JobFacts> = {}): JobFact
 
 /** Short jobs that all fire at the same second: an instance sends its attempts together. */
 export const volleyJobs = (count: number): JobFacts[] =>
-  Array.from({ length: count }, (_, i) => job(`volley-${i + 1}`, 5_000));
+  Array.from({ length: count }, (_, i) => job(`volley-${i + 1}`, VOLLEY.every));
+
+/** The first of them. */
+export const VOLLEY = job('volley-1', 5_000);
+
+/**
+ * Whether nobody wants more of a refusal than its reason at this time of an instance's clock: then the library may ask for less. All
+ * instances do so in turns, for two volleys each. One that always wanted details would run what the others are refused without a
+ * cause.
+ */
+export const isQuiet = (w: number): boolean =>
+  Math.floor((w + VOLLEY.every / 2) / (2 * VOLLEY.every)) % 2 === 1;
 
 /** The jobs of the application in worker/jobs.ts. */
 export const JOBS = {

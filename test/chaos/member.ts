@@ -52,7 +52,7 @@ export class Member {
 
   /** Starts its next life; resolves when the scheduler runs. */
   async start(): Promise<void> {
-    const { folder, program, index, offset, volley } = this.options;
+    const { folder, program, offset, volley } = this.options;
     const connection = { store: this.store.name, host: this.proxy.host, port: this.proxy.port };
     const worker: WorkerOptions = {
       folder,
@@ -60,7 +60,6 @@ export class Member {
       life: ++this.#life,
       connection,
       volley,
-      quiet: index % 2 === 1,
     };
     const child = await spawnChild(join(program, 'worker', 'main.js'), {
       env: {

@@ -1,5 +1,5 @@
 import type { JobFacts } from './history.js';
-import { JOBS, MAX_OFFSET } from './jobs.js';
+import { JOBS, MAX_OFFSET, VOLLEY } from './jobs.js';
 import { Random } from './random.js';
 
 /** Faults of an instance. Its network is the proxy before it. */
@@ -44,9 +44,11 @@ export interface Injection {
   readonly ahead?: number;
   /**
    * The fault waits for the next tick of this job, and hits the instance that fires it first, or the store, a moment
-   * before.
+   * before, or `after` it.
    */
   readonly tickOf?: string;
+  /** How long after that tick, ms. */
+  readonly after?: number;
 }
 
 export interface Plan {
@@ -67,6 +69,8 @@ export interface PlanOptions {
   readonly only: readonly string[];
   /** Faults that cannot be injected. The others stay the same, so that plans are easy to compare. */
   readonly leftOut?: ReadonlyMap<string, string>;
+  /** How many short jobs fire at the same second. */
+  readonly volley?: number;
 }
 
 type Fault = Injection['fault'];
@@ -129,6 +133,21 @@ const TICK_OF: Partial<Record<Fault, JobFacts>> = {
   'lose-then-partition': JOBS.firstTwin,
 };
 
+/** Faults that may come in the midst of a volley: it is over so soon that they would seldom hit it by chance. */
+const IN_VOLLEY: ReadonlySet<Fault> = new Set([
+  'kill',
+  'pause',
+  'refuse',
+  'black-hole',
+  'lose-replies',
+  'cut',
+  'store-restart',
+  'store-freeze',
+]);
+
+/** When, ms after its tick: some attempts are under way, or some of its jobs still run. */
+const MIDST = [0, 150] as const;
+
 /** Locks whose holder is aimed at: their jobs run long enough to be hit. */
 const LOCKS = [
   ['long', 6],
@@ -161,7 +180,15 @@ const isQuiet = (fault: Fault): boolean => isLoss(fault) || fault === 'store-clo
 const isStoreFault = (fault: Fault): boolean => fault.startsWith('store-') || fault === 'forget-scripts';
 
 /** Makes a plan: always the same for the same options. */
-export function makePlan({ instances, seconds, seed, dataLoss, only, leftOut }: PlanOptions): Plan {
+export function makePlan({
+  instances,
+  seconds,
+  seed,
+  dataLoss,
+  only,
+  leftOut,
+  volley = 0,
+}: PlanOptions): Plan {
   const random = new Random(seed);
   const offsets = Array.from({ length: instances }, () => random.between(-MAX_OFFSET, MAX_OFFSET));
   let faults = WEIGHTS.filter(
@@ -179,9 +206,10 @@ export function makePlan({ instances, seconds, seed, dataLoss, only, leftOut }: 
     const [least, most] = LASTS[fault];
     const lasts = random.between(least, most);
     const alone = random.next() < 0.5 && fault === 'kill';
-    const tickOf = TICK_OF[fault];
-    const waits = tickOf?.every ?? 0;
-    if (tickOf !== undefined) at = Math.max(at, aimedUntil);
+    const forTwins = TICK_OF[fault] !== undefined;
+    const waiting = waitOf(fault, volley > 0, random);
+    const { waits } = waiting;
+    if (forTwins) at = Math.max(at, aimedUntil);
     if (isQuiet(fault)) at = Math.max(at, over + QUIET);
     if (alone) at = Math.max(at, over + CALM / 2);
     if (at + waits + lasts > seconds * 1_000 - LAST) {
@@ -202,18 +230,30 @@ export function makePlan({ instances, seconds, seed, dataLoss, only, leftOut }: 
         at,
         lasts,
         fault,
-        ...targetOf(fault, target, aimed),
+        ...targetOf(fault, target, aimed, waits),
         ...(step === 0 ? undefined : { ahead: step }),
-        ...(tickOf === undefined ? undefined : { tickOf: tickOf.job }),
+        ...waiting.until,
       });
     const end = at + waits + (fault === 'rolling-restart' ? instances * (lasts + 2_000) : lasts);
     over = Math.max(over, end);
-    if (tickOf !== undefined) aimedUntil = at + waits + LEAD_OF_AIMED;
+    if (forTwins) aimedUntil = at + waits + LEAD_OF_AIMED;
     const gap = random.between(600, 3_000);
     // Fencing tokens of a clock that is ahead are greater than those of an empty store, for as long as it was ahead.
-    at = isQuiet(fault) ? end + QUIET + Math.abs(step) : at + (alone ? CALM : gap);
+    at = isQuiet(fault) ? end + QUIET + Math.abs(step) : at + (alone ? waits + CALM : gap);
   }
   return { seed, seconds, offsets, injections };
+}
+
+/** Which tick a fault waits for, and how long that may take, ms. Plans without a volley draw nothing here. */
+function waitOf(
+  fault: Fault,
+  volley: boolean,
+  random: Random,
+): { until?: Pick<Injection, 'tickOf' | 'after'>; waits: number } {
+  if (volley && IN_VOLLEY.has(fault) && random.next() < 0.5)
+    return { until: { tickOf: VOLLEY.job, after: random.between(...MIDST) }, waits: VOLLEY.every };
+  const facts = TICK_OF[fault];
+  return facts === undefined ? { waits: 0 } : { until: { tickOf: facts.job }, waits: facts.every };
 }
 
 /** By how far a clock is set, forward or back. */
@@ -226,8 +266,9 @@ function targetOf(
   fault: Fault,
   { holderOf, instance, delay }: { holderOf: string; instance: number; delay: number },
   aimed: boolean,
+  waits: number,
 ): Partial<Injection> {
-  if (isStoreFault(fault) || fault === 'rolling-restart' || TICK_OF[fault] !== undefined) return {};
+  if (isStoreFault(fault) || fault === 'rolling-restart' || waits > 0) return {};
   const whom = aimed ? { holderOf, instance } : { instance };
   return fault === 'delay' ? { ...whom, delay } : whom;
 }
@@ -237,14 +278,15 @@ export function planLines({ seed, seconds, offsets, injections }: Plan): string[
   const signed = (ms: number): string => `${ms >= 0 ? '+' : ''}${ms}`;
   return [
     `seed ${seed}, ${seconds} s, ${offsets.length} instances, clocks ahead by ${offsets.map(signed).join(', ')} ms`,
-    ...injections.map(({ at, fault, lasts, holderOf, instance, delay, ahead, tickOf }) => {
+    ...injections.map(({ at: begins, fault, lasts, holderOf, instance, delay, ahead, tickOf, after }) => {
       const number = instance === undefined ? '' : ` instance-${instance + 1}`;
       const whom = holderOf === undefined ? number : ` the holder of ${holderOf}, or${number}`;
       const late = delay === undefined ? '' : ` by ${delay} ms`;
       const off = ahead === undefined ? '' : ` ahead by ${signed(ahead)} ms`;
-      const when = tickOf === undefined ? '' : ` at the next tick of ${tickOf}`;
+      const at = after === undefined ? 'at' : `${after} ms after`;
+      const when = tickOf === undefined ? '' : ` ${at} the next tick of ${tickOf}`;
       const long = lasts > 0 ? ` for ${lasts} ms` : '';
-      return `${(at / 1_000).toFixed(1).padStart(6)} s  ${fault}${late}${off}${whom}${when}${long}`;
+      return `${(begins / 1_000).toFixed(1).padStart(6)} s  ${fault}${late}${off}${whom}${when}${long}`;
     }),
   ];
 }

@@ -119,9 +119,11 @@ export function volleyOf(jobs: readonly JobFacts[]): new (recorder: Recorder) =>
   class Volley implements Recording {
     constructor(readonly recorder: Recorder) {}
   }
-  for (const facts of jobs) {
+  for (const [index, facts] of jobs.entries()) {
+    // Those of a few ms end together, as they began. The others are still at it when the next instance asks.
+    const most = index % 2 === 0 ? 8 : 300;
     const method = function (this: Recording): Promise<void> {
-      return run(this, facts, 0, 300);
+      return run(this, facts, 0, most);
     };
     const decorators = [Cron('*/5 * * * * *', UTC), Recorded(facts), SchedulerLock(options(facts))];
     const plain = { value: method, configurable: true, writable: true };

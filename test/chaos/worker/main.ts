@@ -5,7 +5,7 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { type SchedulerLockEvent, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
 import { childMain } from '../../support/child.js';
 import { monotonic } from '../history.js';
-import { MAX_CLOCK_SKEW, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
+import { isQuiet, MAX_CLOCK_SKEW, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';
 import { storeOptions } from '../stores/worker-options.js';
 import { Jobs, volleyOf } from './jobs.js';
@@ -19,14 +19,15 @@ export interface WorkerOptions {
   readonly connection: StoreConnection;
   /** How many short jobs fire at the same second. */
   readonly volley: number;
-  /** Whether nobody wants more of a refusal than its reason: the library may then ask for less. */
-  readonly quiet: boolean;
 }
+
+/** How often the levels of the log may change, ms. */
+const LEVELS = 500;
 
 /** How long a shutdown waits for jobs, ms: shorter than the longest job. */
 const SHUTDOWN_TIMEOUT = 1_500;
 
-const { folder, instance, life, connection, volley, quiet } = JSON.parse(
+const { folder, instance, life, connection, volley } = JSON.parse(
   process.env['CHAOS_WORKER'] ?? '{}',
 ) as WorkerOptions;
 const recorder = new Recorder(folder, instance, life);
@@ -59,7 +60,10 @@ interface Listening {
           mayThrow,
           async () => mayThrow(),
         ])
-          (events as unknown as Listening).listen(listener, (wanted) => !quiet || wanted !== 'refusal');
+          (events as unknown as Listening).listen(
+            listener,
+            (wanted) => wanted !== 'refusal' || !isQuiet(Date.now()),
+          );
         return new Jobs(recorder);
       },
       inject: [SchedulerLockEvents],
@@ -96,8 +100,12 @@ for (const event of ['uncaughtException', 'unhandledRejection'])
 
 childMain(async (parent) => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
-  if (quiet) Logger.overrideLogger(['log', 'warn', 'error']);
   app.useLogger(logger);
+  // The level `debug` has a line for each refusal.
+  const setLevels = (): void =>
+    Logger.overrideLogger([...(isQuiet(Date.now()) ? [] : ['debug' as const]), 'log', 'warn', 'error']);
+  setLevels();
+  setInterval(setLevels, LEVELS).unref();
   app.enableShutdownHooks();
   parent.on('logger', ({ throws }) => void (broken = throws === true));
   recorder.write({ k: 'up', m: monotonic() });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../chaos/arguments.js';
-import { MAX_OFFSET } from '../../chaos/jobs.js';
+import { isQuiet, JOBS, MAX_OFFSET, VOLLEY, volleyJobs } from '../../chaos/jobs.js';
 import { type Injection, makePlan, planLines } from '../../chaos/plan.js';
 
 const options = { instances: 5, seconds: 600, seed: 42, dataLoss: true, only: [] };
@@ -83,10 +83,80 @@ describe('the plan of a chaos run', () => {
     expect(told(less)).toEqual(told(all));
   });
 
+  it('has faults in the midst of a volley, where there is one', () => {
+    const inVolley = (volley: number) =>
+      makePlan({ ...options, volley }).injections.filter(({ tickOf }) => tickOf === VOLLEY.job);
+    expect(inVolley(0)).toEqual([]);
+    const struck = inVolley(200);
+    expect(struck.length).toBeGreaterThan(20);
+    for (const fault of ['kill', 'pause', 'store-restart', 'store-freeze'])
+      expect(struck.map((injection) => injection.fault)).toContain(fault);
+    // The one who fires it first is hit, whoever that is then.
+    for (const { after = -1, holderOf, instance } of struck) {
+      expect(after).toBeGreaterThanOrEqual(0);
+      expect({ holderOf, instance }).toEqual({});
+    }
+  });
+
+  it('freezes nobody in a volley while the store loses its data, however long the volley is waited for', () => {
+    const { injections } = makePlan({ ...options, volley: 200 });
+    const waits = ({ tickOf }: Injection): number => (tickOf === VOLLEY.job ? VOLLEY.every : 0);
+    for (const loss of injections.filter(({ fault }) => quiet.has(fault))) {
+      const near = injections.filter(
+        (one) =>
+          one.tickOf === VOLLEY.job &&
+          one.at < loss.at + loss.lasts + 3_000 &&
+          one.at + waits(one) + one.lasts > loss.at - 3_000,
+      );
+      expect(near).toEqual([]);
+    }
+  });
+
+  it('says which fault waits for what', () => {
+    const lines = planLines(makePlan({ ...options, volley: 200 }));
+    expect(lines).toContainEqual(
+      expect.stringMatching(/ s {2}kill \d+ ms after the next tick of volley-1 for \d+ ms$/),
+    );
+    expect(lines).toContainEqual(expect.stringMatching(/lose-then-partition at the next tick of first-twin/));
+  });
+
   it('can be kept to some faults, and ends before the run does', () => {
     const { injections } = makePlan({ ...options, seconds: 30, only: ['pause'] });
     expect(new Set(injections.map(({ fault }) => fault))).toEqual(new Set(['pause']));
     expect(Math.max(...injections.map(({ at, lasts }) => at + lasts))).toBeLessThan(30_000);
+  });
+});
+
+describe('nobody wants details of refusals', () => {
+  const { every } = VOLLEY;
+  const around = (tick: number) => [-MAX_OFFSET, 0, every / 2 - 1].map((late) => isQuiet(tick + late));
+
+  it('in turns, for two volleys each, on all clocks', () => {
+    const first = 1_800_000_000_000;
+    const turns = Array.from({ length: 8 }, (_, i) => isQuiet(first + i * every));
+    expect(turns).toEqual([...turns.slice(4), ...turns.slice(4)]);
+    expect(turns.filter(Boolean)).toHaveLength(4);
+    for (const [i, turn] of turns.entries()) expect(around(first + i * every)).toEqual([turn, turn, turn]);
+    expect(turns.slice(1).filter((turn, i) => turn !== turns[i]).length).toBeLessThanOrEqual(4);
+  });
+});
+
+describe('the jobs of a volley', () => {
+  const jobs = volleyJobs(200);
+
+  it('have a name and a lock of their own', () => {
+    const all = [...Object.values(JOBS), ...jobs];
+    expect(new Set(all.map(({ job }) => job)).size).toBe(all.length);
+    const others = new Set<string>(Object.values(JOBS).map(({ lock }) => lock));
+    expect(new Set(jobs.map(({ lock }) => lock)).size).toBe(200);
+    expect(jobs.filter(({ lock }) => others.has(lock))).toEqual([]);
+  });
+
+  it('have the same ticks, and ask for none again: only then may an attempt want no details', () => {
+    for (const { kind, every, rerun, catchUp } of jobs)
+      expect({ kind, every, rerun, catchUp }).toEqual({ kind: 'cron', every: 5_000, rerun: 0, catchUp: 0 });
+    expect(jobs[0]).toEqual(VOLLEY);
+    expect(volleyJobs(0)).toEqual([]);
   });
 });
 
