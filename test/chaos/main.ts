@@ -25,7 +25,8 @@ const REST = 9;
 const { args, broken } = readArguments();
 const only = args.only.length > 0 ? args.only : (broken?.only ?? []);
 const { leftOut, clock } = await whatIsPossible(args.store);
-const plan = makePlan({ ...args, only, leftOut });
+const volley = Math.max(args.volley, broken?.volley ?? 0);
+const plan = makePlan({ ...args, volley, only, leftOut });
 console.log(planLines(plan).join('\n'));
 for (const [fault, why] of leftOut) console.log(`LEFT OUT: ${fault}, as ${why}`);
 try {
@@ -69,7 +70,7 @@ async function run(): Promise<number> {
   };
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
-  const options = { store: args.store, folder, program, volley: args.volley, log, clock };
+  const options = { store: args.store, folder, program, volley, log, clock };
   const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
   if (broken !== undefined) rmSync(dirname(dirname(program)), { recursive: true, force: true });
 

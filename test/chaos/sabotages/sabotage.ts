@@ -9,6 +9,8 @@ export interface Sabotage {
   readonly caughtBy: CheckName;
   /** The faults under which it shows. */
   readonly only: readonly string[];
+  /** How many short jobs it takes, at least. */
+  readonly volley?: number;
   /** A seed with which it shows soon. */
   readonly seed: number;
 }
