@@ -51,6 +51,7 @@ export type {
   TimeoutEvent,
   UnfinishedRun,
   UnlockedEvent,
+  WaitingEvent,
 } from './events/events.js';
 
 // Errors
@@ -76,6 +77,7 @@ export type {
   AcquireRefusal,
   AcquireRequest,
   AcquireResult,
+  HintChannel,
   ExtendOptions,
   ExtendResult,
   JobInfo,
@@ -85,6 +87,7 @@ export type {
   ReleaseOptions,
   ReleaseOutcome,
   ReleaseResult,
+  WaitRequest,
 } from './stores/lock-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {

@@ -27,12 +27,34 @@ export interface AcquiredEvent extends LeaseFacts {
   readonly type: 'acquired';
   /** Milliseconds until the lease is lost unless it is renewed. Until then the job may rely on it. */
   readonly expiresIn: number;
+  /** How long the call stood in line, milliseconds. Absent if it did not. */
+  readonly waited?: number;
+}
+
+/** A call found its lock taken, and stands in line from now on. */
+export interface WaitingEvent extends LockFacts {
+  readonly type: 'waiting';
+  /** How many calls of the fleet stand before it. */
+  readonly ahead: number;
+  /** How long it waits at most, milliseconds. */
+  readonly wait: number;
+  readonly priority: number;
+  /** Instance id of the holder, if it is one of ours. */
+  readonly holder?: string;
+  /** Scheduled fire time that the call belongs to, epoch milliseconds. */
+  readonly callTick?: number;
+  /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
+  readonly holding?: readonly string[];
 }
 
 /** A call did not run its job. */
 export interface SkippedEvent extends LockFacts, RefusalFacts {
   readonly type: 'skipped';
   readonly reason: SkipReason;
+  /** How long the call stood in line, milliseconds. Absent if it did not. */
+  readonly waited?: number;
+  /** The locks that the calling code held while it stood in line. */
+  readonly holding?: readonly string[];
   /** Scheduled fire time that the call belongs to, epoch milliseconds. */
   readonly callTick?: number;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
@@ -204,6 +226,7 @@ export interface HookFailedEvent extends LeaseFacts {
 /** Every event, told apart by `type`. */
 export type SchedulerLockEvent =
   | AcquiredEvent
+  | WaitingEvent
   | SkippedEvent
   | ScheduleMismatchEvent
   | RenewedEvent

@@ -37,17 +37,27 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       return `${subject(event)}: ${ran}, ${event.confirmed ? 'released' : 'release not confirmed'}`;
     },
   },
+  waiting: {
+    level: 'debug',
+    text(event) {
+      const behind = event.ahead === 0 ? '' : `, behind ${event.ahead} other${event.ahead === 1 ? '' : 's'}`;
+      const holder = event.holder === undefined ? '' : ` (held by ${event.holder})`;
+      return `${subject(event)}: waits ${formatDuration(event.wait)} at most${behind}${holder}${whileHolding(event)}`;
+    },
+  },
   skipped: {
-    level({ reason, callTick, tick }) {
+    level({ reason, callTick, tick, holding }) {
       // A refusal without a tick answers a question of `rerun`, `catchUp` or a new leader: the store knows no start of the job, so
       // nothing was missed.
       if (reason === 'already-ran' && callTick !== undefined && tick === undefined) return undefined;
       // An outage has two lines of its own; one more per tick would bury them.
-      return reason === 'invalid-name' || reason === 'clock-skew' ? 'error' : 'debug';
+      if (reason === 'invalid-name' || reason === 'clock-skew') return 'error';
+      return holding === undefined || reason !== 'held' ? 'debug' : 'warn';
     },
     text(event) {
       const holder = event.holder === undefined ? '' : ` by ${event.holder}`;
-      const line = `${subject(event)}: skipped (${event.reason}${holder})`;
+      const waited = event.waited === undefined ? '' : ` after ${formatDuration(event.waited)} in line`;
+      const line = `${subject(event)}: skipped (${event.reason}${holder})${waited}${whileHolding(event)}`;
       if (event.reason === 'invalid-name') return `${line}: ${event.error?.message}`;
       return event.reason === 'clock-skew' ? `${line}: ${skew(event)}` : line;
     },
@@ -184,6 +194,11 @@ function skew({ tick = 0, storeTime = 0, at }: { tick?: number; storeTime?: numb
     `its tick ${ticked} lies too far in the future of the store. It is ${here} by this machine's clock and ${there} by the ` +
     "store's; either may be wrong. Correct that clock, or raise maxClockSkew."
   );
+}
+
+/** Two calls that wait for each other's locks: this shows both halves. */
+function whileHolding({ holding }: { holding?: readonly string[] }): string {
+  return holding === undefined ? '' : `, while it holds ${holding.map((name) => `"${name}"`).join(', ')}`;
 }
 
 /** `RefreshJobs.refresh [auto-refresh]`, or only the name if the job is the same or absent. */

@@ -15,6 +15,7 @@ export class LeaderLease implements Lock, Abortable {
   readonly job = undefined;
   readonly tick = undefined;
   readonly attempt = 1;
+  readonly waited = 0;
   readonly #controller = new AbortController();
   /** Leases of jobs that run because this instance leads. */
   readonly #followers = new Map<symbol, Abortable>();

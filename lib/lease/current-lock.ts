@@ -23,6 +23,8 @@ export interface Lock {
   readonly tick: number | undefined;
   /** Which run of the tick this is, from 1. */
   readonly attempt: number;
+  /** How long the call stood in line, milliseconds; 0 if it did not. */
+  readonly waited: number;
   /**
    * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError`, `LockShutdownError` or, under a
    * leader, `LockResignedError`. In a nested call that its outer job did not await: `LockNotHeldError`. Pass it on to
@@ -116,6 +118,14 @@ export function findScope(owner: object, name: string): LeasedScope | undefined 
   return undefined;
 }
 
+/** The names of the locks that the caller holds, innermost first. */
+export function heldLocks(owner: object): string[] {
+  const names: string[] = [];
+  for (let scope = scopes.getStore(); scope !== undefined; scope = scope.parent)
+    if (scope.owner === owner && isLive(scope)) names.push(scope.lock.name);
+  return names;
+}
+
 const isLive = (scope: Scope): scope is LeasedScope => scope.lease?.live === true;
 
 /**
@@ -195,6 +205,10 @@ export class LeasedLock implements Lock {
 
   get attempt(): number {
     return this.lease.ref.attempt ?? 1;
+  }
+
+  get waited(): number {
+    return this.lease.waited;
   }
 
   get signal(): AbortSignal {

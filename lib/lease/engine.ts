@@ -8,6 +8,7 @@ import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js'
 import { Heartbeat } from './heartbeat.js';
 import { Releases } from './releases.js';
 import { UnderWay } from './under-way.js';
+import { Waits } from './waits.js';
 
 /** What all runs of one application share: the store, the leases that are kept, and whom to report to. */
 export class Engine {
@@ -18,6 +19,7 @@ export class Engine {
   readonly outages: Outages;
   readonly releases: Releases;
   readonly heartbeat: Heartbeat;
+  readonly waits: Waits;
   /** Jobs whose schedule was found to differ between instances. */
   readonly mismatched = new Set<string>();
   /** Whether the application shuts down: no lease is taken any more, and one that the store still grants is given back at once. */
@@ -39,9 +41,11 @@ export class Engine {
     this.outages = new Outages(instance, clock, emit, () => store.partitioned === true);
     this.releases = new Releases(this.store, clock, this.outages, this.waiting);
     this.heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs));
+    this.waits = new Waits(store, clock);
     const retry = (): void => {
       this.heartbeat.renewFailed();
       this.releases.reconnected();
+      this.waits.reconnected();
     };
     // A connection may notify in the async context of the call that opened it.
     const stops = [
@@ -56,6 +60,7 @@ export class Engine {
     const renewals = this.heartbeat.leases().flatMap(({ renewal }) => renewal ?? []);
     this.heartbeat.stop();
     this.#stopListening();
+    this.waits.stop();
     await Promise.all(renewals);
     this.releases.close();
     // Each pending store call, and each release that follows from it, is answered or given up within its limit.

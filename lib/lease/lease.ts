@@ -37,6 +37,8 @@ export class Lease {
   failing = false;
   /** How many nested calls of its job are under way. */
   inner = 0;
+  /** How long its call stood in line, ms. */
+  waited = 0;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
 

@@ -9,6 +9,10 @@ export interface LockSettings {
   readonly timeout: number | undefined;
   readonly atLeast: number;
   readonly storeTimeout: number;
+  /** How long a call stands in line if the lock is taken; 0 or absent: not at all. */
+  readonly wait?: number;
+  /** Among calls in line, greater goes first. */
+  readonly priority?: number;
   readonly enabled: boolean;
   readonly onStoreError: 'skip' | 'throw' | 'run';
   /** Whether a shutdown aborts the job's signal at once. */
@@ -32,6 +36,8 @@ export interface LockCall {
   readonly start?: JobStart | undefined;
   /** Whether only those who listen to its event need more of a refusal than the reason. */
   readonly brief?: boolean;
+  /** Ends the wait in line. */
+  readonly signal?: AbortSignal | undefined;
   /** Whether the call is an attempt to lead. A refusal is then nothing unusual, and no job was skipped. */
   readonly campaign?: boolean;
 }
@@ -46,6 +52,8 @@ export interface Skipped extends RefusalFacts {
   readonly reason: SkipReason;
   /** What went wrong, for `store-unavailable` and `invalid-name`. */
   readonly error?: Error;
+  /** How long the call stood in line, milliseconds. Absent if it did not. */
+  readonly waited?: number;
 }
 
 /** The outcome of a call: the job's value, or why it did not run. */

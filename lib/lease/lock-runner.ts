@@ -4,13 +4,13 @@ import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
-import { findScope, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
+import { findScope, heldLocks, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
 import { Engine } from './engine.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { reportSkipped } from './reports.js';
-import { Run } from './run.js';
+import { type Admission, Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 
@@ -20,6 +20,8 @@ import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shu
  */
 const MAX_REMEMBERED = 10_000;
 
+const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
+
 /**
  * The locks of one application: decides which calls may ask for their lease, knows what is under way, and shuts down. What
  * becomes of one call stands in `run.ts`. Knows nothing of Nest or of any scheduler.
@@ -27,7 +29,7 @@ const MAX_REMEMBERED = 10_000;
 export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
-  readonly #busy = new Map<string, Pick<Run<unknown>, 'refused'> | undefined>();
+  readonly #busy = new Map<string, Run<unknown> | undefined>();
   /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
@@ -99,15 +101,24 @@ export class LockRunner {
       return Promise.resolve(refusal);
     }
     this.#running.begin();
-    const run = new Run(this.#engine, call, job, this.#over);
-    this.#busy.set(call.name, run);
+    const run = new Run(this.#engine, call, job, this.#admission);
+    // One that waits leaves the lock to others until its turn has come.
+    if (!mayWait(call)) this.#busy.set(call.name, run as Run<unknown>);
     return run.run();
   }
 
-  readonly #over = ({ name }: LockCall): void => {
-    if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
-    else this.#busy.set(name, undefined);
-    this.#running.end();
+  readonly #admission: Admission = {
+    begins: (run) => void this.#busy.set(run.call.name, run),
+    over: (run) => {
+      const { name } = run.call;
+      if (this.#busy.get(name) === run) {
+        if (this.#busy.size > MAX_REMEMBERED) this.#busy.delete(name);
+        else this.#busy.set(name, undefined);
+      }
+      this.#running.end();
+    },
+    blocked: (run) => this.#busy.get(run.call.name)?.isLive === false,
+    holding: () => heldLocks(this),
   };
 
   /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
@@ -116,7 +127,8 @@ export class LockRunner {
   }
 
   /** Why a call is refused without asking the store; `undefined` if it may ask. */
-  #refusal({ name, settings }: LockCall): Skipped | undefined {
+  #refusal(call: LockCall): Skipped | undefined {
+    const { name, settings } = call;
     if (!settings.enabled) return { ran: false, reason: 'disabled' };
     if (this.#engine.closing) return { ran: false, reason: 'shutting-down' };
     const problem = nameProblem(name);
@@ -127,7 +139,7 @@ export class LockRunner {
       return { ran: false, reason: 'invalid-name', error };
     }
     // The store would answer the same, except for a run here whose lease was lost: that one may still be going on.
-    if (this.#busy.get(name) !== undefined)
+    if (!mayWait(call) && this.#busy.get(name) !== undefined)
       return { ran: false, reason: 'held', holder: this.#engine.instance };
     return undefined;
   }
@@ -146,6 +158,7 @@ export class LockRunner {
   async #shutDown(limit: number): Promise<void> {
     const engine = this.#engine;
     engine.closing = true;
+    engine.waits.close();
     engine.limits.keepAlive();
     tellOfWaiting(this.#runs(), limit, engine);
     for (const lease of engine.heartbeat.leases()) if (lease.abortOnShutdown) abort(lease);

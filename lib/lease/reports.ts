@@ -10,7 +10,12 @@ import type { Writable } from './writable.js';
 // Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
 
 /** A call did not run its job. An attempt to lead that is refused is nothing unusual: it is not reported. */
-export function reportSkipped({ instance, clock, emit }: Engine, call: LockCall, skipped: Skipped): void {
+export function reportSkipped(
+  { instance, clock, emit }: Engine,
+  call: LockCall,
+  skipped: Skipped,
+  holding: readonly string[] = [],
+): void {
   if (call.campaign === true) return;
   const { name, job, start } = call;
   const { reason, error } = skipped;
@@ -19,12 +24,14 @@ export function reportSkipped({ instance, clock, emit }: Engine, call: LockCall,
   if (job !== undefined) event.job = job;
   if (start?.tick !== undefined) event.callTick = start.tick;
   if (error !== undefined) event.error = error;
+  if (skipped.waited !== undefined) event.waited = skipped.waited;
+  if (skipped.waited !== undefined && holding.length > 0) event.holding = holding;
   emit(carry(event, skipped));
 }
 
 export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
   const { ref } = lease;
-  const event: AcquiredEvent = {
+  const event: Writable<AcquiredEvent> = {
     type: 'acquired',
     lock: ref.name,
     instance: ref.holder,
@@ -32,6 +39,7 @@ export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
     fencingToken: ref.fencingToken,
     expiresIn: lease.expiresIn(lease.startedAt),
   };
+  if (lease.waited > 0) event.waited = lease.waited;
   emit(ofRun(event, ref));
 }
 

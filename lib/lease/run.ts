@@ -3,7 +3,9 @@ import type { Asked, Outcome } from '../store-access/asked.js';
 import type { AcquireRequest, AcquireResult, ReleaseOutcome } from '../stores/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
+import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
+import { NO_LINES } from './waits.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
@@ -15,39 +17,70 @@ import { refuseUndone } from './work.js';
 /** How a job ended. */
 type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
+/** What a run tells those that let it in. */
+export interface Admission {
+  /** It has its lease, and its job begins. */
+  begins(run: Run<unknown>): void;
+  /** It is over: right before its promise is settled. */
+  over(run: Run<unknown>): void;
+  /** Whether another run of its lock goes on here that has lost its lease, or never had one. */
+  blocked(run: Run<unknown>): boolean;
+  /** The locks that the caller holds. */
+  holding(): string[];
+}
+
 /** One call through a lock. {@link run} has it from top to bottom. */
 export class Run<T> {
   readonly #request: AcquireRequest;
+  /** Its wait for the lock, if it may wait. */
+  readonly #line: InLine | undefined;
   /** The lease, while the job runs. */
   #lease: Lease | undefined;
   #overruns: Overruns | undefined;
 
-  /** @param over called when the call is over, right before its promise is settled */
   constructor(
     private readonly engine: Engine,
-    private readonly call: LockCall,
+    readonly call: LockCall,
     private readonly job: (lease: Lease) => T | Promise<T>,
-    private readonly over: (call: LockCall) => void,
+    private readonly admission: Admission,
   ) {
-    this.#request = requestOf(call, engine.instance, call.brief === true && !engine.hears('refusal'));
+    const { wait = 0 } = call.settings;
+    const brief = call.brief === true && wait === 0 && !engine.hears('refusal');
+    this.#request = requestOf(call, engine.instance, brief);
+    if (wait > 0) {
+      const blocked = (): boolean => admission.blocked(this as Run<unknown>);
+      this.#line = new InLine(engine, call, this.#request, admission.holding(), blocked);
+    }
+  }
+
+  /** Whether its job goes on under a live lease. */
+  get isLive(): boolean {
+    return this.#lease === undefined || (this.#lease.live && this.#lease.confirmed);
   }
 
   /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
   async run(): Promise<RunResult<T>> {
     const { engine, call } = this;
+    const line = this.#line;
     engine.waiting.begin();
     try {
+      call.signal?.throwIfAborted();
+      if (line !== undefined && !engine.waits.possible) throw noLines(call);
       // Each further async function would add to the cost of each run.
       const released = engine.releases.tryFirst(call.name);
       let lease = released === undefined ? undefined : await this.#after(released);
-      if (lease === undefined) {
+      if (lease === undefined && !this.#mustWait()) {
         const asked = this.#ask();
         lease = this.#answered(asked, await asked.outcome);
       }
+      if (line !== undefined && !(lease instanceof Lease)) lease = await line.wait(lease, this.#take);
+      // It was asked for, unless the call waits.
       if (!(lease instanceof Lease)) {
-        reportSkipped(engine, call, lease);
-        return lease;
+        const skipped = lease as Skipped;
+        reportSkipped(engine, call, skipped, line?.holding);
+        return skipped;
       }
+      if (line !== undefined) this.admission.begins(this as Run<unknown>);
       engine.waiting.end();
       let ended = this.#begin(lease);
       if (ended instanceof Promise) ended = await ended;
@@ -65,7 +98,7 @@ export class Run<T> {
       return { ran: true, value: ended.value };
     } finally {
       engine.waiting.end();
-      this.over(call);
+      this.admission.over(this as Run<unknown>);
     }
   }
 
@@ -85,9 +118,21 @@ export class Run<T> {
     return error === undefined ? undefined : this.#withoutStore(error, true);
   }
 
+  /** Whether it may not even ask yet. */
+  #mustWait(): boolean {
+    return this.#line !== undefined && this.admission.blocked(this as Run<unknown>);
+  }
+
+  readonly #take = (asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped =>
+    this.#answered(asked, outcome);
+
   #ask(): Asked<AcquireResult> {
     const { clock, store } = this.engine;
-    return store.acquire(this.#request, this.call.settings.storeTimeout, clock.monotonic());
+    return store.acquire(
+      this.#line?.ask() ?? this.#request,
+      this.call.settings.storeTimeout,
+      clock.monotonic(),
+    );
   }
 
   /** The store has answered the acquire, or not. */
@@ -97,6 +142,7 @@ export class Run<T> {
     if ('error' in outcome) return this.#failed(outcome.error, asked);
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
+    this.#line?.told(result);
     if (!result.acquired) return refusalOf(this.#request, result);
     const now = engine.clock.monotonic();
     if (engine.closing || now >= leaseDeadline(sentAt, call.settings.ttl)) {
@@ -197,6 +243,9 @@ function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
   if (lease.abortReason !== undefined) return 'aborted';
   return failed ? 'failed' : 'completed';
 }
+
+const noLines = ({ name }: LockCall): Error =>
+  new SchedulerLockConfigError([`the lock ${JSON.stringify(name)}: ${NO_LINES} Nothing was run.`]);
 
 const tooLate = (): Error =>
   new StoreUnavailableError('The store granted the lease only when it was already over.', {

@@ -4,7 +4,7 @@ import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import type { Releases } from './releases.js';
 
 /** Whether a call that failed has certainly changed nothing. */
-function wasNotApplied(error: Error): boolean {
+export function wasNotApplied(error: Error): boolean {
   return (
     error instanceof LockStateError ||
     (error instanceof StoreUnavailableError && error.outcome === 'not-applied')

@@ -35,17 +35,20 @@ export function callByHand(name: string, options: RunOptions, module: ModuleSett
       `lock ${quoted(name)}: ${show(options)} is given where its options go, such as { ttl: '10m' }.`,
     ]);
   }
-  const { job, tick } = options;
+  const { job, tick, signal } = options;
   const { settings, problems } = checkLockOptions(options, module);
   const all = [...unknownOptions(options, 'run'), ...problems];
   if (job !== undefined) all.push(...invalidNames({ job }));
   if (tick !== undefined && !(Number.isSafeInteger(tick) && tick >= 0)) {
     all.push(`tick: ${String(tick)} is no time in epoch milliseconds.`);
   }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    all.push(`signal: ${show(signal)} is no AbortSignal. Give the \`signal\` of an AbortController.`);
+  }
   if (all.length > 0)
     throw new SchedulerLockConfigError(all.map((problem) => `lock ${quoted(name)}: ${problem}`));
   const start = tick === undefined ? undefined : { tick, maxClockSkew: settings.maxClockSkew };
-  return { name, job, settings, scheduled: false, start };
+  return { name, job, settings, scheduled: false, start, signal };
 }
 
 const quoted = (name: unknown): string =>

@@ -46,6 +46,7 @@ import {
   placeOf,
   sharedKeys,
   sharedNames,
+  withoutLines,
   startLine,
 } from './start-checks.js';
 
@@ -86,6 +87,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
+    problems.push(...withoutLines(this.#found, store));
     problems.push(...this.dynamic.meet(this.#found));
     const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());

@@ -1,7 +1,9 @@
 import { declaredElection } from '../decorators/leader-election.decorator.js';
 import { type LockedMethod, lockedMethods } from '../decorators/locked-method.js';
+import { NO_LINES } from '../lease/waits.js';
 import { nameProblem } from '../lock-name.js';
 import { isScheduled } from '../scheduler/scheduler-parts.js';
+import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { KnownName } from './lock-host.js';
 import type { BoundJob } from './scheduler-lock.interceptor.js';
@@ -33,6 +35,13 @@ export function namesOfElections(found: readonly Found[], elections: ReadonlyMap
     ({ bound }) =>
       `${bound.job}: name: "${String(bound.name)}" is the lock of an election. Give the job another name.`,
   );
+}
+
+/** Jobs that wait for their lock, with a store that has no lines. */
+export function withoutLines(found: readonly Found[], store: LockStore): string[] {
+  if (store.hints !== undefined) return [];
+  const waiting = found.filter(({ bound }) => (bound.settings.wait ?? 0) > 0);
+  return waiting.map((one) => `${placeOf(one)}: ${NO_LINES} The store is ${storeLabel(store)}.`);
 }
 
 /** The problems of a class whose instances come and go. */

@@ -130,6 +130,8 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
     atLeast: read('atLeast') ?? 0,
     heartbeat: read('heartbeat') ?? Math.max(1, Math.floor(ttl * OPTIONS.heartbeat.ofTtl)),
     storeTimeout: Math.min(module.storeTimeout, Math.floor(ttl / 3)),
+    wait: read('wait'),
+    priority: read('priority'),
     maxClockSkew: read('maxClockSkew'),
     rerun: read('rerun'),
     catchUp: read('catchUp'),

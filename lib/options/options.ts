@@ -40,6 +40,21 @@ export interface LockOptions {
    */
   readonly atLeast?: Duration | undefined;
   /**
+   * How long a call waits for its turn if the lock is taken; `0`: it does not wait. Calls that wait stand in a line over the whole
+   * fleet: greater `priority` first, then first come, first served. While one stands in line, no other call gets the lock. At most
+   * 1 h. On a `@Cron()`: late rather than never.
+   *
+   * @default 0
+   */
+  readonly wait?: Duration | undefined;
+  /**
+   * The place in line among calls that wait: greater goes first. A whole number from -100 to 100. It is strict: a steady stream of
+   * greater ones lets smaller ones wait until their time is over.
+   *
+   * @default 0
+   */
+  readonly priority?: number | undefined;
+  /**
    * `false`: the job never runs on this instance, not even by hand.
    *
    * @default true
@@ -212,4 +227,10 @@ export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' |
    * @default none: runs whenever the lock is free
    */
   readonly tick?: number | undefined;
+  /**
+   * Ends the wait: the call rejects with `signal.reason`, and leaves the line. It has no effect on a job that has begun.
+   *
+   * @default none
+   */
+  readonly signal?: AbortSignal | undefined;
 }

@@ -36,6 +36,8 @@ export interface Values {
   'duration or false': number | false;
   count: number;
   flag: boolean;
+  wait: number;
+  priority: number;
   boolean: boolean;
   number: number;
   string: string;
@@ -67,11 +69,14 @@ export const OPTIONS = {
   job: { kind: 'own', at: 'decorator run cron interval' },
   lock: { kind: 'own', at: 'cron interval' },
   tick: { kind: 'own', at: 'run' },
+  signal: { kind: 'own', at: 'run' },
   ttl: { kind: 'ttl', default: 60_000, at: 'module decorator run cron interval leader election' },
   // A part of the ttl: a lease survives two failed renewals.
   heartbeat: { kind: 'duration or false', ofTtl: 0.3, at: 'module decorator run cron interval' },
   timeout: { kind: 'duration', at: 'module decorator run cron interval' },
   atLeast: { kind: 'duration', at: 'module decorator run cron interval' },
+  wait: { kind: 'wait', default: 0, at: 'module decorator run cron interval' },
+  priority: { kind: 'priority', default: 0, at: 'module decorator run cron interval' },
   enabled: { kind: 'flag', default: true, at: 'module decorator run cron interval' },
   onStoreError: {
     kind: ['skip', 'throw', 'run'],

@@ -57,6 +57,17 @@ const READERS: { readonly [K in keyof Values]: Reader<Values[K]> } = {
     (given) => Number.isInteger(given) && Number(given) >= 0 && Number(given) <= 1_000,
     'is no whole number from 0 to 1000',
   ),
+  wait: (option, given, problems) => {
+    if (given === 0) return 0;
+    const milliseconds = readDuration(option, given, problems, Infinity);
+    if (milliseconds === undefined || milliseconds <= MAX_WAIT) return milliseconds;
+    problems.push(`${option}: ${show(given)} is longer than 1 h. Give less, or 0.`);
+    return undefined;
+  },
+  priority: reader(
+    (given) => Number.isInteger(given) && Math.abs(Number(given)) <= 100,
+    'is no whole number from -100 to 100',
+  ),
   flag: reader((given) => typeof given === 'boolean', 'is neither true nor false'),
   boolean: reader((given) => typeof given === 'boolean', 'is no boolean'),
   number: reader((given) => typeof given === 'number', 'is no number'),
@@ -82,6 +93,8 @@ function reader<T>(fits: (given: unknown) => boolean, isNot: string): Reader<T> 
 }
 
 const MIN_TTL = 100;
+/** The longest time in line, milliseconds. */
+const MAX_WAIT = 3_600_000;
 /** The longest ttl, and the longest of all other durations, milliseconds. */
 const MAX = 30 * 86_400_000;
 
@@ -144,6 +157,7 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   'renewal-failed': true,
   lost: true,
   overrun: true,
+  waiting: true,
   timeout: true,
   unlocked: true,
   'schedule-mismatch': true,

@@ -34,6 +34,22 @@ import type { JobStart } from '../job-start.js';
  *    renewals of many leases at once may take another one.
  * 9. `inspect`, if a store has it, shows for every lock what `acquire` would find, and what the store remembers of its jobs.
  *
+ * A store with `hints` has lines as well, one for each lock:
+ *
+ * 10. An `acquire` with `wait` that finds the lock taken, or somebody before it in line, stands in line from then on: greater
+ *     priority first, then in the order in which they came. While somebody stands in line, only the first one is granted the lock.
+ *     Everybody else is refused as `held`, also a call without `wait`.
+ * 11. `acquire` again with the same token keeps its place. If the store does not know it any more, it enters at its `place`. A
+ *     grant that is asked for again lives for a whole ttl from then on.
+ * 12. When a live lease is released, and its lock is not kept, the first in line is *called*, in the same operation: for
+ *     2 s the lock is reserved for it, and its process gets a hint. Whoever finds a free lock calls the first in line, too.
+ * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line. If it was called, the next one is.
+ * 14. Who was called and did not come in time is not in line any more, and its whole process is passed over until it asks again:
+ *     a dead process costs the others one such time, however many of its calls stand in line. So are calls whose `limit` has passed.
+ *     If nobody is left, the lock is free for all.
+ *
+ * A hint only says that it is worth while to ask now: one that is lost, late or false costs time, nothing else.
+ *
  * A call that fails rejects with `StoreUnavailableError`. The error has `outcome: 'not-applied'` if the call was certainly not
  * carried out. It has `refused: true` if the store answers, but refuses such calls until something there is repaired. A call
  * rejects with `LockStateError` if the entry of this lock is broken, and nothing was changed. An `acquire` for a name that the
@@ -84,6 +100,14 @@ export interface LockStore {
    * Not for decisions, and not cheap.
    */
   inspect?(): Promise<LockInfo[]>;
+  /**
+   * Only a store with this method takes `wait`. Opens the channel on which a process hears that one of its calls in line is called.
+   * Each application opens one, with its first call that waits. Answers at once, also if the channel cannot be opened yet.
+   *
+   * @param process its name, as in {@link WaitRequest.process}
+   * @param called receives the token of the call
+   */
+  hints?(process: string, called: (token: string) => void): HintChannel;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
@@ -108,6 +132,32 @@ export interface LeaseRef {
   readonly tick?: number;
   /** Which run of the tick this is, from 1. */
   readonly attempt?: number;
+  /** How the call waits, if it may stand in line. */
+  readonly wait?: WaitRequest;
+}
+
+/** How a call waits for its turn. */
+export interface WaitRequest {
+  /** For how many more milliseconds: after that, its place in line is void. */
+  readonly limit: number;
+  /** A whole number from -100 to 100: greater goes first. */
+  readonly priority: number;
+  /** Names the process, for hints. */
+  readonly process: string;
+  /** The place that the store has told this call, or that of a call whose place it takes. */
+  readonly place?: number;
+  /**
+   * For how many more milliseconds a lease that the call was told of may be live. A store that has forgotten everything about the lock
+   * grants it to nobody in line before: its holder writes it back meanwhile.
+   */
+  readonly notBefore?: number;
+}
+
+/** The channel on which a process hears of its calls in line. */
+export interface HintChannel {
+  /** Whether hints arrive. If not, calls in line ask more often. */
+  readonly open: boolean;
+  close(): void;
 }
 
 /** One attempt, for a start of a job or without one. */
@@ -136,6 +186,13 @@ export type AcquireResult =
 export interface AcquireRefusal extends RefusalFacts {
   readonly acquired: false;
   readonly reason: 'held' | 'already-ran' | 'cooling-down' | 'clock-skew';
+  /** Where the call stands in line from now on. Absent if it does not. */
+  readonly waiting?: {
+    /** Orders the line: smaller comes first. */
+    readonly place: number;
+    /** How many stand before it. */
+    readonly ahead: number;
+  };
 }
 
 /** What is known about a refusal. */

@@ -36,6 +36,11 @@ export function lastStart(tick: number, outcome: unknown): Pick<AcquireRefusal, 
 /** Whether a run that is not going on any more counts as interrupted. */
 export const isInterrupted = (outcome: unknown): boolean => (outcome ?? INTERRUPTED) === INTERRUPTED;
 
+/** How long a lock is reserved for the one in line that is called, ms. */
+export const CALLED = 2_000;
+/** By how much one step of priority comes before others, in microseconds, the unit of a place: longer than any line lasts. */
+export const STEP_OF_PRIORITY = 1e13;
+
 const DAY = 86_400_000;
 /** How long a lock is remembered after its last lease, ms: fencing tokens and holders stay known overnight. Not in tables. */
 export const RETENTION = DAY;

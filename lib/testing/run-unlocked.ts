@@ -71,6 +71,7 @@ setBypass((proceed, job) => {
     fencingToken,
     tick,
     attempt,
+    waited: 0,
     signal,
     assertLocked: () => signal.throwIfAborted(),
   };

@@ -1,8 +1,10 @@
 import { systemClock, type Clock } from '../../clock.js';
 import type {
+  AcquireRefusal,
   AcquireRequest,
   AcquireResult,
   ExtendResult,
+  HintChannel,
   LeaseRef,
   LockInfo,
   LockStore,
@@ -11,6 +13,7 @@ import type {
   ReleaseResult,
 } from '../lock-store.js';
 import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
+import { Line, type WaitingRequest } from './line.js';
 import { Starts } from './starts.js';
 
 /** How many locks there have to be before any is forgotten. */
@@ -35,6 +38,9 @@ export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
+  readonly #lines = new Map<string, Line>();
+  /** Who hears hints, by process. */
+  readonly #listeners = new Map<string, (token: string) => void>();
   /** At how many locks the next clean-up takes place. */
   #full = MANY;
 
@@ -46,10 +52,27 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const entry = this.#entries.get(request.name);
       const now = this.#clock.monotonic();
-      if (entry !== undefined && entry.freeAt > now) return taken(entry, request, now);
       const starts = entry?.starts ?? new Starts();
-      return starts.refusal(request, this.#clock.now()) ?? this.#grant(request, entry, starts);
+      if (entry !== undefined && entry.freeAt > now) {
+        const answer = taken(entry, request, now);
+        if (!isWaiting(request)) return answer;
+        if (answer.acquired) {
+          entry.freeAt = now + request.ttl;
+          return answer;
+        }
+        return starts.refusal(request, this.#clock.now()) ?? this.#inLine(request, answer);
+      }
+      return (
+        starts.refusal(request, this.#clock.now()) ??
+        this.#passedOver(request, entry === undefined) ??
+        this.#grant(request, entry, starts)
+      );
     });
+  }
+
+  hints(process: string, called: (token: string) => void): HintChannel {
+    this.#listeners.set(process, called);
+    return { open: true, close: () => void this.#listeners.delete(process) };
   }
 
   extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
@@ -63,11 +86,18 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
-      if (entry?.lease.token !== lease.token) return this.#missedRelease(lease, outcome, entry);
+      if (lease.wait !== undefined && outcome === NOTHING_RAN)
+        this.#lines.get(lease.name)?.leave(lease.token);
+      if (entry?.lease.token !== lease.token) {
+        const result = this.#missedRelease(lease, outcome, entry);
+        this.#call(lease.name);
+        return result;
+      }
       if (entry.ended) return { released: false, reason: 'ended' };
       const live = entry.freeAt > now;
       entry.ended = true;
       if (live) entry.freeAt = now + keepFor;
+      this.#call(lease.name);
       entry.starts.end(lease, outcome);
       if (outcome === NOTHING_RAN) {
         const { tick: _tick, attempt: _attempt, ...rest } = entry.lease;
@@ -111,6 +141,47 @@ export class MemoryLockStore implements LockStore {
     this.#full = Math.max(MANY, this.#entries.size * 2);
   }
 
+  /** The refusal of a call that stands in line from now on. */
+  #inLine(request: WaitingRequest, refusal: AcquireRefusal): AcquireRefusal {
+    const { name } = request;
+    let line = this.#lines.get(name);
+    if (line === undefined) {
+      line = new Line((process, token) => this.#hint(process, token));
+      this.#lines.set(name, line);
+    }
+    const waiting = line.enter(request, this.#clock.monotonic(), Math.trunc(this.#clock.now() * 1_000));
+    return { ...refusal, waiting };
+  }
+
+  /** Why a free lock is not for this call: another one is before it in line. Then that one is called. */
+  #passedOver(request: AcquireRequest, isForgotten: boolean): AcquireRefusal | undefined {
+    const { name, token, wait } = request;
+    const line = this.#lines.get(name);
+    const notBefore = isForgotten ? (wait?.notBefore ?? 0) : 0;
+    if (notBefore > 0 && isWaiting(request)) return this.#inLine(request, held(notBefore));
+    if (line === undefined) return undefined;
+    const entered = isWaiting(request) ? this.#inLine(request, held(0)) : held(0);
+    const called = line.call(this.#clock.monotonic(), token);
+    if (called !== undefined && called.token !== token)
+      return { ...entered, expiresIn: Math.ceil(called.left) };
+    line.leave(token);
+    if (line.isEmpty) this.#lines.delete(name);
+    return undefined;
+  }
+
+  /** Calls the first in line if the lock is free. */
+  #call(name: string): void {
+    const now = this.#clock.monotonic();
+    const line = this.#lines.get(name);
+    if (line === undefined || (this.#entries.get(name)?.freeAt ?? 0) > now) return;
+    if (line.call(now) === undefined && line.isEmpty) this.#lines.delete(name);
+  }
+
+  /** In a later turn: the caller is not done yet. */
+  #hint(process: string, token: string): void {
+    void Promise.resolve().then(() => this.#listeners.get(process)?.(token));
+  }
+
   #grant(request: AcquireRequest, entry: Entry | undefined, starts: Starts): AcquireResult {
     const [now, since] = [this.#clock.monotonic(), this.#clock.now()];
     // Microseconds of the wall clock, so that tokens also grow over a new store object.
@@ -118,7 +189,8 @@ export class MemoryLockStore implements LockStore {
     const { attempt, ...more } = starts.start(request, since);
     const grant = { fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
     if (entry === undefined) this.#forget(now);
-    const lease: LeaseRef = { ...request, ...grant };
+    const { wait: _wait, ...own } = request;
+    const lease: LeaseRef = { ...own, ...grant };
     this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, since, starts });
     return { acquired: true, ...grant, ...more };
   }
@@ -159,6 +231,10 @@ export class MemoryLockStore implements LockStore {
     return { held: true, restored: true };
   }
 }
+
+const isWaiting = (request: AcquireRequest): request is WaitingRequest => request.wait !== undefined;
+
+const held = (expiresIn: number): AcquireRefusal => ({ acquired: false, reason: 'held', expiresIn });
 
 /** The answer to an attempt while the lock is taken. */
 function taken(

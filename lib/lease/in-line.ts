@@ -1,0 +1,198 @@
+import { SchedulerLockConfigError } from '../errors.js';
+import type { WaitingEvent } from '../events/events.js';
+import type { Asked, Outcome } from '../store-access/asked.js';
+import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
+import type { Engine } from './engine.js';
+import { Lease, leaseDeadline } from './lease.js';
+import type { LockCall, Skipped } from './lock-call.js';
+import { undo, wasNotApplied } from './undo.js';
+import type { Next, Turn } from './waits.js';
+import type { Writable } from './writable.js';
+
+/** Reasons for which a call goes on waiting. */
+const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
+
+/**
+ * The wait of one call, from its first ask on. It asks with the same token each time: whether its turn has come is what the store
+ * answers. Until its wait is over, it stands the outages of the store.
+ */
+export class InLine {
+  readonly #began: number;
+  readonly #deadline: number;
+  /** Where the store has it in line. */
+  #place: number | undefined;
+  #ahead = 0;
+  /** Whether the store may have it in line. */
+  #stands = false;
+  /** When a lease that it was told of can be over, monotonic. */
+  #leaseEnds = -Infinity;
+  /** The last ask, if it is not known what became of it. */
+  #unsure: { readonly asked: Asked<AcquireResult>; readonly error: Error } | undefined;
+
+  /**
+   * @param holding the locks that the caller holds
+   * @param blocked whether this process may not take the lock now: a run of it that lost its lease goes on
+   */
+  constructor(
+    private readonly engine: Engine,
+    private readonly call: LockCall,
+    private readonly request: AcquireRequest,
+    readonly holding: readonly string[],
+    private readonly blocked: () => boolean,
+  ) {
+    const { wait = 0 } = call.settings;
+    this.#began = engine.clock.monotonic();
+    this.#deadline = this.#began + wait;
+    this.#place = this.#job === undefined ? undefined : engine.waits.placeOf(call.name, this.#job);
+  }
+
+  /** What to ask for now. */
+  ask(): AcquireRequest {
+    const { request, call, engine } = this;
+    const now = engine.clock.monotonic();
+    const limit = Math.max(1, Math.ceil(this.#deadline - now));
+    const wait = {
+      limit,
+      priority: call.settings.priority ?? 0,
+      process: engine.waits.process,
+      ...(this.#place === undefined ? undefined : { place: this.#place }),
+      ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
+    };
+    this.#stands = true;
+    return { ...request, wait };
+  }
+
+  /** The store has answered an ask. */
+  told(result: AcquireResult): void {
+    this.#unsure = undefined;
+    if (result.acquired) return void (this.#stands = false);
+    const { waiting, expiresIn = 0 } = result;
+    this.#place = waiting?.place ?? this.#place;
+    this.#ahead = waiting?.ahead ?? this.#ahead;
+    this.#leaseEnds = this.engine.clock.monotonic() + expiresIn;
+  }
+
+  /**
+   * Waits until the lock is granted, or the wait is over.
+   *
+   * @param first how the first ask was refused; `undefined` if there was none
+   * @param granted makes the lease, or says why there is none
+   * @throws the reason of the call's signal
+   */
+  async wait(
+    first: Skipped | undefined,
+    granted: (asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>) => Lease | Skipped,
+  ): Promise<Lease | Skipped> {
+    const { engine, call } = this;
+    let refusal: Skipped = first ?? { ran: false, reason: 'held', holder: engine.instance };
+    if (!PASSING.has(refusal.reason)) return this.#refused(refusal);
+    const turn = this.#enter();
+    const abort = (): void => engine.waits.end(turn, 'aborted');
+    call.signal?.addEventListener('abort', abort);
+    if (call.signal?.aborted === true) abort();
+    this.#report(refusal);
+    try {
+      for (;;) {
+        const next = await engine.waits.next(turn, this.#place, refusal.expiresIn);
+        if (next !== 'ask') return this.#over(next, refusal);
+        if (this.blocked()) {
+          this.#leave();
+          continue;
+        }
+        const { store, clock } = engine;
+        const asked = store.acquire(this.ask(), call.settings.storeTimeout, clock.monotonic());
+        const outcome = await asked.outcome;
+        if ('error' in outcome) {
+          if (outcome.error instanceof SchedulerLockConfigError) return granted(asked, outcome);
+          this.#failed(asked, outcome.error);
+        } else if (!outcome.result.acquired || this.#isUsable(asked)) {
+          const answer = granted(asked, outcome);
+          if (answer instanceof Lease) {
+            answer.waited = Math.round(clock.monotonic() - this.#began);
+            return answer;
+          }
+          if (!PASSING.has(answer.reason)) return this.#refused(answer);
+          refusal = answer;
+        }
+      }
+    } finally {
+      call.signal?.removeEventListener('abort', abort);
+      engine.waits.leave(turn);
+    }
+  }
+
+  /** A newer tick takes the place of an older one. */
+  get #job(): string | undefined {
+    return this.call.start?.tick === undefined ? undefined : this.call.job;
+  }
+
+  #enter(): Turn {
+    const { name } = this.call;
+    return this.engine.waits.enter({
+      name,
+      token: this.request.token,
+      job: this.#job,
+      deadline: this.#deadline,
+      place: this.#place,
+    });
+  }
+
+  /** Whether a grant came in time. If not, or while a lost run goes on here, the next ask finds out more. */
+  #isUsable({ sentAt }: Asked<AcquireResult>): boolean {
+    const late = this.engine.clock.monotonic() >= leaseDeadline(sentAt, this.call.settings.ttl);
+    return !late && !this.blocked();
+  }
+
+  #failed(asked: Asked<AcquireResult>, error: Error): void {
+    this.engine.outages.failed(error, { call: 'acquire', locks: [this.call.name] });
+    this.#unsure = wasNotApplied(error) ? undefined : { asked, error };
+  }
+
+  /** The start of its job is refused: it is not to be called any more. */
+  #refused(refusal: Skipped): Skipped {
+    this.#leave();
+    return { ...refusal, waited: this.#waited };
+  }
+
+  #over(why: Exclude<Next, 'ask'>, refusal: Skipped): Skipped {
+    this.#leave();
+    if (why === 'aborted') throw this.call.signal?.reason;
+    const waited = this.#waited;
+    return why === 'closing' ? { ran: false, reason: 'shutting-down', waited } : { ...refusal, waited };
+  }
+
+  get #waited(): number {
+    return Math.round(this.engine.clock.monotonic() - this.#began);
+  }
+
+  /** Takes the call out of line, and gives back what the store may have granted. */
+  #leave(): void {
+    if (!this.#stands) return;
+    const { engine, call } = this;
+    const request = this.ask();
+    this.#stands = false;
+    if (this.#unsure !== undefined)
+      return undo(engine.releases, request, { ...this.#unsure, isStart: call.start !== undefined });
+    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout);
+  }
+
+  #report({ holder }: Skipped): void {
+    const { engine, call, holding } = this;
+    const { wait = 0, priority = 0 } = call.settings;
+    if (!engine.hears('waiting')) return;
+    const event: Writable<WaitingEvent> = {
+      type: 'waiting',
+      lock: call.name,
+      instance: engine.instance,
+      at: engine.clock.now(),
+      ahead: this.#ahead,
+      wait,
+      priority,
+    };
+    if (call.job !== undefined) event.job = call.job;
+    if (call.start?.tick !== undefined) event.callTick = call.start.tick;
+    if (holder !== undefined) event.holder = holder;
+    if (holding.length > 0) event.holding = holding;
+    engine.emit(event);
+  }
+}

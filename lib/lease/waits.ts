@@ -1,0 +1,192 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock, Timer } from '../clock.js';
+import type { HintChannel, LockStore } from '../stores/lock-store.js';
+
+/** Why no call can wait. */
+export const NO_LINES =
+  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/waiting.md.';
+
+/** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
+const LOOK = 1_000;
+/** The same without hints, at first and at most, ms. */
+const POLL = 50;
+const LONGEST_POLL = 250;
+/** Asks that are due so soon after one that is due now go along with it, ms. */
+const ALONG = 100;
+/** A lease is asked for this long after it can have ended, ms: the store's clock counts whole milliseconds. */
+const AFTER_END = 5;
+
+/** Why a call in line goes on: to ask the store, or because its wait is over. */
+export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
+
+/** A call of this process in line. */
+export interface Turn {
+  readonly name: string;
+  readonly token: string;
+  /** The job, if its newest call takes the place of an older one: that of a tick. */
+  readonly job: string | undefined;
+  /** Until when it waits, monotonic. */
+  readonly deadline: number;
+  /** Its place in line, if the store has told it. */
+  place: number | undefined;
+  /** When to ask if it is the first of its lock here, monotonic. */
+  askAt: number;
+  /** How often it has asked. */
+  asks: number;
+  /** Why it goes on, before it was waited for. */
+  missed: Next | undefined;
+  wake: ((next: Next) => void) | undefined;
+}
+
+/**
+ * The calls of one application that stand in line. Asks the store for the first of each lock only: that one represents the process,
+ * the others follow. A hint wakes the call that is called.
+ */
+export class Waits {
+  /** Names this process, for hints. */
+  readonly process = randomUUID();
+  /** In the order of their places. */
+  readonly #lines = new Map<string, Turn[]>();
+  readonly #byToken = new Map<string, Turn>();
+  #channel: HintChannel | undefined;
+  #timer: Timer | undefined;
+  #wakeAt = Infinity;
+  #closed = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Whether the store has lines. */
+  get possible(): boolean {
+    return this.store.hints !== undefined;
+  }
+
+  /** The place that a newer call of this job takes over; `undefined`: none. */
+  placeOf(name: string, job: string): number | undefined {
+    return this.#lines.get(name)?.find((turn) => turn.job === job)?.place;
+  }
+
+  /** Adds a call. It replaces an older one of its job. */
+  enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place'>): Turn {
+    this.#channel ??= this.store.hints?.(this.process, (token) => this.#called(token));
+    const turn: Turn = { ...given, askAt: -Infinity, asks: 0, missed: undefined, wake: undefined };
+    const line = this.#lines.get(turn.name) ?? [];
+    const older = turn.job === undefined ? undefined : line.find(({ job }) => job === turn.job);
+    if (older !== undefined) this.#go(older, 'replaced');
+    this.#lines.set(turn.name, line);
+    line.push(turn);
+    this.#byToken.set(turn.token, turn);
+    if (this.#closed) turn.missed = 'closing';
+    return turn;
+  }
+
+  /**
+   * Waits until this call has to ask, or its wait is over.
+   *
+   * @param place where the store has it in line
+   * @param expiresIn until the lock may be free, ms
+   */
+  next(turn: Turn, place: number | undefined, expiresIn = Infinity): Promise<Next> {
+    turn.place = place ?? turn.place;
+    this.#sort(turn);
+    const now = this.clock.monotonic();
+    const pause =
+      this.#channel?.open === true ? LOOK : Math.min(POLL * 2 ** Math.min(turn.asks, 10), LONGEST_POLL);
+    turn.asks += 1;
+    turn.askAt = now + Math.min(pause, expiresIn + AFTER_END);
+    const { missed } = turn;
+    turn.missed = undefined;
+    if (missed !== undefined) return Promise.resolve(missed);
+    return new Promise((resolve) => {
+      turn.wake = resolve;
+      this.#wakeBy(this.#dueAt(turn));
+    });
+  }
+
+  /** Its wait is over before its limit. */
+  end(turn: Turn, why: Next): void {
+    this.#go(turn, why);
+  }
+
+  /** Removes a call. The next one of its lock here asks soon. */
+  leave(turn: Turn): void {
+    this.#byToken.delete(turn.token);
+    const line = this.#lines.get(turn.name) ?? [];
+    const index = line.indexOf(turn);
+    if (index >= 0) line.splice(index, 1);
+    const [first] = line;
+    if (first === undefined) this.#lines.delete(turn.name);
+    else if (index === 0) this.#wakeBy(this.#dueAt(first));
+  }
+
+  /** The store is back: every call asks. */
+  reconnected(): void {
+    for (const turn of [...this.#byToken.values()]) this.#go(turn, 'ask');
+  }
+
+  /** Ends all waits. */
+  close(): void {
+    this.#closed = true;
+    for (const turn of [...this.#byToken.values()]) this.#go(turn, 'closing');
+  }
+
+  /** Hears no more. */
+  stop(): void {
+    this.#channel?.close();
+    this.#timer?.cancel();
+    this.#wakeAt = -Infinity;
+  }
+
+  #called(token: string): void {
+    const turn = this.#byToken.get(token);
+    if (turn !== undefined) this.#go(turn, 'ask');
+  }
+
+  #go(turn: Turn, next: Next): void {
+    const { wake } = turn;
+    turn.wake = undefined;
+    if (wake !== undefined) wake(next);
+    // What ends the wait outweighs a reason to ask.
+    else if (next !== 'ask' || turn.missed === undefined) turn.missed = next;
+  }
+
+  /** Moves a call to its place. One that the store has not placed yet is the last. */
+  #sort(turn: Turn): void {
+    const line = this.#lines.get(turn.name);
+    if (line === undefined || line.length < 2) return;
+    line.splice(line.indexOf(turn), 1);
+    const { place = Infinity } = turn;
+    const after = line.findIndex((other) => (other.place ?? Infinity) > place);
+    line.splice(after < 0 ? line.length : after, 0, turn);
+  }
+
+  #isFirst(turn: Turn): boolean {
+    return this.#lines.get(turn.name)?.[0] === turn;
+  }
+
+  #dueAt(turn: Turn): number {
+    return this.#isFirst(turn) ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
+  }
+
+  #wakeBy(at: number): void {
+    if (at >= this.#wakeAt) return;
+    this.#timer?.cancel();
+    this.#wakeAt = at;
+    this.#timer = this.clock.setTimer(() => this.#wake(), Math.max(0, at - this.clock.monotonic()));
+  }
+
+  #wake(): void {
+    const now = this.clock.monotonic();
+    this.#wakeAt = Infinity;
+    let next = Infinity;
+    for (const turn of [...this.#byToken.values()]) {
+      if (turn.wake === undefined) continue;
+      if (turn.deadline <= now) this.#go(turn, 'limit');
+      else if (this.#isFirst(turn) && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
+      else next = Math.min(next, this.#dueAt(turn));
+    }
+    if (next !== Infinity) this.#wakeBy(next);
+  }
+}

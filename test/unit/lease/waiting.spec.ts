@@ -1,0 +1,282 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import type { LockCall, LockSettings, RunResult } from '../../../lib/lease/lock-call.js';
+import type { Lock } from '../../../lib/lease/current-lock.js';
+import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { SETTINGS } from './harness.js';
+
+/** One call, whose job ends when the test says so. */
+interface Call {
+  readonly lock: Lock | undefined;
+  readonly result: RunResult<string> | undefined;
+  readonly error: unknown;
+  end(): void;
+}
+
+/** A fleet on one clock and one store. */
+class Fleet {
+  readonly clock = new ManualClock();
+  readonly store = new MemoryLockStore({ clock: this.clock });
+  readonly events: SchedulerLockEvent[] = [];
+  /** The names of the calls whose jobs began, in that order. */
+  readonly order: string[] = [];
+  readonly #instances = new Map<string, LockRunner>();
+
+  instance(name: string): LockRunner {
+    let runner = this.#instances.get(name);
+    if (runner === undefined) {
+      runner = new LockRunner(this.store, name, this.clock, (event) => this.events.push(event), 2_000);
+      this.#instances.set(name, runner);
+    }
+    return runner;
+  }
+
+  /** @param who the instance, and the name of the call behind a dash */
+  async call(who: string, settings: Partial<LockSettings> = {}, more: Partial<LockCall> = {}): Promise<Call> {
+    const [instance = ''] = who.split('-');
+    let finish!: () => void;
+    const finished = new Promise<void>((resolve) => (finish = resolve));
+    const call: { lock?: Lock; result?: RunResult<string>; error?: unknown } = {};
+    const job = async (lock: Lock): Promise<string> => {
+      this.order.push(who);
+      call.lock = lock;
+      await finished;
+      return who;
+    };
+    const given = { name: 'lock', job: undefined, settings: { ...SETTINGS, ...settings }, scheduled: false };
+    void this.instance(instance)
+      .run({ ...given, ...more }, job)
+      .then(
+        (result) => (call.result = result),
+        (error: unknown) => (call.error = error),
+      );
+    await this.clock.advance(0);
+    return Object.assign(call, { end: finish }) as unknown as Call;
+  }
+
+  async end(call: Call): Promise<void> {
+    call.end();
+    await this.clock.advance(0);
+  }
+
+  async shutdown(): Promise<void> {
+    for (const runner of this.#instances.values()) void runner.shutdown(0);
+    await this.clock.advance(5_000);
+  }
+
+  of<T extends SchedulerLockEvent['type']>(type: T) {
+    return this.events.filter(
+      (event): event is Extract<SchedulerLockEvent, { type: T }> => event.type === type,
+    );
+  }
+}
+
+let fleet: Fleet;
+beforeEach(() => void (fleet = new Fleet()));
+afterEach(() => fleet.shutdown());
+
+const MINUTE = { wait: 60_000 };
+
+describe('calls that wait', () => {
+  test('run one after another, in the order in which they came, with greater priorities first', async () => {
+    const holder = await fleet.call('a');
+    const calls = [
+      await fleet.call('b-1', MINUTE),
+      await fleet.call('c-1', MINUTE),
+      await fleet.call('b-2', MINUTE),
+      await fleet.call('c-2', { ...MINUTE, priority: 1 }),
+      await fleet.call('a-2', { ...MINUTE, priority: -1 }),
+    ];
+    await fleet.clock.advance(5_000);
+    await fleet.end(holder);
+    for (let i = 0; i < calls.length; i++)
+      for (const call of calls) if (call.lock !== undefined) await fleet.end(call);
+    expect(fleet.order).toEqual(['a', 'c-2', 'b-1', 'c-1', 'b-2', 'a-2']);
+    for (const call of calls) expect(call.result).toMatchObject({ ran: true });
+  });
+
+  test('are told apart by events, and know how long they have waited', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', { ...MINUTE, priority: 3 });
+    expect(fleet.of('waiting')).toEqual([
+      expect.objectContaining({
+        lock: 'lock',
+        instance: 'b',
+        ahead: 0,
+        wait: 60_000,
+        priority: 3,
+        holder: 'a',
+      }),
+    ]);
+    await fleet.clock.advance(7_000);
+    await fleet.end(holder);
+    expect(waiting.lock?.waited).toBe(7_000);
+    expect(fleet.of('acquired').map(({ waited }) => waited)).toEqual([undefined, 7_000]);
+    await fleet.end(waiting);
+  });
+
+  test('take a free lock at once, without a line', async () => {
+    const call = await fleet.call('a', MINUTE);
+    expect(call.lock?.waited).toBe(0);
+    expect(fleet.of('waiting')).toEqual([]);
+    await fleet.end(call);
+  });
+
+  test('are not overtaken by a call that does not wait', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', MINUTE);
+    // At the very moment of the release.
+    holder.end();
+    const barging = await fleet.call('c');
+    await fleet.clock.advance(0);
+    expect(barging.result).toMatchObject({ ran: false, reason: 'held' });
+    expect(waiting.lock).toBeDefined();
+    await fleet.end(waiting);
+  });
+
+  test('are skipped as held when their time is over, and leave the line', async () => {
+    const holder = await fleet.call('a');
+    const waiting = await fleet.call('b', { wait: 3_000 });
+    const patient = await fleet.call('c', MINUTE);
+    await fleet.clock.advance(3_000);
+    expect(waiting.result).toEqual({
+      ran: false,
+      reason: 'held',
+      holder: 'a',
+      expiresIn: expect.any(Number),
+      waited: 3_000,
+    });
+    expect(fleet.of('skipped')).toEqual([expect.objectContaining({ instance: 'b', waited: 3_000 })]);
+    await fleet.end(holder);
+    expect(patient.lock).toBeDefined();
+    await fleet.end(patient);
+  });
+
+  test('end with the reason of their signal, and leave the line', async () => {
+    const holder = await fleet.call('a');
+    const [abort, abortLater] = [new AbortController(), new AbortController()];
+    const waiting = await fleet.call('b', MINUTE, { signal: abort.signal });
+    const patient = await fleet.call('c', MINUTE, { signal: abortLater.signal });
+    abort.abort(new Error('changed my mind'));
+    await fleet.clock.advance(0);
+    expect(waiting.error).toEqual(new Error('changed my mind'));
+    await fleet.end(holder);
+    expect(patient.lock).toBeDefined();
+    // It ends the wait only.
+    abortLater.abort();
+    await fleet.end(patient);
+    expect(patient.result).toEqual({ ran: true, value: 'c' });
+    const never = await fleet.call('b', MINUTE, { signal: AbortSignal.abort('too late') });
+    expect(never.error).toBe('too late');
+    expect(fleet.order).toEqual(['a', 'c']);
+  });
+
+  test('take over from a holder that has died, within its ttl', async () => {
+    await fleet.call('a', { heartbeat: false });
+    const waiting = await fleet.call('b', MINUTE);
+    await fleet.clock.advance(9_900);
+    expect(waiting.lock).toBeUndefined();
+    await fleet.clock.advance(200);
+    expect(waiting.lock).toBeDefined();
+    await fleet.end(waiting);
+  });
+
+  test('end as shutting-down with their instance, and the next one is called', async () => {
+    const holder = await fleet.call('a');
+    const first = await fleet.call('b', MINUTE);
+    const second = await fleet.call('c', MINUTE);
+    void fleet.instance('b').shutdown(0);
+    await fleet.clock.advance(0);
+    expect(first.result).toMatchObject({ ran: false, reason: 'shutting-down' });
+    await fleet.end(holder);
+    expect(second.lock).toBeDefined();
+    await fleet.end(second);
+  });
+
+  test('of a dead process cost the others one turn, however many there are', async () => {
+    const holder = await fleet.call('a');
+    for (let i = 0; i < 20; i++)
+      await fleet.store.acquire({
+        name: 'lock',
+        token: `00000000-0000-4000-8000-0000000000${10 + i}`,
+        ttl: 10_000,
+        holder: 'dead',
+        wait: { limit: 60_000, priority: 0, process: 'dead' },
+      });
+    const waiting = await fleet.call('b', MINUTE);
+    await fleet.end(holder);
+    await fleet.clock.advance(1_900);
+    expect(waiting.lock).toBeUndefined();
+    await fleet.clock.advance(1_200);
+    expect(waiting.lock).toBeDefined();
+    await fleet.end(waiting);
+    const free = await fleet.call('c');
+    expect(free.lock).toBeDefined();
+    await fleet.end(free);
+  });
+
+  test('of the ticks of a job: one runs, and the others learn that it did', async () => {
+    const holder = await fleet.call('a');
+    const start = { job: 'Jobs.tick', scheduled: true, start: { tick: 1_000 } };
+    const [b, c, d] = [
+      await fleet.call('b', MINUTE, start),
+      await fleet.call('c', MINUTE, start),
+      await fleet.call('d', MINUTE, start),
+    ];
+    await fleet.end(holder);
+    expect(b.lock?.tick).toBe(1_000);
+    await fleet.clock.advance(1_100);
+    for (const other of [c, d])
+      expect(other.result).toMatchObject({ ran: false, reason: 'already-ran', tick: 1_000 });
+    await fleet.end(b);
+    expect(fleet.order).toEqual(['a', 'b']);
+  });
+
+  test('a newer tick takes the place of an older one of its job', async () => {
+    const holder = await fleet.call('a');
+    const ofTick = (tick: number) => ({ job: 'Jobs.tick', scheduled: true, start: { tick } });
+    const older = await fleet.call('b-1', MINUTE, ofTick(1_000));
+    const other = await fleet.call('c', MINUTE);
+    const newer = await fleet.call('b-2', MINUTE, ofTick(2_000));
+    expect(older.result).toMatchObject({ ran: false, reason: 'held' });
+    await fleet.end(holder);
+    expect(newer.lock?.tick).toBe(2_000);
+    await fleet.end(newer);
+    expect(other.lock).toBeDefined();
+    await fleet.end(other);
+  });
+
+  test('for each other’s locks end, and say what they hold', async () => {
+    const wait = { wait: 2_000 };
+    const results: unknown[] = [];
+    const cross = (who: string, mine: string, theirs: string) =>
+      fleet
+        .instance(who)
+        .run({ name: mine, job: undefined, settings: SETTINGS, scheduled: false }, async () => {
+          await new Promise<void>((resolve) => fleet.clock.setTimer(resolve, 10));
+          const call = { name: theirs, job: undefined, settings: { ...SETTINGS, ...wait }, scheduled: false };
+          results.push(await fleet.instance(who).run(call, () => 'never'));
+        });
+    const both = Promise.all([cross('a', 'one', 'two'), cross('b', 'two', 'one')]);
+    await fleet.clock.advance(5_000);
+    await both;
+    expect(results).toEqual([
+      expect.objectContaining({ ran: false, reason: 'held', holder: 'b' }),
+      expect.objectContaining({ ran: false, reason: 'held', holder: 'a' }),
+    ]);
+    expect(fleet.of('waiting').map(({ lock, holding }) => [lock, holding])).toEqual([
+      ['two', ['one']],
+      ['one', ['two']],
+    ]);
+    expect(fleet.of('skipped').map(({ holding }) => holding)).toEqual([['one'], ['two']]);
+  });
+
+  test('with a store that has no lines is refused', async () => {
+    const bare = { acquire: fleet.store.acquire, extend: fleet.store.extend, release: fleet.store.release };
+    const runner = new LockRunner(bare, 'a', fleet.clock, () => undefined, 2_000);
+    const call = { name: 'lock', job: undefined, settings: { ...SETTINGS, ...MINUTE }, scheduled: false };
+    await expect(runner.run(call, () => 1)).rejects.toThrow(/the store has no lines/);
+  });
+});
