@@ -1,7 +1,7 @@
 import { atEndOfTurn } from '../../clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
-import { hashTag, lockKey, stateKey } from './keys.js';
+import { hashTag, lineKeys, lockKey, stateKey } from './keys.js';
 import { DENIED, RedisReplyError, runScript, sendScript } from './redis-client.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -66,7 +66,7 @@ const notSent = (): Error =>
 /** A call that its shortcut has not answered. */
 const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: undefined });
 
-type Keys = readonly [lock: string, state: string];
+type Keys = readonly [lock: string, state: string, line: string, who: string];
 
 /** Runs the scripts for leases, with as many leases in one command as possible. Each lease is judged alone. */
 export class LeaseScripts {
@@ -83,14 +83,14 @@ export class LeaseScripts {
    *
    * @param ended called right before the call is told of the outcome
    */
-  one<T>({ one }: LeaseScript, call: LeaseCall<T>, ended: () => void): void {
+  one<T>({ one, keys }: LeaseScript, call: LeaseCall<T>, ended: () => void): void {
     const failed = (error: Error): void => {
       ended();
       call.told.failed(error);
     };
     try {
-      const [lock, state] = this.keys(call.name);
-      sendScript(this.connection, one, 2, [lock, state, ...call.args], {
+      const all = this.keys(call.name);
+      sendScript(this.connection, one, keys, [...all.slice(0, keys), ...call.args], {
         answered: (reply) => {
           ended();
           tell(call, reply);
@@ -120,16 +120,17 @@ export class LeaseScripts {
     let keys = this.#known.get(name);
     if (keys === undefined) {
       const lock = lockKey(name, this.key);
-      keys = [lock, stateKey(lock, this.connection.keyPrefix)];
+      const state = stateKey(lock, this.connection.keyPrefix);
+      keys = [lock, state, ...lineKeys(state)];
       if (this.#known.size >= MAX_KNOWN_KEYS) this.#known.clear();
       this.#known.set(name, keys);
     }
     return keys;
   }
 
-  async #send<T>({ many }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
+  async #send<T>({ many, keys: count }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
     const keys: string[] = [];
-    const sent = this.#withKeys(calls, ([lock, state]) => keys.push(lock, state));
+    const sent = this.#withKeys(calls, (all) => keys.push(...all.slice(0, count)));
     if (sent.length === 0) return;
     const args = argumentsForMany(sent.map((call) => call.args));
     const answered = (replies: unknown): void => {

@@ -14,6 +14,15 @@ import { wrongServer } from './wrong-server.js';
 /** A client that this library creates. */
 interface OwnRedisClient extends RedisClient, WatchedClient {}
 
+/** A client on which a channel can be heard. */
+export interface SubscribingClient {
+  readonly status: string;
+  connect(): Promise<void>;
+  subscribe(channel: string): Promise<unknown>;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  disconnect(): void;
+}
+
 /** A client with our listeners on it. */
 interface Opened {
   readonly client: RedisClient;
@@ -124,6 +133,13 @@ export class RedisConnection {
     // A lazy client connects only on demand. A failure reaches the `error` listener as well.
     if (client.status === 'wait') client.connect().catch(() => undefined);
     await connected;
+  }
+
+  /** Another connection to the same server, which the caller closes; `undefined` if the user's client cannot be copied. */
+  async another(): Promise<SubscribingClient | undefined> {
+    const client =
+      (await this.#create?.()) ?? (this.#client as { duplicate?: () => unknown } | undefined)?.duplicate?.();
+    return client as SubscribingClient | undefined;
   }
 
   onReady(listener: () => void): () => void {

@@ -11,6 +11,7 @@ import type {
   AcquireResult,
   ExtendOptions,
   ExtendResult,
+  HintChannel,
   LeaseRef,
   LockInfo,
   LockStore,
@@ -18,6 +19,7 @@ import type {
   ReleaseResult,
 } from '../lock-store.js';
 import type { FastPort } from '../fast-port.js';
+import { NOTHING_RAN } from '../rules.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
@@ -25,6 +27,8 @@ import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
 import { checkRights } from './probe.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
+import { Hints } from './hints.js';
+import { LEAVE, WAIT } from './line-scripts.js';
 import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
 import { LOOK, SHORT_RENEWAL } from './shortcuts.js';
 
@@ -68,6 +72,10 @@ export class RedisLockStore implements LockStore {
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
   readonly #releases: LeaseCalls<ReleaseResult>;
+  readonly #waits: LeaseCalls<AcquireResult>;
+  readonly #leaves: LeaseCalls<void>;
+  /** Where the channels of processes are. */
+  readonly #channels: string;
   /** When the state of a lease was last looked at as well, monotonic. */
   readonly #renewedAt = new WeakMap<LeaseRef, number>();
 
@@ -86,6 +94,9 @@ export class RedisLockStore implements LockStore {
     this.#scripts = new LeaseScripts(this.#connection, key);
     this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
+    this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
+    this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
+    this.#channels = `${keyPrefix}:wake:`;
   }
 
   /** The kind and the place of the server, without secrets. */
@@ -112,7 +123,8 @@ export class RedisLockStore implements LockStore {
     const name = `probe-${randomUUID()}`;
     // A `key` function of the user need not support this name.
     if (this.nameProblem(name) !== undefined) return;
-    await checkRights(this.#connection, this.#scripts.keys(name)).catch((error: unknown) =>
+    const [lock, state] = this.#scripts.keys(name);
+    await checkRights(this.#connection, [lock, state]).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
   }
@@ -147,8 +159,13 @@ export class RedisLockStore implements LockStore {
   readonly fastPort: FastPort = {
     standsFor: METHODS,
     acquire: (request, told) => {
-      const { name, token, ttl, holder, job, brief = false } = request;
+      const { name, token, ttl, holder, job, brief = false, wait } = request;
       const start = startOf(request);
+      if (wait !== undefined) {
+        const { process, limit, priority, place = '', notBefore = '' } = wait;
+        const args = [this.#channels + process, limit, priority, place, notBefore].map(String);
+        return this.#waits.call(name, [token, String(ttl), holder, job ?? '', start, ...args], told);
+      }
       const args = [token, String(ttl), holder];
       if (job !== undefined || start !== '' || brief) args.push(job ?? '');
       if (start !== '' || brief) args.push(start);
@@ -158,6 +175,12 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
       const { name, token, fencingToken, holder, tick, job = '' } = lease;
+      if (lease.wait !== undefined && outcome === NOTHING_RAN) {
+        const { wait: _wait, ...rest } = lease;
+        // First: what it releases then calls the next one.
+        const left = (): void => this.fastPort.release(rest, { outcome, keepFor }, told);
+        return this.#leaves.call(name, [token], { answered: left, failed: (error) => told.failed(error) });
+      }
       const args = [token, String(fencingToken)];
       if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
       // A lock that stays taken has to show its last holder.
@@ -165,6 +188,14 @@ export class RedisLockStore implements LockStore {
       this.#releases.call(name, args, told);
     },
   };
+
+  /**
+   * Hears hints by pub/sub, on a connection of its own: a copy of your client, or another one of the store. Without the right to
+   * subscribe calls in line ask more often, and a warning says so once.
+   */
+  hints(process: string, called: (token: string) => void): HintChannel {
+    return new Hints(() => this.#connection.another(), this.#channels + process, called);
+  }
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
     const answers = new Map<LeaseRef, ExtendResult>();

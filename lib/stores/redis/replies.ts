@@ -4,12 +4,14 @@ import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from 
 /** Interprets the script's answer to an attempt. */
 export function readAcquire(reply: unknown): AcquireResult {
   if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
-  const [reason, holder, left, detail = '', outcome = ''] = reply as [
+  const [reason, holder, left, detail = '', outcome = '', place, ahead] = reply as [
     AcquireRefusal['reason'] | '',
     string,
     number,
     string?,
     string?,
+    string?,
+    number?,
   ];
   if (reason === '') {
     const granted = { acquired: true, fencingToken: Number(holder), attempt: Number(left) } as const;
@@ -22,6 +24,7 @@ export function readAcquire(reply: unknown): AcquireResult {
   if (reason === 'clock-skew') refusal.storeTime = Number(detail);
   else if (outcome !== '')
     Object.assign(refusal, lastStart(Number(detail), outcome === '-' ? undefined : outcome));
+  if (place !== undefined) refusal.waiting = { place: Number(place), ahead: Number(ahead) };
   return refusal;
 }
 

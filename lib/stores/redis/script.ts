@@ -16,6 +16,13 @@ import { RETENTION, TICK_RETENTION } from '../rules.js';
  *            ended, or 'next <ms> <interval>'
  *   by:<job>      token of the lease that has recorded that start
  *   before:<job>  the record that it has overwritten, restored if nothing ran
+ *   line     '<token> <channel>' of the first in line, while calls wait: so a release knows whom to call
+ *   turn     token of the one that is called, until it comes; '-' if it did not, and those behind it may
+ *   began    `since`, moved here while calls wait: a release finds no `since`, which costs nothing where nobody waits
+ *
+ * While the lock is reserved for the first in line, the lock key holds 'next:' and its token; 'next:-' if it is reserved for any of
+ * them. Two more keys exist only while calls wait: a sorted set of their tokens by place, and a hash that has, for a token,
+ * '<until when it waits, epoch ms> <channel>', and under 'p:<channel>' a 1 if that process did not come when it was called.
  *
  * Scripts keep fields that they do not know. Commands that can fail (on a key of the wrong type, say) come before the
  * first write: a script that fails has changed nothing. Times are those of the server (TIME).
@@ -59,6 +66,8 @@ export interface Script {
 export interface LeaseScript {
   readonly one: Script;
   readonly many: Script;
+  /** How many keys it takes for each lease. */
+  readonly keys: number;
 }
 
 /** Makes a script that stands alone. */
@@ -67,17 +76,20 @@ export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').u
 /**
  * Makes a script for one lease: see {@link leaseScript}.
  *
- * gives: lock, state, i, width
+ * gives: lock, state, i, width, line, who
  */
 const scriptForOne = (body: string): Script =>
-  script(/* lua */ `local lock, state, i, width = KEYS[1], KEYS[2], 1, #ARGV${body}`);
+  script(
+    /* lua */ `local lock, state, i, width, line, who = KEYS[1], KEYS[2], 1, #ARGV, KEYS[3], KEYS[4]${body}`,
+  );
 
 /**
  * Makes the same script for one lease and for many. The header of the body lists keys and arguments of one lease. On a Cluster all
  * keys are in one slot. Trailing arguments (`name?`) are left out if they would be '' for all leases of the call.
  *
- * gives: width, lock, state, i
+ * gives: width, lock, state, i, line, who
  *
+ * @param keys how many keys of a lease the body uses: 2, or 4 with those of its line
  * @param body Lua that returns the answer for one lease; `lock` and `state` are the keys, `ARGV[i]` is the first
  *   argument, and `width` is the number of arguments per lease
  *
@@ -87,7 +99,8 @@ const scriptForOne = (body: string): Script =>
  * For many, an argument that is the same for all leases is sent once: the first argument has a 1 for each of these, and a 0 for each
  * that every lease has of its own. The common ones follow, then those of each lease. {@link argumentsForMany} makes them.
  */
-export const leaseScript = (body: string): LeaseScript => ({
+export const leaseScript = (body: string, keys = 2): LeaseScript => ({
+  keys,
   one: scriptForOne(body),
   many: script(/* lua */ `
 local given, width, at, own = ARGV, #ARGV[1], 2, {}
@@ -100,13 +113,14 @@ for n = 1, width do
     own[#own + 1] = n
   end
 end
-local function judge(lock, state, i)${body}
+local function judge(lock, state, i, line, who)${body}
 end
 local replies = {}
-for lease = 1, #KEYS / 2 do
+for lease = 1, #KEYS / ${keys} do
+  local k = (lease - 1) * ${keys}
   for n = 1, #own do ARGV[own[n]] = given[at + n - 1] end
   at = at + #own
-  local ok, reply = pcall(judge, KEYS[lease * 2 - 1], KEYS[lease * 2], 1)
+  local ok, reply = pcall(judge, KEYS[k + 1], KEYS[k + 2], 1, KEYS[k + 3], KEYS[k + 4])
   local message = not ok and (type(reply) == 'table' and reply.err or tostring(reply))
   if message and string.find(message, 'READONLY', 1, true) then return redis.error_reply(message) end
   replies[lease] = ok and reply or { 'error', message }

@@ -1,4 +1,4 @@
-import { INTERRUPTED, INTERVAL_ALLOWANCE, NOTHING_RAN } from '../rules.js';
+import { CALLED, INTERRUPTED, INTERVAL_ALLOWANCE, NOTHING_RAN } from '../rules.js';
 import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
@@ -35,7 +35,7 @@ if ours then return tonumber(s[4]) end`;
  *
  * The rules: see stores/rules.ts. An interval counts on this server's clock.
  */
-const START = /* lua */ `
+export const START = /* lua */ `
 local ms = function(n) return string.format('%.0f', n) end
 local tick, skew, interval, rerun, only, schedule = string.match(spec, '^(%S+) (%S+) (%S+) (%S+) (%S+) (.*)$')
 before = before or ''
@@ -58,7 +58,57 @@ else
 end`;
 
 /**
- * Takes a lock that is free, if its job may start now.
+ * Lua: records a new lease, and its start.
+ *
+ * needs: state, token, fence, holder, t, started, record, job, before, ticks, last, micros, ttl, kept, now
+ * leaves: kept
+ */
+export const GRANT = /* lua */ `
+if started then
+  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
+    record, started, 'by:' .. job, token, 'before:' .. job, before)
+else
+  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1])
+end
+local hour = ${HOUR_MS * 1_000}
+if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
+  kept = kept or redis.call('HGET', state, 'kept')
+  local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
+end`;
+
+/**
+ * Lua: calls the first in line: reserves the lock for it, and tells its process. No failure matters, as the lock is free already:
+ * then it finds out later.
+ *
+ * needs: head, lock, state
+ * leaves: -
+ */
+export const CALL = /* lua */ `
+local first, channel = string.match(head, '^(%S+) (.+)$')
+redis.pcall('SET', lock, 'next:' .. first, 'PX', ${CALLED})
+redis.pcall('HSET', state, 'turn', first)
+redis.pcall('PUBLISH', channel, first)`;
+
+/**
+ * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If that one was called and did not
+ * come, all of them have the same time once more. Goes on if nobody has come then either: all of them are dead.
+ *
+ * needs: head, turn, lock, state
+ * leaves: -
+ */
+const IN_LINE = /* lua */ `
+  if turn == string.match(head, '^%S+') then
+    redis.call('SET', lock, 'next:-', 'PX', ${CALLED})
+    redis.call('HSET', state, 'turn', '-')
+    return { 'held', '', ${CALLED} }
+  end
+  if turn ~= '-' then ${CALL}
+    return { 'held', '', ${CALLED} }
+  end
+  redis.call('HDEL', state, 'line', 'turn')`;
+
+/**
+ * Takes a lock that is free, if its job may start now, and if nobody stands in line.
  *
  * KEYS: lock, state
  * ARGV: token, ttl, holder, job?, spec?, brief?
@@ -89,11 +139,13 @@ local current = redis.call('GET', lock)
 if current then ${TAKEN}
 end
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
+local head, turn = nil, nil
 if ticks then
-  local s = redis.call('HMGET', state, 'fence', 'kept', record)
-  last, kept, before = s[1], s[2], s[3]
+  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line', 'turn')
+  last, kept, before, head, turn = s[1], s[2], s[3], s[4], s[5]
 else
-  last = redis.call('HGET', state, 'fence')
+  local s = redis.call('HMGET', state, 'fence', 'line', 'turn')
+  last, head, turn = s[1], s[2], s[3]
 end
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]
@@ -103,18 +155,9 @@ if last and last >= micros then fence = last + 1 end
 if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
 if ticks then ${START}
 end
-if not current then redis.call('SET', lock, token, 'PX', ttl) end
-if started then
-  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
-    record, started, 'by:' .. job, token, 'before:' .. job, before)
-else
-  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1])
+if head and not current then ${IN_LINE}
 end
-local hour = ${HOUR_MS * 1_000}
-if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
-  kept = kept or redis.call('HGET', state, 'kept')
-  local spare = ticks and 0 or ${RETENTION_SLACK_MS}${KEEP}
-end
+if not current then redis.call('SET', lock, token, 'PX', ttl) end${GRANT}
 if other or attempt > 1 then return { '', fence, attempt, other or '' } end
 return fence`);
 
@@ -143,7 +186,9 @@ const RESTORED_START = /* lua */ `
  */
 const OLDER = /* lua */ `
 local older = s[1] ~= token and (tonumber(s[3]) or math.huge) < tonumber(fence)
-if older and s[1] and (current == s[1] or current == 'ended:' .. s[1]) then current = false end`;
+if older and s[1] and current and (current == s[1] or current == 'ended:' .. s[1] or string.sub(current, 1, 5) == 'next:') then
+  current = false
+end`;
 
 /**
  * Renews a lease, and restores one that the server forgot: if the state neither records that it has ended nor names a newer lease.
@@ -205,23 +250,34 @@ if outcome == '' then
     redis.call('DEL', lock)
     return 1
   end
+  local head = added == 1 and redis.call('HGET', state, 'line')
+  if head then
+    redis.call('DEL', lock)${CALL}
+    return 1
+  end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
 end
 local job, stay = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
 if current == token and outcome == 'completed' and stay == '' then
-  local s = redis.call('HMGET', state, 'by:' .. job, record)
+  local s = redis.call('HMGET', state, 'by:' .. job, record, 'line')
   if s[1] == token and s[2] then
+    local head = s[3]
     redis.call('DEL', lock)
     redis.call('HSET', state, 'since', '', record, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
+    if head then ${CALL}
+    end
     return 1
   end
 end
-local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'by:' .. job, record, 'before:' .. job)
+local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'by:' .. job, record, 'before:' .. job, 'line')
 local newest = s[1] == token and s[3]
 if newest and s[2] == '' and current ~= token then return 2 end
 local found, fence = current, ARGV[i + 1]${OLDER}
-if current ~= found or (current == token and stay == '') then redis.call('DEL', lock) end
+local head, freed = s[8], current ~= found or (current == token and stay == '')
+if freed then redis.call('DEL', lock) end
+if freed and head then ${CALL}
+end
 if current == token and stay ~= '' then
   redis.call('PEXPIRE', lock, stay)
   redis.call('SET', lock, 'ended:' .. token, 'PX', stay)

@@ -1,0 +1,65 @@
+import { logWarning } from '../../events/log.js';
+import type { HintChannel } from '../lock-store.js';
+import { describeError } from './redact.js';
+import type { SubscribingClient } from './redis-connection.js';
+
+/** Hears on a connection of its own which call of this process is called. Whatever goes wrong here costs time, nothing else. */
+export class Hints implements HintChannel {
+  open = false;
+  #client: SubscribingClient | undefined;
+  #closed = false;
+
+  /**
+   * @param connect makes the connection
+   * @param called receives the token of the call
+   */
+  constructor(
+    connect: () => Promise<SubscribingClient | undefined>,
+    private readonly channel: string,
+    private readonly called: (token: string) => void,
+  ) {
+    void connect()
+      .then((client) => this.#listen(client))
+      .catch((error: unknown) => this.#failed(error));
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.open = false;
+    this.#client?.disconnect();
+  }
+
+  async #listen(client: SubscribingClient | undefined): Promise<void> {
+    if (client === undefined) return this.#failed('your client has no duplicate()');
+    this.#client = client;
+    if (this.#closed) return client.disconnect();
+    // Without a listener ioredis prints every failed attempt to connect.
+    client.on('error', () => undefined);
+    client.on('message', (_channel, token) => this.called(String(token)));
+    client.on('close', () => (this.open = false));
+    client.on('ready', () => void this.#subscribe(client));
+    if (client.status === 'ready') await this.#subscribe(client);
+    else if (client.status === 'wait') await client.connect();
+  }
+
+  /** Also after each new connection: a client need not do that by itself. */
+  async #subscribe(client: SubscribingClient): Promise<void> {
+    try {
+      await client.subscribe(this.channel);
+      this.open = !this.#closed;
+    } catch (error) {
+      // A connection that is lost meanwhile comes back, and tries again.
+      if (/NOPERM|unknown command|not allowed/i.test(describeError(error))) this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    if (this.#closed) return;
+    const why = typeof error === 'string' ? error : describeError(error);
+    logWarning(
+      () =>
+        `Calls that wait for a lock cannot be told of their turn (${why}). They ask four times a second instead. ` +
+        'Give the Redis user +subscribe +unsubscribe, and &<keyPrefix>:wake:*.',
+    );
+  }
+}

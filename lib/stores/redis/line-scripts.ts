@@ -1,0 +1,145 @@
+import { RETENTION, STEP_OF_PRIORITY } from '../rules.js';
+import { leaseScript } from './script.js';
+import { CALL, GRANT, START } from './scripts.js';
+
+// The layout of the keys, and the rules of all these scripts: see script.ts.
+
+/** How long the keys of a line are kept after the last call has entered it, ms: longer than any call waits. */
+const KEPT = 7_200_000;
+
+/**
+ * Lua: who is the first in line (`head`, nil if nobody is). Removes calls whose time is over, and those of processes that did not
+ * come when they were called, a thousand at most.
+ *
+ * needs: line, who, now
+ * leaves: head
+ */
+const FIRST = /* lua */ `
+local head, more = nil, true
+for round = 1, 10 do
+  local found = more and redis.call('ZRANGE', line, 0, 99) or {}
+  for n = 1, #found do
+    local ends, channel = string.match(not head and redis.call('HGET', who, found[n]) or '', '^(%d+) (.+)$')
+    if ends and tonumber(ends) > now and not redis.call('HGET', who, 'p:' .. channel) then
+      head = found[n] .. ' ' .. channel
+    elseif not head then
+      redis.call('ZREM', line, found[n])
+      redis.call('HDEL', who, found[n])
+    end
+  end
+  more = not head and #found > 0
+end`;
+
+/**
+ * Lua: whoever was called did not come in time, so it is out of line, and so is its process until that asks.
+ *
+ * needs: turn, line, who
+ * leaves: -
+ */
+const MISSED = /* lua */ `
+local process = string.match(redis.call('HGET', who, turn) or '', '^%d+ (.+)$')
+if process then redis.call('HSET', who, 'p:' .. process, 1) end
+redis.call('ZREM', line, turn)
+redis.call('HDEL', who, turn)`;
+
+/**
+ * Takes the lock for a call that waits if its turn has come. If not, it stands in line from then on.
+ *
+ * KEYS: lock, state, line, who
+ * ARGV: token, ttl, holder, job, spec, channel, limit, priority, place, forgotten
+ *
+ * The first five are those of ACQUIRE. The channel is that of its process. The limit is how long it waits, in ms. The place is the one
+ * that it had, or ''. If everything about the lock is forgotten, nobody gets it for so many ms ('' or a number).
+ *
+ * Returns what ACQUIRE does. A refusal has, behind x and y: its place in line, and how many are before it. One for another reason
+ * than a taken lock has neither: then it stands in line only if it did before.
+ */
+export const WAIT = leaseScript(
+  /* lua */ `
+local token, ttl, holder, job, spec = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
+local channel, limit, priority, place, forgotten = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9]
+local record = 'job:' .. job
+local current = redis.call('GET', lock)
+local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since')
+local last, kept, before, newest, turn = s[1], s[2], s[3], s[4], s[8]
+local t = redis.call('TIME')
+local micros = t[1] * 1000000 + t[2]
+local now, fence = (micros - micros % 1000) / 1000, micros
+if current == token and newest == token then
+  redis.call('PEXPIRE', lock, ttl)
+  local attempt = s[6] == token and string.match(before or '', '^%d+ (%d+) ') or '1'
+  return { '', last, tonumber(attempt), '' }
+end
+local reserved = current and string.sub(current, 1, 5) == 'next:'
+local open = not current or current == 'next:-'
+if open and turn and turn ~= '-' then${MISSED}
+end
+redis.call('HDEL', who, 'p:' .. channel)
+last = last and tonumber(last)
+if last and last >= micros then fence = last + 1 end
+if fence > 9007199254740991 then error('fencing token of ' .. state .. ' is out of range', 0) end
+local ticks, attempt, started, other = spec ~= '', 1, nil, nil
+if ticks then ${START}
+end
+if place == '' then place = string.format('%.0f', micros - priority * ${STEP_OF_PRIORITY}) end
+if not redis.call('ZSCORE', line, token) then redis.call('ZADD', line, place, token) end
+redis.call('HSET', who, token, string.format('%.0f', now + limit) .. ' ' .. channel)${FIRST}
+local comes = open and not (not current and not last and forgotten ~= '') and string.match(head or token, '^%S+') == token
+if comes or current == token or current == 'next:' .. token then
+  redis.call('ZREM', line, token)
+  redis.call('HDEL', who, token)${FIRST}
+  redis.call('SET', lock, token, 'PX', ttl)${GRANT}
+  redis.call('HDEL', state, 'line', 'turn')
+  if head then
+    redis.call('HDEL', state, 'since')
+    redis.call('HSET', state, 'began', t[1], 'line', head)
+  end
+  if other or attempt > 1 then return { '', fence, attempt, other or '' } end
+  return fence
+end
+redis.call('PEXPIRE', line, ${KEPT})
+redis.call('PEXPIRE', who, ${KEPT})
+if head ~= s[7] then redis.call('HSET', state, 'line', head) end
+if not kept then redis.call('PEXPIRE', state, ${RETENTION}) end
+if s[9] and s[9] ~= '' and not open and not reserved then
+  redis.call('HSET', state, 'began', s[9])
+  redis.call('HDEL', state, 'since')
+end
+if open and (current or last or forgotten == '') then ${CALL}
+end
+local cooling = current and string.sub(current, 1, 6) == 'ended:'
+local ours = newest and (current == newest or current == 'ended:' .. newest)
+local left = redis.call('PTTL', lock)
+if left == -2 then left = tonumber(forgotten) or 0 end
+local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
+return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick or '', outcome or '',
+  redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token) }`,
+  4,
+);
+
+/**
+ * Takes a call out of line. If the lock is reserved for it, calls the next one.
+ *
+ * KEYS: lock, state, line, who
+ * ARGV: token
+ *
+ * Returns 0. A lease that the call may have is left to RELEASE.
+ */
+export const LEAVE = leaseScript(
+  /* lua */ `
+local token = ARGV[i]
+local current = redis.call('GET', lock)
+local known = redis.call('HGET', state, 'line')
+local now = redis.call('TIME')[1] * 1000
+redis.call('ZREM', line, token)
+redis.call('HDEL', who, token)${FIRST}
+if head and head ~= known then redis.call('HSET', state, 'line', head) end
+if known and not head then redis.call('HDEL', state, 'line', 'turn') end
+if current == 'next:' .. token then
+  redis.call('DEL', lock)
+  if head then ${CALL}
+  end
+end
+return 0`,
+  4,
+);

@@ -1,0 +1,98 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
+import type { AcquireRequest, AcquireResult, HintChannel } from '../../lib/index.js';
+import { provideRedis, type RedisServer } from '../support/redis-server.js';
+import { until } from '../support/until.js';
+
+let server: RedisServer;
+let client: Redis;
+
+beforeAll(async () => {
+  server = await provideRedis();
+  client = new Redis(server.url);
+}, 60_000);
+
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+/** A process with a connection of its own. */
+class Process {
+  readonly store = new RedisLockStore(server.url);
+  readonly name = randomUUID();
+  readonly hints: string[] = [];
+  channel: HintChannel | undefined;
+
+  async open(): Promise<this> {
+    await this.store.init();
+    this.channel = this.store.hints(this.name, (token) => this.hints.push(token));
+    await until(() => this.channel?.open === true);
+    return this;
+  }
+
+  async close(): Promise<void> {
+    this.channel?.close();
+    await this.store.close();
+  }
+
+  request(name: string, wait: Partial<AcquireRequest['wait']> | undefined = {}): AcquireRequest {
+    const request = { name, token: randomUUID(), ttl: 60_000, holder: this.name };
+    return wait === undefined
+      ? request
+      : { ...request, wait: { limit: 60_000, priority: 0, process: this.name, ...wait } };
+  }
+}
+
+let a: Process;
+let b: Process;
+let name: string;
+beforeEach(async () => {
+  name = `waiting-${randomUUID()}`;
+  [a, b] = await Promise.all([new Process().open(), new Process().open()]);
+});
+afterEach(() => Promise.all([a.close(), b.close()]));
+
+async function took(who: Process, request: AcquireRequest) {
+  const result = await who.store.acquire(request);
+  if (!result.acquired) throw new Error(`refused: ${JSON.stringify(result)}`);
+  const { wait: _, ...lease } = request;
+  return { ...lease, fencingToken: result.fencingToken };
+}
+
+describe('on Redis', () => {
+  test('a release calls the first in line, whose process gets a hint', async () => {
+    const lease = await took(a, a.request(name, undefined));
+    const [first, second] = [b.request(name), a.request(name)];
+    expect(await b.store.acquire(first)).toMatchObject({ acquired: false, reason: 'held', waiting: { ahead: 0 } });
+    expect(await a.store.acquire(second)).toMatchObject({ acquired: false, reason: 'held', waiting: { ahead: 1 } });
+    expect(await a.store.release(lease)).toEqual({ released: true });
+    await until(() => b.hints.includes(first.token));
+    // Nobody else gets it meanwhile.
+    expect(await a.store.acquire(a.request(name, undefined))).toMatchObject({ acquired: false, reason: 'held' });
+    expect(await a.store.acquire(second)).toMatchObject({ acquired: false, waiting: { ahead: 1 } });
+    const next = await took(b, first);
+    expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+    expect(await a.store.extend([lease])).toMatchObject([{ held: false }]);
+    await b.store.release(next);
+    await until(() => a.hints.includes(second.token));
+    await a.store.release(await took(a, second));
+    const keys = await client.keys(`*${name}*`);
+    expect(keys.filter((key) => !key.endsWith(':state'))).toEqual([]);
+    expect(await client.hmget(keys[0] ?? '', 'line', 'turn')).toEqual([null, null]);
+    await a.store.release(await took(a, a.request(name, undefined)));
+  });
+
+  test('a release is recorded as the end of its lease, also where others wait', async () => {
+    const lease = await took(a, a.request(name, undefined));
+    await b.store.acquire(b.request(name));
+    expect(await a.store.release(lease)).toEqual({ released: true });
+    expect(await a.store.release(lease)).toEqual({ released: false, reason: 'ended' });
+    expect(await a.store.extend([lease])).toMatchObject([{ held: false }]);
+  });
+});
+void sleep;
+export type Unused = AcquireResult;
