@@ -1,9 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
-import type { AcquireRequest, AcquireResult, HintChannel } from '../../lib/index.js';
+import type { AcquireRequest, HintChannel, WaitRequest } from '../../lib/index.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { until } from '../support/until.js';
 
@@ -39,11 +38,13 @@ class Process {
     await this.store.close();
   }
 
-  request(name: string, wait: Partial<AcquireRequest['wait']> | undefined = {}): AcquireRequest {
-    const request = { name, token: randomUUID(), ttl: 60_000, holder: this.name };
-    return wait === undefined
-      ? request
-      : { ...request, wait: { limit: 60_000, priority: 0, process: this.name, ...wait } };
+  /** A call that does not wait. */
+  call(name: string): AcquireRequest {
+    return { name, token: randomUUID(), ttl: 60_000, holder: this.name };
+  }
+
+  request(name: string, wait: Partial<WaitRequest> = {}): AcquireRequest {
+    return { ...this.call(name), wait: { limit: 60_000, priority: 0, process: this.name, ...wait } };
   }
 }
 
@@ -65,14 +66,14 @@ async function took(who: Process, request: AcquireRequest) {
 
 describe('on Redis', () => {
   test('a release calls the first in line, whose process gets a hint', async () => {
-    const lease = await took(a, a.request(name, undefined));
+    const lease = await took(a, a.call(name));
     const [first, second] = [b.request(name), a.request(name)];
     expect(await b.store.acquire(first)).toMatchObject({ acquired: false, reason: 'held', waiting: { ahead: 0 } });
     expect(await a.store.acquire(second)).toMatchObject({ acquired: false, reason: 'held', waiting: { ahead: 1 } });
     expect(await a.store.release(lease)).toEqual({ released: true });
     await until(() => b.hints.includes(first.token));
     // Nobody else gets it meanwhile.
-    expect(await a.store.acquire(a.request(name, undefined))).toMatchObject({ acquired: false, reason: 'held' });
+    expect(await a.store.acquire(a.call(name))).toMatchObject({ acquired: false, reason: 'held' });
     expect(await a.store.acquire(second)).toMatchObject({ acquired: false, waiting: { ahead: 1 } });
     const next = await took(b, first);
     expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
@@ -83,16 +84,14 @@ describe('on Redis', () => {
     const keys = await client.keys(`*${name}*`);
     expect(keys.filter((key) => !key.endsWith(':state'))).toEqual([]);
     expect(await client.hmget(keys[0] ?? '', 'line', 'turn')).toEqual([null, null]);
-    await a.store.release(await took(a, a.request(name, undefined)));
+    await a.store.release(await took(a, a.call(name)));
   });
 
   test('a release is recorded as the end of its lease, also where others wait', async () => {
-    const lease = await took(a, a.request(name, undefined));
+    const lease = await took(a, a.call(name));
     await b.store.acquire(b.request(name));
     expect(await a.store.release(lease)).toEqual({ released: true });
     expect(await a.store.release(lease)).toEqual({ released: false, reason: 'ended' });
     expect(await a.store.extend([lease])).toMatchObject([{ held: false }]);
   });
 });
-void sleep;
-export type Unused = AcquireResult;

@@ -4,6 +4,7 @@ import { endCases } from './end-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { inspectCases } from './inspect-cases.js';
 import { Kit } from './kit.js';
+import { lineCases } from './line-cases.js';
 import { nameCases } from './name-cases.js';
 import type { CaseDefinition } from './case.js';
 import type { LockStoreContractOptions } from './options.js';
@@ -39,6 +40,7 @@ const definitions: readonly CaseDefinition[] = [
   ...nameCases,
   ...batchCases,
   ...inspectCases,
+  ...lineCases,
 ].sort((a, b) => a.rule - b.rule);
 
 /**

@@ -34,10 +34,12 @@ export interface LockStoreContractOptions {
   setClockBack?(name: string, ms: number, store: LockStore): void | Promise<void>;
   /** The store does not lose data: it never restores a lease, not even one that ran out a moment ago. @default false */
   readonly durable?: boolean;
+  /** The store has `hints()`, and so lines of calls that wait: the suite checks rules 10 to 14 as well. */
+  readonly lines?: true;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;
 }
 
 /** An option that a case may need. */
 export type ContractHook =
-  'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock' | 'setClockBack' | 'inspects';
+  'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock' | 'setClockBack' | 'inspects' | 'lines';

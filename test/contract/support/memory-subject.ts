@@ -16,11 +16,14 @@ export function memoryContract(): LockStoreContractOptions {
         acquire: (request) => current.acquire(request),
         extend: (leases) => current.extend(leases),
         release: (lease, options) => current.release(lease, options),
+        hints: (process, called) =>
+          current.hints?.(process, called) ?? { open: false, close: () => undefined },
         inspect: async () => (await current.inspect?.()) ?? [],
       };
       return { store, others: [store] };
     },
     inspects: true,
+    lines: true,
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),
     // It keeps lock and side data together; a lock is gone, and its side data is not, when time has passed.
