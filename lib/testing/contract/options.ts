@@ -42,4 +42,11 @@ export interface LockStoreContractOptions {
 
 /** An option that a case may need. */
 export type ContractHook =
-  'forget' | 'forgetState' | 'forgetAll' | 'breakLock' | 'skewInstanceClock' | 'setClockBack' | 'inspects' | 'lines';
+  | 'forget'
+  | 'forgetState'
+  | 'forgetAll'
+  | 'breakLock'
+  | 'skewInstanceClock'
+  | 'setClockBack'
+  | 'inspects'
+  | 'lines';

@@ -2,6 +2,7 @@ import { brokenBatches } from './broken/batch.js';
 import type { BrokenStore } from './broken/broken-store.js';
 import { brokenExclusion } from './broken/exclusion.js';
 import { brokenInspection } from './broken/inspect.js';
+import { brokenLines } from './broken/lines.js';
 import { brokenOwnership } from './broken/ownership.js';
 import { brokenRestore } from './broken/restore.js';
 import { brokenTicks } from './broken/ticks.js';
@@ -16,4 +17,5 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenTimeAndNames,
   ...brokenBatches,
   ...brokenInspection,
+  ...brokenLines,
 ];

@@ -1,345 +1,144 @@
-import {
-  LockStateError,
-  type AcquireRefusal,
-  type AcquireRequest,
-  type AcquireResult,
-  type ExtendResult,
-  type JobInfo,
-  type LeaseRef,
-  type LockInfo,
-  type LockStore,
-  type ReleaseOptions,
-  type ReleaseOutcome,
-  type ReleaseResult,
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  HintChannel,
+  LeaseRef,
+  ReleaseOptions,
+  ReleaseResult,
+  WaitRequest,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { ReferenceLeases } from './reference-leases.js';
 
-export interface LockEntry {
-  token: string;
-  freeAt: number;
-  /** Its lease has ended: it only stays taken. */
-  kept?: boolean;
-}
+export type { LockEntry, StartEntry, StartRefusal, StateEntry } from './reference-leases.js';
 
-export interface StateEntry {
-  token: string;
-  fence: number;
-  holder: string;
-  ended: boolean;
-  /** The newest tick that was started, for stores that refuse one a second time. */
-  tick: number | undefined;
-  /** When it was granted, epoch milliseconds. */
-  since?: number;
-}
-
-/** Why a job may not start. */
-export type StartRefusal = Omit<AcquireRefusal, 'acquired'>;
-
-/** The last start of a job: of a tick, or of an interval that is due again. */
-export interface StartEntry {
+/** A call in line. */
+export interface Standing {
   readonly token: string;
-  readonly job?: string | undefined;
-  readonly tick?: number | undefined;
-  /** When an interval began that has not been run yet: the next one is due that much and its length later. */
-  readonly from?: number | undefined;
-  readonly interval?: number | undefined;
-  readonly attempt: number;
-  readonly schedule: string;
-  readonly outcome: string | undefined;
-  readonly before: StartEntry | undefined;
+  readonly wait: WaitRequest;
+  readonly place: number;
+  /** When its wait is over. */
+  readonly until: number;
 }
 
-/**
- * The rules of `LockStore` written down once more, as plainly as possible and in small steps, so that each step
- * can be broken. Like Redis it keeps a lock and its side data apart, and either can be lost.
- */
-export class ReferenceStore implements LockStore {
-  readonly locks = new Map<string, LockEntry | 'broken'>();
-  readonly states = new Map<string, StateEntry>();
-  readonly starts = new Map<string, StartEntry>();
+/** How long the lock is reserved for the one that is called, ms. */
+const TURN = 2_000;
 
-  constructor(readonly clock: ManualClock) {}
+/** With the rules of lines. */
+export class ReferenceStore extends ReferenceLeases {
+  readonly lines = new Map<string, Standing[]>();
+  readonly called = new Map<string, { readonly one: Standing; readonly until: number }>();
+  readonly missed = new Set<string>();
+  readonly listeners = new Map<string, (token: string) => void>();
+  #places = 0;
 
-  async acquire(request: AcquireRequest): Promise<AcquireResult> {
-    const lock = this.lock(request.name);
-    const state = this.states.get(this.key(request.name));
-    if (lock !== undefined && !this.isRepeated(request, lock, state))
-      return this.refuse(lock, state, request);
-    if (lock !== undefined && state?.token === request.token) return this.repeatGrant(request, state);
+  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const { name, token, wait } = request;
+    const lock = this.lock(name);
+    const isAgain = lock?.token === token && lock.kept !== true;
+    if (isAgain && wait !== undefined) this.liveOn(request);
+    if (lock !== undefined && (isAgain || wait === undefined)) return super.acquire(request);
     const refusal = this.refuseStart(request, this.starts.get(this.startKey(request)));
     if (refusal !== undefined) return { acquired: false, ...refusal };
-    const before = this.starts.get(this.startKey(request));
-    const start = this.noteStart(request, before);
-    const fencingToken = this.grant(request, state);
-    if (start === undefined) return { acquired: true, fencingToken };
-    const differs = before !== undefined && before.schedule !== start.schedule;
-    const { attempt } = start;
-    return {
-      acquired: true,
-      fencingToken,
-      attempt,
-      ...(differs ? { previousSchedule: before.schedule } : {}),
-    };
-  }
-
-  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
-    return leases.map((lease) => this.extendOne(lease));
-  }
-
-  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const lock = this.lock(lease.name);
-    const state = this.states.get(this.key(lease.name));
-    if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
-    if (this.isOutlived(lease, lock, state)) {
-      this.locks.delete(this.key(lease.name));
-      return this.release(lease, options);
+    if (wait !== undefined) this.missed.delete(wait.process);
+    if (wait !== undefined) this.enter(request, wait);
+    const tooEarly = wait !== undefined && this.isTooEarly(name, wait);
+    const next = lock === undefined && !tooEarly ? this.call(name) : undefined;
+    if (lock === undefined && !tooEarly && (next === undefined || this.mayCome(request, next))) {
+      this.leave(name, token);
+      return super.acquire(request);
     }
-    const owner = lock !== undefined && lock.kept !== true && this.owns(lease, lock);
-    if (owner) this.free(lease, options);
-    if (this.endsStart(lease, state, options.outcome)) this.noteEnd(lease, options.outcome ?? 'completed');
-    const unknown = lock === undefined && lease.fencingToken !== 0;
-    const newest = state?.token === lease.token;
-    if (newest || (this.isBehind(lease, state) && (unknown || owner))) this.recordEnd(lease, state, options);
-    if (owner) return { released: true };
-    return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
+    const taken = lock === undefined ? { acquired: false, reason: 'held' } : await super.acquire(request);
+    return wait === undefined ? (taken as AcquireRefusal) : this.inLine(request, taken as AcquireRefusal);
   }
 
-  async inspect(): Promise<LockInfo[]> {
-    return [...this.states].map(([name, state]) => this.infoOf(name, state));
+  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    if (lease.wait !== undefined && options.outcome === 'abandoned') this.leave(lease.name, lease.token);
+    const result = await super.release(lease, options);
+    if (this.handsOver(options) && this.lock(lease.name) === undefined) this.call(lease.name);
+    return result;
   }
 
-  protected infoOf(name: string, { holder, fence, ended, since = 0 }: StateEntry): LockInfo {
-    const lock = this.lock(name);
-    const jobs = [...this.starts].flatMap(([key, start]) =>
-      (JSON.parse(key) as string[])[0] === name ? [this.jobOf(start)] : [],
-    );
-    const known = { name, holder, since, fencingToken: fence, jobs };
-    if (lock === undefined) return { ...known, state: 'free' };
-    return { ...known, state: ended ? 'cooling-down' : 'held', expiresIn: lock.freeAt - this.now() };
-  }
-
-  protected jobOf({ job = '', tick, from = 0, interval = 0, attempt, outcome }: StartEntry): JobInfo {
-    if (tick === undefined) return { job, due: from + interval };
-    return { job, tick, attempt, ...(outcome === undefined ? {} : { outcome: outcome as ReleaseOutcome }) };
-  }
-
-  protected extendOne(lease: LeaseRef): ExtendResult {
-    let lock: LockEntry | undefined;
-    try {
-      lock = this.lock(lease.name);
-    } catch (error) {
-      return { held: null, error: error as LockStateError };
-    }
-    const state = this.states.get(this.key(lease.name));
-    if (this.isOutlived(lease, lock, state)) lock = undefined;
-    if (lock !== undefined && !this.owns(lease, lock)) return this.takenBy(state);
-    if (lock === undefined && !this.mayRestore(lease, state)) return { held: false, reason: 'expired' };
-    if (this.hasEnded(lease, state, lock)) return { held: false, reason: 'expired' };
-    this.setLock(lease, lease.ttl);
-    if (lock === undefined || state === undefined) this.restoreState(lease, state);
-    return lock === undefined ? { held: true, restored: true } : { held: true };
+  hints(process: string, called: (token: string) => void): HintChannel {
+    this.listeners.set(process, called);
+    return { open: true, close: () => void this.listeners.delete(process) };
   }
 
   // The steps
 
-  startKey({ name, job = '' }: AcquireRequest): string {
-    return JSON.stringify([name, job]);
+  protected enter({ name, token }: AcquireRequest, wait: WaitRequest): void {
+    const line = this.lines.get(name) ?? [];
+    const known = line.find((one) => one.token === token);
+    const place = known?.place ?? this.placeOf(wait);
+    const one = { token, wait, place, until: this.now() + wait.limit };
+    const others = line.filter((other) => other.token !== token);
+    this.lines.set(
+      name,
+      [...others, one].sort((a, b) => a.place - b.place),
+    );
   }
 
-  protected refuseStart(request: AcquireRequest, last: StartEntry | undefined): StartRefusal | undefined {
-    const { tick, interval, maxClockSkew = Infinity, only } = request;
-    const now = this.clock.now();
-    if (interval !== undefined) {
-      const wait = this.due(interval, last) - interval * 0.1 - now;
-      return wait > 0 ? { reason: 'already-ran', expiresIn: wait } : undefined;
-    }
-    if (tick === undefined) return undefined;
-    if (tick > now + maxClockSkew) return { reason: 'clock-skew', storeTime: now };
-    if (this.isRerun(request, last)) return undefined;
-    if (last?.tick !== undefined && last.tick >= tick) return { reason: 'already-ran', ...this.tickOf(last) };
-    if (only === 'interrupted' || (only === 'known' && last?.tick === undefined))
-      return { reason: 'already-ran' };
-    return undefined;
+  protected placeOf({ place, priority }: WaitRequest): number {
+    return place ?? ++this.#places - priority * 1_000_000;
   }
 
-  protected due(interval: number, last: StartEntry | undefined): number {
-    const due = last?.from === undefined ? 0 : last.from + interval;
-    return this.isCredible(due, interval) ? due : 0;
+  protected inLine({ name, token }: AcquireRequest, refusal: AcquireRefusal): AcquireRefusal {
+    const line = this.lines.get(name) ?? [];
+    const ahead = line.findIndex((one) => one.token === token);
+    const { place = 0 } = line[ahead] ?? {};
+    return { ...refusal, waiting: { place, ahead } };
   }
 
-  /** Whether an interval can have put its next due time there, unless the clock was set back. */
-  protected isCredible(due: number, interval: number): boolean {
-    return due - this.clock.now() <= interval * 1.1;
+  protected leave(name: string, token: string): void {
+    this.lines.set(
+      name,
+      (this.lines.get(name) ?? []).filter((one) => one.token !== token),
+    );
+    if (this.called.get(name)?.one.token === token) this.called.delete(name);
   }
 
-  protected repeatGrant(request: AcquireRequest, { fence }: StateEntry): AcquireResult {
-    const start = this.starts.get(this.startKey(request));
-    const attempt = start?.token === request.token ? start.attempt : undefined;
-    return { acquired: true, fencingToken: fence, ...(attempt === undefined ? {} : { attempt }) };
+  /** Calls the first in line, unless one is called. */
+  protected call(name: string): Standing | undefined {
+    const before = this.called.get(name);
+    if (before !== undefined && before.until > this.now()) return before.one;
+    if (before !== undefined) this.pass(name, before.one);
+    const one = (this.lines.get(name) ?? []).find((each) => this.mayBeCalled(each));
+    if (one === undefined) return undefined;
+    this.called.set(name, { one, until: this.now() + TURN });
+    this.tell(one);
+    return one;
   }
 
-  protected isRerun({ tick, rerun = 0 }: AcquireRequest, last: StartEntry | undefined): boolean {
-    return last !== undefined && last.tick === tick && last.attempt <= rerun && !this.isFinished(last);
+  protected mayCome({ token }: AcquireRequest, called: Standing): boolean {
+    return called.token === token;
   }
 
-  protected isFinished({ outcome }: StartEntry): boolean {
-    return outcome !== undefined && outcome !== 'aborted';
+  protected mayBeCalled({ wait, until }: Standing): boolean {
+    return until > this.now() && !this.missed.has(wait.process);
   }
 
-  protected tickOf(last: StartEntry): { tick?: number; finished: boolean } {
-    return { ...(last.tick === undefined ? {} : { tick: last.tick }), finished: this.isFinished(last) };
+  /** It was called, and did not come. */
+  protected pass(name: string, one: Standing): void {
+    this.missed.add(one.wait.process);
+    this.leave(name, one.token);
   }
 
-  protected noteStart(request: AcquireRequest, before: StartEntry | undefined): StartEntry | undefined {
-    const { tick, interval, token, schedule = '' } = request;
-    if (tick === undefined && interval === undefined) return undefined;
-    const from = interval === undefined ? undefined : Math.max(this.due(interval, before), this.clock.now());
-    const attempt = this.isRerun(request, before) ? (before?.attempt ?? 0) + 1 : 1;
-    const start = {
-      token,
-      job: request.job,
-      tick,
-      from,
-      interval,
-      attempt,
-      schedule,
-      outcome: undefined,
-      before,
-    };
-    this.starts.set(this.startKey(request), start);
-    return start;
+  protected tell({ wait, token }: Standing): void {
+    this.listeners.get(wait.process)?.(token);
   }
 
-  /** Only the newest lease says how a run has ended; that nothing ran is true whoever had the lock since. */
-  protected endsStart({ token }: LeaseRef, state: StateEntry | undefined, outcome?: ReleaseOutcome): boolean {
-    return state?.token === token || outcome === 'abandoned';
+  protected isTooEarly(name: string, { notBefore = 0 }: WaitRequest): boolean {
+    return notBefore > 0 && !this.states.has(this.key(name));
   }
 
-  protected noteEnd(lease: LeaseRef, outcome: string): void {
-    const start = this.starts.get(this.startKey(lease));
-    if (start?.token !== lease.token || start.outcome !== undefined) return;
-    if (outcome !== 'abandoned') this.starts.set(this.startKey(lease), { ...start, outcome });
-    else if (start.before === undefined) this.starts.delete(this.startKey(lease));
-    // Whoever had started that cannot take it back any more.
-    else this.starts.set(this.startKey(lease), { ...start.before, token: '' });
+  protected handsOver(_options: ReleaseOptions): boolean {
+    return true;
   }
 
-  now(): number {
-    return this.clock.monotonic();
-  }
-
-  key(name: string): string {
-    return name;
-  }
-
-  /** The lock, unless it is free. */
-  protected lock(name: string): LockEntry | undefined {
-    const lock = this.locks.get(this.key(name));
-    if (lock === 'broken') throw new LockStateError(name, 'broken on purpose');
-    return lock !== undefined && lock.freeAt > this.now() ? lock : undefined;
-  }
-
-  protected isRepeated(request: AcquireRequest, lock: LockEntry, state: StateEntry | undefined): boolean {
-    if (lock.kept === true) return false;
-    return lock.token === request.token && !(state?.token === request.token && state.ended);
-  }
-
-  protected refuse(
-    lock: LockEntry,
-    state: StateEntry | undefined,
-    request: AcquireRequest,
-  ): AcquireResult & { acquired: false } {
-    const last = this.starts.get(this.startKey(request));
-    return {
-      ...(last?.tick === undefined ? undefined : this.tickOf(last)),
-      acquired: false,
-      reason: state?.ended ? 'cooling-down' : 'held',
-      ...(state === undefined ? undefined : { holder: state.holder }),
-      expiresIn: lock.freeAt - this.now(),
-    };
-  }
-
-  protected grant(request: AcquireRequest, state: StateEntry | undefined): number {
-    const fence = this.nextFence(state);
-    const { token, holder, tick } = request;
-    this.setLock(request, request.ttl);
-    this.states.set(this.key(request.name), {
-      token,
-      fence,
-      holder,
-      ended: false,
-      tick: tick ?? state?.tick,
-      since: this.clock.now(),
-    });
-    return fence;
-  }
-
-  protected nextFence(state: StateEntry | undefined): number {
-    return Math.max((state?.fence ?? 0) + 1, this.clock.now() * 1_000);
-  }
-
-  protected setLock({ name, token }: AcquireRequest, ttl: number): void {
-    this.locks.set(this.key(name), { token, freeAt: this.now() + ttl });
-  }
-
-  protected owns(lease: LeaseRef, lock: LockEntry): boolean {
-    return lease.token === lock.token;
-  }
-
-  protected takenBy(state: StateEntry | undefined): ExtendResult {
-    return { held: false, reason: 'taken', ...(state === undefined ? undefined : { holder: state.holder }) };
-  }
-
-  protected mayRestore(lease: LeaseRef, state: StateEntry | undefined): boolean {
-    return state?.token === lease.token || this.isBehind(lease, state);
-  }
-
-  /** Whether what is known is older than the lease: the store has lost the last writes, or all of them. */
-  protected isBehind({ token, fencingToken }: LeaseRef, state: StateEntry | undefined): boolean {
-    return state === undefined || (state.token !== token && state.fence < fencingToken);
-  }
-
-  /** Whether the lock is that of an older lease: it was over when this one was granted. */
-  protected isOutlived(lease: LeaseRef, lock: LockEntry | undefined, state: StateEntry | undefined): boolean {
-    return lock !== undefined && lock.token === state?.token && this.isBehind(lease, state);
-  }
-
-  protected hasEnded(lease: LeaseRef, state: StateEntry | undefined, lock?: LockEntry): boolean {
-    if (lock?.kept === true) return true;
-    return state?.token === lease.token && state.ended;
-  }
-
-  protected restoreState(lease: LeaseRef, state: StateEntry | undefined): void {
-    const { name, token, holder, fencingToken, tick } = lease;
-    const fence = Math.max(state?.fence ?? 0, fencingToken);
-    this.states.set(this.key(name), { token, fence, holder, ended: false, tick });
-    if (tick !== undefined && state?.token !== token) this.restoreStart(lease, tick);
-  }
-
-  protected restoreStart(lease: LeaseRef, tick: number): void {
-    const { token, job, attempt = 1 } = lease;
-    const before = this.starts.get(this.startKey(lease));
-    const { tick: last = 0, attempt: tries } = before ?? { attempt: 0 };
-    if (last > tick || (last === tick && tries > attempt)) return;
-    const start = { token, job, tick, attempt, schedule: '', outcome: undefined, before };
-    this.starts.set(this.startKey(lease), start);
-  }
-
-  /** What was known of the jobs under a lock is gone with what is kept beside it. */
-  forgetStarts(name: string): void {
-    for (const key of this.starts.keys())
-      if ((JSON.parse(key) as string[])[0] === name) this.starts.delete(key);
-  }
-
-  protected free({ name, token }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {
-    this.locks.set(this.key(name), { token, freeAt: this.now() + keepFor, kept: true });
-  }
-
-  protected recordEnd(lease: LeaseRef, state: StateEntry | undefined, { outcome }: ReleaseOptions): void {
-    const { name, token, holder, fencingToken } = lease;
-    const fence = Math.max(state?.fence ?? 0, fencingToken);
-    const tick = outcome === 'abandoned' ? undefined : state?.tick;
-    this.states.set(this.key(name), { token, fence, holder, ended: true, tick });
+  protected liveOn({ name, ttl }: AcquireRequest): void {
+    const lock = this.lock(name);
+    if (lock !== undefined) lock.freeAt = this.now() + ttl;
   }
 }
 
@@ -367,6 +166,7 @@ export function referenceContract(
       return { store: current };
     },
     inspects: true,
+    lines: true,
     wait: (ms) => clock.advance(ms),
     forget: (name) => void current.locks.delete(current.key(name)),
     forgetState: (name) => void current.states.delete(current.key(name)),
@@ -374,6 +174,8 @@ export function referenceContract(
       current.locks.clear();
       current.states.clear();
       current.starts.clear();
+      current.lines.clear();
+      current.called.clear();
     },
     breakLock: (name) => void current.locks.set(current.key(name), 'broken'),
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
