@@ -12,6 +12,9 @@ import type { Writable } from './writable.js';
 /** Reasons for which a call goes on waiting. */
 const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 
+/** Makes a lease of an answer, or says why there is none. */
+type Granted = (asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>) => Lease | Skipped;
+
 /**
  * The wait of one call, from its first ask on. It asks with the same token each time: whether its turn has come is what the store
  * answers. Until its wait is over, it stands the outages of the store.
@@ -26,6 +29,8 @@ export class InLine {
   #stands = false;
   /** When a lease that it was told of can be over, monotonic. */
   #leaseEnds = -Infinity;
+  /** How the last ask was answered. */
+  #refusal: Skipped;
   /** The last ask, if it is not known what became of it. */
   #unsure: { readonly asked: Asked<AcquireResult>; readonly error: Error } | undefined;
 
@@ -37,12 +42,13 @@ export class InLine {
     private readonly engine: Engine,
     private readonly call: LockCall,
     private readonly request: AcquireRequest,
-    readonly holding: readonly string[],
+    private readonly holding: readonly string[],
     private readonly blocked: () => boolean,
   ) {
     const { wait = 0 } = call.settings;
     this.#began = engine.clock.monotonic();
     this.#deadline = this.#began + wait;
+    this.#refusal = { ran: false, reason: 'held', holder: engine.instance };
     this.#place = this.#job === undefined ? undefined : engine.waits.placeOf(call.name, this.#job);
   }
 
@@ -76,49 +82,61 @@ export class InLine {
    * Waits until the lock is granted, or the wait is over.
    *
    * @param first how the first ask was refused; `undefined` if there was none
-   * @param granted makes the lease, or says why there is none
    * @throws the reason of the call's signal
    */
-  async wait(
-    first: Skipped | undefined,
-    granted: (asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>) => Lease | Skipped,
-  ): Promise<Lease | Skipped> {
-    const { engine, call } = this;
-    let refusal: Skipped = first ?? { ran: false, reason: 'held', holder: engine.instance };
-    if (!PASSING.has(refusal.reason)) return this.#refused(refusal);
+  async wait(first: Skipped | undefined, granted: Granted): Promise<Lease | Skipped> {
+    if (first !== undefined) this.#refusal = first;
+    if (!PASSING.has(this.#refusal.reason)) return this.#refused(this.#refusal);
+    const { waits } = this.engine;
     const turn = this.#enter();
-    const abort = (): void => engine.waits.end(turn, 'aborted');
-    call.signal?.addEventListener('abort', abort);
-    if (call.signal?.aborted === true) abort();
-    this.#report(refusal);
+    const stopListening = this.#listen(turn);
+    this.#report();
     try {
       for (;;) {
-        const next = await engine.waits.next(turn, this.#place, refusal.expiresIn);
-        if (next !== 'ask') return this.#over(next, refusal);
-        if (this.blocked()) {
-          this.#leave();
-          continue;
-        }
-        const { store, clock } = engine;
-        const asked = store.acquire(this.ask(), call.settings.storeTimeout, clock.monotonic());
-        const outcome = await asked.outcome;
-        if ('error' in outcome) {
-          if (outcome.error instanceof SchedulerLockConfigError) return granted(asked, outcome);
-          this.#failed(asked, outcome.error);
-        } else if (!outcome.result.acquired || this.#isUsable(asked)) {
-          const answer = granted(asked, outcome);
-          if (answer instanceof Lease) {
-            answer.waited = Math.round(clock.monotonic() - this.#began);
-            return answer;
-          }
-          if (!PASSING.has(answer.reason)) return this.#refused(answer);
-          refusal = answer;
-        }
+        const next = await waits.next(turn, this.#place, this.#refusal.expiresIn);
+        if (next !== 'ask') return this.#over(next);
+        const end = await this.#askAgain(granted);
+        if (end !== undefined) return end;
       }
     } finally {
-      call.signal?.removeEventListener('abort', abort);
-      engine.waits.leave(turn);
+      stopListening();
+      waits.leave(turn);
     }
+  }
+
+  /** One more ask. Returns how the wait has ended, if it has. */
+  async #askAgain(granted: Granted): Promise<Lease | Skipped | undefined> {
+    const { engine, call } = this;
+    if (this.blocked()) {
+      this.#leave();
+      return undefined;
+    }
+    const asked = engine.store.acquire(this.ask(), call.settings.storeTimeout, engine.clock.monotonic());
+    const outcome = await asked.outcome;
+    if ('error' in outcome) {
+      if (outcome.error instanceof SchedulerLockConfigError) return granted(asked, outcome);
+      this.#failed(asked, outcome.error);
+      return undefined;
+    }
+    // The next ask finds out more.
+    if (outcome.result.acquired && !this.#isUsable(asked)) return undefined;
+    const answer = granted(asked, outcome);
+    if (answer instanceof Lease) answer.waited = this.#waited;
+    else if (!PASSING.has(answer.reason)) return this.#refused(answer);
+    else {
+      this.#refusal = answer;
+      return undefined;
+    }
+    return answer;
+  }
+
+  /** The signal of the call ends the wait. Returns a function that undoes this. */
+  #listen(turn: Turn): () => void {
+    const { signal } = this.call;
+    const abort = (): void => this.engine.waits.end(turn, 'aborted');
+    signal?.addEventListener('abort', abort);
+    if (signal?.aborted === true) abort();
+    return () => signal?.removeEventListener('abort', abort);
   }
 
   /** A newer tick takes the place of an older one. */
@@ -154,11 +172,11 @@ export class InLine {
     return { ...refusal, waited: this.#waited };
   }
 
-  #over(why: Exclude<Next, 'ask'>, refusal: Skipped): Skipped {
+  #over(why: Exclude<Next, 'ask'>): Skipped {
     this.#leave();
     if (why === 'aborted') throw this.call.signal?.reason;
     const waited = this.#waited;
-    return why === 'closing' ? { ran: false, reason: 'shutting-down', waited } : { ...refusal, waited };
+    return why === 'closing' ? { ran: false, reason: 'shutting-down', waited } : { ...this.#refusal, waited };
   }
 
   get #waited(): number {
@@ -176,8 +194,9 @@ export class InLine {
     engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout);
   }
 
-  #report({ holder }: Skipped): void {
+  #report(): void {
     const { engine, call, holding } = this;
+    const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
     if (!engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {

@@ -10,7 +10,7 @@ import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { reportSkipped } from './reports.js';
-import { type Admission, Run } from './run.js';
+import { type Admission, type AnyRun, Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 
@@ -19,6 +19,10 @@ import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shu
  * time. Limited, as a caller can make up a name per call.
  */
 const MAX_REMEMBERED = 10_000;
+
+/** A signal may abort with anything. */
+const rejected = (reason: unknown): Promise<never> =>
+  Promise.reject(reason instanceof Error ? reason : (reason as Error));
 
 const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 
@@ -29,7 +33,7 @@ const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
-  readonly #busy = new Map<string, Run<unknown> | undefined>();
+  readonly #busy = new Map<string, AnyRun | undefined>();
   /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
@@ -100,10 +104,11 @@ export class LockRunner {
       if (refusal.reason === 'held') this.passedOver(call);
       return Promise.resolve(refusal);
     }
+    if (call.signal?.aborted === true) return rejected(call.signal.reason);
     this.#running.begin();
     const run = new Run(this.#engine, call, job, this.#admission);
     // One that waits leaves the lock to others until its turn has come.
-    if (!mayWait(call)) this.#busy.set(call.name, run as Run<unknown>);
+    if (!mayWait(call)) this.#busy.set(call.name, run);
     return run.run();
   }
 
@@ -117,7 +122,7 @@ export class LockRunner {
       }
       this.#running.end();
     },
-    blocked: (run) => this.#busy.get(run.call.name)?.isLive === false,
+    blocked: (name) => this.#busy.get(name)?.isLive === false,
     holding: () => heldLocks(this),
   };
 

@@ -17,14 +17,17 @@ import { refuseUndone } from './work.js';
 /** How a job ended. */
 type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
+/** A run, whatever its job returns. */
+export type AnyRun = Pick<Run<unknown>, 'call' | 'isLive' | 'refused'>;
+
 /** What a run tells those that let it in. */
 export interface Admission {
-  /** It has its lease, and its job begins. */
-  begins(run: Run<unknown>): void;
-  /** It is over: right before its promise is settled. */
-  over(run: Run<unknown>): void;
-  /** Whether another run of its lock goes on here that has lost its lease, or never had one. */
-  blocked(run: Run<unknown>): boolean;
+  /** A run that has waited has its lease, and its job begins. */
+  begins(run: AnyRun): void;
+  /** A run is over: right before its promise is settled. */
+  over(run: AnyRun): void;
+  /** Whether a run of the lock goes on here that has lost its lease, or never had one. */
+  blocked(name: string): boolean;
   /** The locks that the caller holds. */
   holding(): string[];
 }
@@ -34,6 +37,8 @@ export class Run<T> {
   readonly #request: AcquireRequest;
   /** Its wait for the lock, if it may wait. */
   readonly #line: InLine | undefined;
+  /** The locks that its caller holds, if it may wait. */
+  readonly #holding: readonly string[] = [];
   /** The lease, while the job runs. */
   #lease: Lease | undefined;
   #overruns: Overruns | undefined;
@@ -47,10 +52,9 @@ export class Run<T> {
     const { wait = 0 } = call.settings;
     const brief = call.brief === true && wait === 0 && !engine.hears('refusal');
     this.#request = requestOf(call, engine.instance, brief);
-    if (wait > 0) {
-      const blocked = (): boolean => admission.blocked(this as Run<unknown>);
-      this.#line = new InLine(engine, call, this.#request, admission.holding(), blocked);
-    }
+    if (wait === 0) return;
+    this.#holding = admission.holding();
+    this.#line = new InLine(engine, call, this.#request, this.#holding, () => admission.blocked(call.name));
   }
 
   /** Whether its job goes on under a live lease. */
@@ -61,26 +65,19 @@ export class Run<T> {
   /** Takes the lease, keeps it while the job runs, gives it back, and reports. Rejects with what the job throws. */
   async run(): Promise<RunResult<T>> {
     const { engine, call } = this;
-    const line = this.#line;
     engine.waiting.begin();
     try {
-      call.signal?.throwIfAborted();
-      if (line !== undefined && !engine.waits.possible) throw noLines(call);
       // Each further async function would add to the cost of each run.
-      const released = engine.releases.tryFirst(call.name);
-      let lease = released === undefined ? undefined : await this.#after(released);
-      if (lease === undefined && !this.#mustWait()) {
+      const first = this.#first();
+      let lease = first === undefined ? undefined : await first;
+      if (lease === undefined) {
         const asked = this.#ask();
         lease = this.#answered(asked, await asked.outcome);
       }
-      if (line !== undefined && !(lease instanceof Lease)) lease = await line.wait(lease, this.#take);
-      // It was asked for, unless the call waits.
       if (!(lease instanceof Lease)) {
-        const skipped = lease as Skipped;
-        reportSkipped(engine, call, skipped, line?.holding);
-        return skipped;
+        reportSkipped(engine, call, lease, this.#holding);
+        return lease;
       }
-      if (line !== undefined) this.admission.begins(this as Run<unknown>);
       engine.waiting.end();
       let ended = this.#begin(lease);
       if (ended instanceof Promise) ended = await ended;
@@ -98,7 +95,7 @@ export class Run<T> {
       return { ran: true, value: ended.value };
     } finally {
       engine.waiting.end();
-      this.admission.over(this as Run<unknown>);
+      this.admission.over(this);
     }
   }
 
@@ -111,20 +108,35 @@ export class Run<T> {
 
   // Take.
 
+  /** What comes before the one ask of a call that does not wait. Calls that wait ask by themselves. */
+  #first(): Promise<Lease | Skipped | undefined> | undefined {
+    if (this.#line !== undefined) return this.#inLine(this.#line);
+    const released = this.engine.releases.tryFirst(this.call.name);
+    return released === undefined ? undefined : this.#after(released);
+  }
+
+  /** Asks until the lock is granted, or the wait is over. */
+  async #inLine(line: InLine): Promise<Lease | Skipped> {
+    const { engine, call, admission } = this;
+    if (!engine.waits.possible) throw noLines(call);
+    const released = engine.releases.tryFirst(call.name);
+    let lease = released === undefined ? undefined : await this.#after(released);
+    if (lease === undefined && !admission.blocked(call.name)) {
+      const asked = this.#ask();
+      lease = this.#answered(asked, await asked.outcome);
+    }
+    if (!(lease instanceof Lease))
+      lease = await line.wait(lease, (asked, outcome) => this.#answered(asked, outcome));
+    if (lease instanceof Lease) admission.begins(this);
+    return lease;
+  }
+
   /** Waits for a release of the lock that the store has not answered. Goes on with why no lease is asked for, if so. */
   async #after(released: Promise<Error | undefined>): Promise<Lease | Skipped | undefined> {
     const error = await released;
     if (this.engine.closing) return { ran: false, reason: 'shutting-down' };
     return error === undefined ? undefined : this.#withoutStore(error, true);
   }
-
-  /** Whether it may not even ask yet. */
-  #mustWait(): boolean {
-    return this.#line !== undefined && this.admission.blocked(this as Run<unknown>);
-  }
-
-  readonly #take = (asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped =>
-    this.#answered(asked, outcome);
 
   #ask(): Asked<AcquireResult> {
     const { clock, store } = this.engine;

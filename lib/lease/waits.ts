@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../clock.js';
+import { logWarning } from '../events/log.js';
 import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
 /** Why no call can wait. */
@@ -52,6 +53,7 @@ export class Waits {
   #timer: Timer | undefined;
   #wakeAt = Infinity;
   #closed = false;
+  #warned = false;
 
   constructor(
     private readonly store: LockStore,
@@ -91,6 +93,7 @@ export class Waits {
   next(turn: Turn, place: number | undefined, expiresIn = Infinity): Promise<Next> {
     turn.place = place ?? turn.place;
     this.#sort(turn);
+    this.#warn();
     const now = this.clock.monotonic();
     const pause =
       this.#channel?.open === true ? LOOK : Math.min(POLL * 2 ** Math.min(turn.asks, 10), LONGEST_POLL);
@@ -123,13 +126,13 @@ export class Waits {
 
   /** The store is back: every call asks. */
   reconnected(): void {
-    for (const turn of [...this.#byToken.values()]) this.#go(turn, 'ask');
+    for (const turn of this.#byToken.values()) this.#go(turn, 'ask');
   }
 
   /** Ends all waits. */
   close(): void {
     this.#closed = true;
-    for (const turn of [...this.#byToken.values()]) this.#go(turn, 'closing');
+    for (const turn of this.#byToken.values()) this.#go(turn, 'closing');
   }
 
   /** Hears no more. */
@@ -137,6 +140,17 @@ export class Waits {
     this.#channel?.close();
     this.#timer?.cancel();
     this.#wakeAt = -Infinity;
+  }
+
+  /** Once: a user without the right to subscribe need not know that it is missing. */
+  #warn(): void {
+    const problem = this.#channel?.problem;
+    if (problem === undefined || this.#warned) return;
+    this.#warned = true;
+    logWarning(
+      () =>
+        `Calls in line are not told when their turn comes, and ask four times a second instead: ${problem}`,
+    );
   }
 
   #called(token: string): void {
@@ -181,7 +195,7 @@ export class Waits {
     const now = this.clock.monotonic();
     this.#wakeAt = Infinity;
     let next = Infinity;
-    for (const turn of [...this.#byToken.values()]) {
+    for (const turn of this.#byToken.values()) {
       if (turn.wake === undefined) continue;
       if (turn.deadline <= now) this.#go(turn, 'limit');
       else if (this.#isFirst(turn) && turn.askAt <= now + ALONG) this.#go(turn, 'ask');

@@ -157,6 +157,8 @@ export interface WaitRequest {
 export interface HintChannel {
   /** Whether hints arrive. If not, calls in line ask more often. */
   readonly open: boolean;
+  /** Why hints will never arrive, and what to do, for the log. */
+  readonly problem?: string | undefined;
   close(): void;
 }
 

@@ -68,8 +68,16 @@ describe('on Redis', () => {
   test('a release calls the first in line, whose process gets a hint', async () => {
     const lease = await took(a, a.call(name));
     const [first, second] = [b.request(name), a.request(name)];
-    expect(await b.store.acquire(first)).toMatchObject({ acquired: false, reason: 'held', waiting: { ahead: 0 } });
-    expect(await a.store.acquire(second)).toMatchObject({ acquired: false, reason: 'held', waiting: { ahead: 1 } });
+    expect(await b.store.acquire(first)).toMatchObject({
+      acquired: false,
+      reason: 'held',
+      waiting: { ahead: 0 },
+    });
+    expect(await a.store.acquire(second)).toMatchObject({
+      acquired: false,
+      reason: 'held',
+      waiting: { ahead: 1 },
+    });
     expect(await a.store.release(lease)).toEqual({ released: true });
     await until(() => b.hints.includes(first.token));
     // Nobody else gets it meanwhile.

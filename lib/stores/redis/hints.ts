@@ -1,11 +1,14 @@
-import { logWarning } from '../../events/log.js';
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
 import type { SubscribingClient } from './redis-connection.js';
 
+/** How long the name of a process is. */
+const PROCESS = 36;
+
 /** Hears on a connection of its own which call of this process is called. Whatever goes wrong here costs time, nothing else. */
 export class Hints implements HintChannel {
   open = false;
+  problem: string | undefined;
   #client: SubscribingClient | undefined;
   #closed = false;
 
@@ -56,10 +59,6 @@ export class Hints implements HintChannel {
   #failed(error: unknown): void {
     if (this.#closed) return;
     const why = typeof error === 'string' ? error : describeError(error);
-    logWarning(
-      () =>
-        `Calls that wait for a lock cannot be told of their turn (${why}). They ask four times a second instead. ` +
-        'Give the Redis user +subscribe +unsubscribe, and &<keyPrefix>:wake:*.',
-    );
+    this.problem = `${why}. Give the Redis user +subscribe, +unsubscribe and the channels &${this.channel.slice(0, -PROCESS)}*.`;
   }
 }

@@ -17,8 +17,9 @@ import type {
   LockStore,
   ReleaseOptions,
   ReleaseResult,
+  WaitRequest,
 } from '../lock-store.js';
-import type { FastPort } from '../fast-port.js';
+import type { FastPort, Told } from '../fast-port.js';
 import { NOTHING_RAN } from '../rules.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
@@ -159,13 +160,9 @@ export class RedisLockStore implements LockStore {
   readonly fastPort: FastPort = {
     standsFor: METHODS,
     acquire: (request, told) => {
-      const { name, token, ttl, holder, job, brief = false, wait } = request;
+      if (request.wait !== undefined) return this.#wait(request, request.wait, told);
+      const { name, token, ttl, holder, job, brief = false } = request;
       const start = startOf(request);
-      if (wait !== undefined) {
-        const { process, limit, priority, place = '', notBefore = '' } = wait;
-        const args = [this.#channels + process, limit, priority, place, notBefore].map(String);
-        return this.#waits.call(name, [token, String(ttl), holder, job ?? '', start, ...args], told);
-      }
       const args = [token, String(ttl), holder];
       if (job !== undefined || start !== '' || brief) args.push(job ?? '');
       if (start !== '' || brief) args.push(start);
@@ -175,12 +172,7 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
       const { name, token, fencingToken, holder, tick, job = '' } = lease;
-      if (lease.wait !== undefined && outcome === NOTHING_RAN) {
-        const { wait: _wait, ...rest } = lease;
-        // First: what it releases then calls the next one.
-        const left = (): void => this.fastPort.release(rest, { outcome, keepFor }, told);
-        return this.#leaves.call(name, [token], { answered: left, failed: (error) => told.failed(error) });
-      }
+      if (lease.wait !== undefined && outcome === NOTHING_RAN) return this.#leave(lease, told);
       const args = [token, String(fencingToken)];
       if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
       // A lock that stays taken has to show its last holder.
@@ -191,10 +183,23 @@ export class RedisLockStore implements LockStore {
 
   /**
    * Hears hints by pub/sub, on a connection of its own: a copy of your client, or another one of the store. Without the right to
-   * subscribe calls in line ask more often, and a warning says so once.
+   * subscribe calls in line ask more often.
    */
   hints(process: string, called: (token: string) => void): HintChannel {
     return new Hints(() => this.#connection.another(), this.#channels + process, called);
+  }
+
+  #wait(request: AcquireRequest, wait: WaitRequest, told: Told<AcquireResult>): void {
+    const { name, token, ttl, holder, job = '' } = request;
+    const { process, limit, priority, place = '', notBefore = '' } = wait;
+    const more = [this.#channels + process, limit, priority, place, notBefore].map(String);
+    this.#waits.call(name, [token, String(ttl), holder, job, startOf(request), ...more], told);
+  }
+
+  /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
+  #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
+    const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
+    this.#leaves.call(lease.name, [lease.token], { answered, failed: (error) => told.failed(error) });
   }
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {

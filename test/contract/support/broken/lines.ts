@@ -73,7 +73,7 @@ class TellsEverybody extends ReferenceStore {
 
 class HandsOverWhatIsKept extends ReferenceStore {
   protected override free(lease: Parameters<ReferenceStore['release']>[0]): void {
-    super.free(lease as never, {});
+    super.free(lease, {});
   }
 }
 

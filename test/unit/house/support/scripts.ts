@@ -83,7 +83,9 @@ function scriptProblems(
   const lua = luaTokens(expand(piece, pieces)).join(' ');
   const ofLease = piece.kind === 'lease script';
   const keyNames = piece.header.get('KEYS') ?? [];
-  const keys = ofLease ? ['lock', 'state', 'line', 'who'].filter((name) => reads.has(name)) : namesIn(lua, 'KEYS', keyNames);
+  const keys = ofLease
+    ? ['lock', 'state', 'line', 'who'].filter((name) => reads.has(name))
+    : namesIn(lua, 'KEYS', keyNames);
   const globals = [...reads, ...assigns].filter((name) => !(ofLease && given.has(name)));
   const argumentNames = piece.header.get('ARGV') ?? [];
   const nameAt = (index: number): string => argumentNames[index]?.replace('?', '') ?? `(ARGV ${index + 1})`;
