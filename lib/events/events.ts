@@ -45,6 +45,11 @@ export interface WaitingEvent extends LockFacts {
   readonly callTick?: number;
   /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
   readonly holding?: readonly string[];
+  /**
+   * Why this process is not told when one of its calls is called, and what to do: until then they ask four times a second. In one event
+   * of a process only.
+   */
+  readonly problem?: string;
 }
 
 /** A call did not run its job. */

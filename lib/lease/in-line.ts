@@ -72,10 +72,11 @@ export class InLine {
   told(result: AcquireResult): void {
     this.#unsure = undefined;
     if (result.acquired) return void (this.#stands = false);
-    const { waiting, expiresIn = 0 } = result;
+    const { waiting, holder, expiresIn = 0 } = result;
     this.#place = waiting?.place ?? this.#place;
     this.#ahead = waiting?.ahead ?? this.#ahead;
-    this.#leaseEnds = this.engine.clock.monotonic() + expiresIn;
+    // Another program's lease is written back by nobody.
+    this.#leaseEnds = holder === undefined ? -Infinity : this.engine.clock.monotonic() + expiresIn;
   }
 
   /**
@@ -212,6 +213,8 @@ export class InLine {
     if (call.start?.tick !== undefined) event.callTick = call.start.tick;
     if (holder !== undefined) event.holder = holder;
     if (holding.length > 0) event.holding = holding;
+    const problem = engine.waits.problem();
+    if (problem !== undefined) event.problem = problem;
     engine.emit(event);
   }
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../clock.js';
-import { logWarning } from '../events/log.js';
 import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
 /** Why no call can wait. */
@@ -65,6 +64,13 @@ export class Waits {
     return this.store.hints !== undefined;
   }
 
+  /** Why calls in line are not told of their turn, for the log; `undefined` if they are, or if that was told. */
+  problem(): string | undefined {
+    const problem = this.#warned ? undefined : this.#channel?.problem;
+    if (problem !== undefined) this.#warned = true;
+    return problem;
+  }
+
   /** The place that a newer call of this job takes over; `undefined`: none. */
   placeOf(name: string, job: string): number | undefined {
     return this.#lines.get(name)?.find((turn) => turn.job === job)?.place;
@@ -93,7 +99,6 @@ export class Waits {
   next(turn: Turn, place: number | undefined, expiresIn = Infinity): Promise<Next> {
     turn.place = place ?? turn.place;
     this.#sort(turn);
-    this.#warn();
     const now = this.clock.monotonic();
     const pause =
       this.#channel?.open === true ? LOOK : Math.min(POLL * 2 ** Math.min(turn.asks, 10), LONGEST_POLL);
@@ -140,17 +145,6 @@ export class Waits {
     this.#channel?.close();
     this.#timer?.cancel();
     this.#wakeAt = -Infinity;
-  }
-
-  /** Once: a user without the right to subscribe need not know that it is missing. */
-  #warn(): void {
-    const problem = this.#channel?.problem;
-    if (problem === undefined || this.#warned) return;
-    this.#warned = true;
-    logWarning(
-      () =>
-        `Calls in line are not told when their turn comes, and ask four times a second instead: ${problem}`,
-    );
   }
 
   #called(token: string): void {

@@ -30,7 +30,15 @@ interface Opened {
   close(): Promise<void>;
 }
 
-type OwnClientFactory = () => Promise<OwnRedisClient>;
+type OwnClientFactory = (more?: object) => Promise<OwnRedisClient>;
+
+/** A client of ioredis: one of a Cluster takes the nodes to start with first. */
+interface CopyableClient extends RedisClient {
+  duplicate?(...overrides: (object | [])[]): SubscribingClient;
+}
+
+/** ioredis would subscribe again by itself, and leave a failure of that to the process as an unhandled rejection. */
+const SUBSCRIBING = { autoResubscribe: false };
 
 /** How long the start waits for a server that neither accepts nor refuses, ms. The client goes on trying after that. */
 const START_LIMIT = 5_000;
@@ -67,7 +75,7 @@ export class RedisConnection {
     } else {
       const target = typeof source === 'string' ? source : { ...source };
       this.keyPrefix = typeof target === 'string' ? '' : (target.keyPrefix ?? '');
-      this.#create = () => createClient(target);
+      this.#create = (more) => createClient(target, more);
     }
   }
 
@@ -137,9 +145,11 @@ export class RedisConnection {
 
   /** Another connection to the same server, which the caller closes; `undefined` if the user's client cannot be copied. */
   async another(): Promise<SubscribingClient | undefined> {
-    const client =
-      (await this.#create?.()) ?? (this.#client as { duplicate?: () => unknown } | undefined)?.duplicate?.();
-    return client as SubscribingClient | undefined;
+    if (this.#create !== undefined)
+      return (await this.#create(SUBSCRIBING)) as RedisClient as SubscribingClient;
+    const client = this.#client as CopyableClient | undefined;
+    if (client?.isCluster === true) return client.duplicate?.([], SUBSCRIBING);
+    return client?.duplicate?.(SUBSCRIBING);
   }
 
   onReady(listener: () => void): () => void {
@@ -219,7 +229,10 @@ function startError(error: unknown): Error {
   return new StoreUnavailableError(`Redis cannot be reached: ${message}.`, { outcome: 'not-applied' });
 }
 
-async function createClient(target: string | RedisConnectionOptions): Promise<OwnRedisClient> {
+async function createClient(
+  target: string | RedisConnectionOptions,
+  more: object = {},
+): Promise<OwnRedisClient> {
   const Redis = await loadDriver<OwnRedisClient>();
   // Fail fast: no command waits in a queue, and no command is sent twice.
   const options = {
@@ -234,6 +247,7 @@ async function createClient(target: string | RedisConnectionOptions): Promise<Ow
     enableAutoPipelining: false,
     lazyConnect: false,
     disconnectTimeout: DISCONNECT_LIMIT,
+    ...more,
   };
   const client = typeof target === 'string' ? new Redis(target, options) : new Redis(options);
   // Without a listener ioredis prints every failed attempt. The caller of a command gets the relevant errors anyway.

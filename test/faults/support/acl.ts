@@ -18,6 +18,12 @@ export const ACL_COMMANDS = [
   '+info',
 ] as const;
 
+/** What calls that wait need besides, and the channels on which they are called. docs/redis.md lists the same. */
+export const ACL_WAIT = '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subscribe +unsubscribe'.split(
+  ' ',
+);
+export const ACL_CHANNELS = '&scheduler:wake:*';
+
 /** What `inspect()` needs besides. docs/redis.md lists the same. */
 export const ACL_INSPECT = ['+scan', '+hgetall'] as const;
 

@@ -1,0 +1,186 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v4 as uuid } from 'uuid';
+import type { Lock, RunOptions, RunResult } from '../../lib/index.js';
+import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
+import { until } from '../support/until.js';
+import { ACL_CHANNELS, ACL_COMMANDS, ACL_KEYS, ACL_WAIT } from './support/acl.js';
+import { hold, logged, startApp, type TestApp } from './support/app.js';
+import { faultSuite } from './support/suite.js';
+
+faultSuite();
+
+let server: LocalRedis;
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(() => server.command('FLUSHALL'));
+afterAll(() => server.stop());
+
+/** The runs of a test, in their order, with those that overlapped. */
+class Runs {
+  readonly order: string[] = [];
+  readonly tokens: number[] = [];
+  readonly overlaps: string[] = [];
+  #now: string | undefined;
+
+  /** A call that waits, and runs for a moment. */
+  call(app: TestApp, who: string, options: RunOptions = {}): Promise<RunResult<void>> {
+    return app.locks.run('lock', { wait: '1m', ...options }, async ({ fencingToken = 0 }: Lock) => {
+      if (this.#now !== undefined) this.overlaps.push(`${this.#now}, ${who}`);
+      this.#now = who;
+      this.order.push(who);
+      this.tokens.push(fencingToken);
+      await sleep(5);
+      this.#now = undefined;
+    });
+  }
+}
+
+const start = (more: object = {}): Promise<TestApp> =>
+  startApp({ connection: server.url, ttl: '3s', ...more });
+
+/** Calls that stand in line in this order, some of each application. */
+async function standing(runs: Runs, apps: readonly TestApp[], count: number) {
+  const calls: Promise<RunResult<void>>[] = [];
+  for (let i = 0; i < count; i++) {
+    const app = apps[i % apps.length] as TestApp;
+    calls.push(runs.call(app, String(i)));
+    await app.event('waiting', 'lock', Math.floor(i / apps.length) + 1);
+  }
+  return calls;
+}
+
+const inOrder = (count: number): string[] => Array.from({ length: count }, (_, i) => String(i));
+
+let runs: Runs;
+beforeEach(() => void (runs = new Runs()));
+afterEach(() => expect(runs.overlaps).toEqual([]));
+
+test('calls of three instances run one after another in the order in which they came', async () => {
+  const apps = [await start(), await start(), await start()];
+  const holder = await hold(apps[0] as TestApp, 'lock');
+  const calls = await standing(runs, apps, 30);
+  await holder.end();
+  for (const result of await Promise.all(calls)) expect(result).toMatchObject({ ran: true });
+  expect(runs.order).toEqual(inOrder(30));
+  expect(runs.tokens).toEqual([...runs.tokens].sort((a, b) => a - b));
+  expect(await server.command('EXISTS', '{scheduler:lock:lock}:state:line')).toBe(0);
+});
+
+test('a Redis that restarts empty grants nobody in line a lock that its holder has, and keeps their order', async () => {
+  const [one, two] = [await start(), await start()];
+  const holder = await hold(one, 'lock');
+  const calls = await standing(runs, [one, two], 8);
+  await server.kill();
+  await server.restart();
+  await until(() => one.heard('renewed', 'lock').some(({ restored }) => restored));
+  expect(runs.order).toEqual([]);
+  // All of them are in line again: each asks when its connection is back.
+  await until(async () => (await server.command('ZCARD', '{scheduler:lock:lock}:state:line')) === 8);
+  await holder.end();
+  await Promise.all(calls);
+  expect(runs.order).toEqual(inOrder(8));
+});
+
+test('a Redis that is frozen for longer than a call takes ends no wait', async () => {
+  const [one, two] = [await start(), await start()];
+  const holder = await hold(one, 'lock');
+  const calls = await standing(runs, [one, two], 4);
+  server.pause();
+  await two.event('outage-started');
+  server.resume();
+  await two.event('outage-ended');
+  await holder.end();
+  await Promise.all(calls);
+  expect(runs.order).toEqual(inOrder(4));
+});
+
+test('connections that break while the lock is handed over cost nobody a turn', async () => {
+  const apps = [await start(), await start(), await start()];
+  const holder = await hold(apps[0] as TestApp, 'lock');
+  const calls = await standing(runs, apps, 60);
+  const breaking = new AbortController();
+  const breaks = (async () => {
+    while (!breaking.signal.aborted) {
+      await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await sleep(20);
+    }
+  })();
+  await holder.end();
+  const results = await Promise.all(calls);
+  breaking.abort();
+  await breaks;
+  expect(results.filter(({ ran }) => ran)).toHaveLength(60);
+  expect(runs.order).toEqual(inOrder(60));
+});
+
+test('a client that deletes the key of the lock lets the first in line run, and no other', async () => {
+  const app = await start();
+  const other = await start();
+  // Another program, which follows the recipe of Redis.
+  await server.command('SET', 'scheduler:lock:lock', 'a-token-of-its-own', 'PX', '60000');
+  const calls = await standing(runs, [app, other], 3);
+  await server.command('DEL', 'scheduler:lock:lock');
+  await Promise.all(calls);
+  expect(runs.order).toEqual(inOrder(3));
+});
+
+test('a process that dies with a hundred calls in line costs the others one turn', async () => {
+  const dead = new RedisLockStore(server.url);
+  await dead.init();
+  const app = await start();
+  const holder = await hold(app, 'lock');
+  const wait = { limit: 60_000, priority: 0, process: uuid() };
+  await Promise.all(
+    Array.from({ length: 100 }, () =>
+      dead.acquire({ name: 'lock', token: uuid(), ttl: 3_000, holder: 'dead', wait }),
+    ),
+  );
+  await dead.close();
+  const call = runs.call(app, 'living');
+  await app.event('waiting', 'lock');
+  await holder.end();
+  expect(await call).toMatchObject({ ran: true });
+  // Nobody is left in line.
+  expect(await app.locks.run('lock', () => 'free')).toEqual({ ran: true, value: 'free' });
+});
+
+test('a user with the rights that the page on Redis lists can wait, and one who may not subscribe asks more often', async () => {
+  const connection = { host: server.host, port: server.port, username: 'jobs', password: 'secret-enough' };
+  const grant = (rights: readonly string[]) =>
+    server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', '>secret-enough', ...ACL_KEYS, ...rights);
+  await grant([...ACL_COMMANDS, ...ACL_WAIT, ACL_CHANNELS]);
+  const one = await startApp({ connection });
+  const holder = await hold(one, 'lock');
+  const calls = await standing(runs, [one], 3);
+  await holder.end();
+  await Promise.all(calls);
+  expect([runs.order, logged()]).toEqual([inOrder(3), [expect.stringMatching(/^log: /)].slice(1)]);
+  expect(one.heard('outage-started')).toEqual([]);
+
+  await grant([...ACL_COMMANDS, ...ACL_WAIT.filter((right) => !/subscribe|publish/.test(right))]);
+  const two = await startApp({ connection });
+  const again = await hold(two, 'lock');
+  const later = [runs.call(two, 'a')];
+  await two.event('waiting', 'lock');
+  await until(async () => {
+    later.push(runs.call(two, 'b'));
+    await two.event('waiting', 'lock', later.length);
+    return logged(/Calls in line|calls in line/).length > 0;
+  });
+  expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*\+subscribe/)]);
+  await again.end();
+  await Promise.all(later);
+  expect(two.heard('outage-started')).toEqual([]);
+});
+
+test('an application that closes hands its turn on, and leaves nothing behind', async () => {
+  const [one, two] = [await start(), await start()];
+  const holder = await hold(two, 'lock');
+  const [first, second] = await standing(runs, [one, two], 2);
+  await Promise.all([one.close(), holder.end()]);
+  expect(await first).toMatchObject({ ran: false, reason: 'shutting-down' });
+  expect(await second).toMatchObject({ ran: true });
+});
