@@ -38,7 +38,7 @@ export class Hints implements HintChannel {
     if (this.#closed) return client.disconnect();
     // Without a listener ioredis prints every failed attempt to connect.
     client.on('error', () => undefined);
-    client.on('message', (_channel, token) => this.called(String(token)));
+    client.on('message', (_channel, token) => this.called(token));
     client.on('close', () => (this.open = false));
     client.on('ready', () => void this.#subscribe(client));
     if (client.status === 'ready') await this.#subscribe(client);

@@ -17,9 +17,10 @@ interface OwnRedisClient extends RedisClient, WatchedClient {}
 /** A client on which a channel can be heard. */
 export interface SubscribingClient {
   readonly status: string;
-  connect(): Promise<void>;
+  connect(): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
-  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  on(event: 'ready' | 'close' | 'error', listener: () => void): unknown;
   disconnect(): void;
 }
 
@@ -30,7 +31,7 @@ interface Opened {
   close(): Promise<void>;
 }
 
-type OwnClientFactory = (more?: object) => Promise<OwnRedisClient>;
+type OwnClientFactory = (more?: object) => Promise<OwnRedisClient & SubscribingClient>;
 
 /** A client of ioredis: one of a Cluster takes the nodes to start with first. */
 interface CopyableClient extends RedisClient {
@@ -145,9 +146,8 @@ export class RedisConnection {
 
   /** Another connection to the same server, which the caller closes; `undefined` if the user's client cannot be copied. */
   async another(): Promise<SubscribingClient | undefined> {
-    if (this.#create !== undefined)
-      return (await this.#create(SUBSCRIBING)) as RedisClient as SubscribingClient;
-    const client = this.#client as CopyableClient | undefined;
+    if (this.#create !== undefined) return this.#create(SUBSCRIBING);
+    const client: CopyableClient | undefined = this.#client;
     if (client?.isCluster === true) return client.duplicate?.([], SUBSCRIBING);
     return client?.duplicate?.(SUBSCRIBING);
   }
@@ -232,8 +232,8 @@ function startError(error: unknown): Error {
 async function createClient(
   target: string | RedisConnectionOptions,
   more: object = {},
-): Promise<OwnRedisClient> {
-  const Redis = await loadDriver<OwnRedisClient>();
+): Promise<OwnRedisClient & SubscribingClient> {
+  const Redis = await loadDriver<OwnRedisClient & SubscribingClient>();
   // Fail fast: no command waits in a queue, and no command is sent twice.
   const options = {
     connectTimeout: START_LIMIT,
