@@ -14,7 +14,7 @@ export function reportSkipped(
   { instance, clock, emit }: Engine,
   call: LockCall,
   skipped: Skipped,
-  holding: readonly string[] = [],
+  holding?: readonly string[],
 ): void {
   if (call.campaign === true) return;
   const { name, job, start } = call;
@@ -25,7 +25,7 @@ export function reportSkipped(
   if (start?.tick !== undefined) event.callTick = start.tick;
   if (error !== undefined) event.error = error;
   if (skipped.waited !== undefined) event.waited = skipped.waited;
-  if (skipped.waited !== undefined && holding.length > 0) event.holding = holding;
+  if (skipped.waited !== undefined && holding !== undefined && holding.length > 0) event.holding = holding;
   emit(carry(event, skipped));
 }
 

@@ -38,7 +38,7 @@ export class Run<T> {
   /** Its wait for the lock, if it may wait. */
   readonly #line: InLine | undefined;
   /** The locks that its caller holds, if it may wait. */
-  readonly #holding: readonly string[] = [];
+  readonly #holding: readonly string[] | undefined;
   /** The lease, while the job runs. */
   #lease: Lease | undefined;
   #overruns: Overruns | undefined;

@@ -19,7 +19,7 @@ import type { JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, sharedKeys, sharedLocks } from './start-checks.js';
+import { type Found, isFired, noLines, sharedKeys, sharedLocks } from './start-checks.js';
 import {
   checkJob,
   cronParameters,
@@ -215,6 +215,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const [orchestrator] = orchestratorsAmong(this.discovery.getProviders());
     const { settings: facts, problems } = checkJob(wanted, this.host.settings);
     const all = [...problems, ...more(orchestrator), ...this.#clashes(facts, this.jobs)];
+    all.push(...noLines(facts.settings, this.host.store));
     if (this.#closed) all.push('the application is shutting down.');
     if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
     else if (hasScheduler(this.discovery.getProviders())) all.push(NOT_COMPLETE);

@@ -39,10 +39,18 @@ export function namesOfElections(found: readonly Found[], elections: ReadonlyMap
 
 /** Jobs that wait for their lock, with a store that has no lines. */
 export function withoutLines(found: readonly Found[], store: LockStore): string[] {
-  if (store.hints !== undefined) return [];
-  const waiting = found.filter(({ bound }) => (bound.settings.wait ?? 0) > 0);
-  return waiting.map((one) => `${placeOf(one)}: ${NO_LINES} The store is ${storeLabel(store)}.`);
+  return found.flatMap((one) =>
+    noLines(one.bound.settings, store).map((problem) => `${placeOf(one)}: ${problem}`),
+  );
 }
+
+/** Why a lock cannot be waited for; empty if it can, or is not. */
+export function noLines(settings: BoundJob['settings'], store: LockStore): string[] {
+  if (store.hints !== undefined || !mayWait(settings)) return [];
+  return [`${NO_LINES} The store is ${storeLabel(store)}.`];
+}
+
+const mayWait = ({ wait = 0 }: BoundJob['settings']): boolean => wait > 0;
 
 /** The problems of a class whose instances come and go. */
 export function comesAndGoes({
@@ -113,14 +121,15 @@ export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>):
   for (const { name, job, settings } of scheduled) {
     if (typeof name !== 'string') continue;
     jobs.set(name, (jobs.get(name) ?? new Set()).add(job));
-    if (settings.catchUp === false || !settings.oncePerTick) losing.add(name);
+    const isLate = settings.catchUp !== false && settings.oncePerTick;
+    if (!isLate && !mayWait(settings)) losing.add(name);
   }
   const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name) && !known.has(name));
   if (shared.length === 0) return undefined;
   for (const [name] of shared) known.add(name);
   const list = shared.map(([name, sharing]) => `"${name}" (${[...sharing].join(', ')})`).join(', ');
   return (
-    `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has catchUp. ` +
+    `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has wait or catchUp. ` +
     'Jobs that may run side by side need locks of their own.'
   );
 }

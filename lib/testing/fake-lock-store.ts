@@ -4,6 +4,7 @@ import type {
   AcquireRequest,
   AcquireResult,
   ExtendResult,
+  HintChannel,
   LeaseRef,
   LockInfo,
   LockStore,
@@ -99,6 +100,10 @@ export class FakeLockStore implements LockStore {
 
   inspect(): Promise<LockInfo[]> {
     return this.#answer(() => this.#store.inspect());
+  }
+
+  hints(process: string, called: (token: string) => void): HintChannel {
+    return this.#store.hints(process, called);
   }
 
   onAvailable(listener: () => void): () => void {

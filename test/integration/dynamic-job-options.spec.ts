@@ -261,7 +261,7 @@ describe('a dynamic job that shares its lock with another scheduled job', () => 
   const lines = (app: TestApp): string[] => app.logs.own.filter((line) => line.includes('share a lock'));
   const warning = (lock: string, jobs: string): string =>
     `warn: Scheduled jobs share a lock: "${lock}" (${jobs}). Of two ticks at one time one is skipped as held, ` +
-    'unless its job has catchUp. Jobs that may run side by side need locks of their own.';
+    'unless its job has wait or catchUp. Jobs that may run side by side need locks of their own.';
 
   test('is named when it is made, once for each lock', async () => {
     const app = await startApp([Jobs]);

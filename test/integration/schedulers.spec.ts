@@ -391,7 +391,7 @@ test('jobs that are scheduled under one lock are named at the start, unless none
     });
   expect(lines(await start(Losing))).toEqual([
     'warn: Scheduled jobs share a lock: "shared" (Losing.first, Losing.second). Of two ticks at one time one is skipped as held, ' +
-      'unless its job has catchUp. Jobs that may run side by side need locks of their own.',
+      'unless its job has wait or catchUp. Jobs that may run side by side need locks of their own.',
   ]);
   expect(lines(await start(Waiting))).toEqual([]);
 });

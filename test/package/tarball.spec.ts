@@ -7,6 +7,8 @@ import { makeTarball, npm, packProjectDryRun } from './support/tarball.js';
 jest.setTimeout(300_000);
 
 const MEGABYTE = 1_000_000;
+/** Lines of calls that wait are 80 kB of it, in two builds with their types. */
+const MOST = 1_100_000;
 /** What may be in the package: this, and the folder `dist`. */
 const FILES = ['LICENSE', 'README.md', 'package.json'];
 
@@ -45,13 +47,13 @@ test('a tarball of the project holds the build, the documents and the licence, a
   ]);
 });
 
-test('it holds both builds, script by script, and takes less than 1 MB', async () => {
+test('it holds both builds, script by script, and takes less than 1.1 MB', async () => {
   const { files, unpackedSize } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));
   expect(cjs).toEqual(esm?.map((path) => path.replace('dist/', 'dist/cjs/')));
   expect(cjs?.length).toBeGreaterThan(100);
-  expect(unpackedSize).toBeLessThan(MEGABYTE);
+  expect(unpackedSize).toBeLessThan(MOST);
 });
 
 test('every path that package.json names is there', async () => {

@@ -127,7 +127,8 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   const ours = token === null || token === newest || ended;
   // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
-  const [holder, seconds, fence] = known ? ['holder', 'since', 'fence'].map((field) => state.get(field)) : [];
+  const [holder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];
+  const seconds = known ? (state.get('since') ?? state.get('began')) : undefined;
   // The field has seconds, and is empty once the lease has ended. The fencing token is the same time in microseconds, unless
   // the server's clock was set back.
   const granted = Math.floor(Number(fence) / 1_000);

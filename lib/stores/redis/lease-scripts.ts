@@ -89,8 +89,9 @@ export class LeaseScripts {
       call.told.failed(error);
     };
     try {
-      const all = this.keys(call.name);
-      sendScript(this.connection, one, keys, [...all.slice(0, keys), ...call.args], {
+      const [lock, state, line, who] = this.keys(call.name);
+      const own = keys === 2 ? [lock, state, ...call.args] : [lock, state, line, who, ...call.args];
+      sendScript(this.connection, one, keys, own, {
         answered: (reply) => {
           ended();
           tell(call, reply);
