@@ -5,7 +5,7 @@ import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
-import { undo, wasNotApplied } from './undo.js';
+import { wasNotApplied } from './undo.js';
 import type { Next, Turn } from './waits.js';
 import type { Writable } from './writable.js';
 
@@ -27,12 +27,12 @@ export class InLine {
   #ahead = 0;
   /** Whether the store may have it in line. */
   #stands = false;
+  /** Whether an ask was not answered: it may be on its way still. */
+  #unsure = false;
   /** When a lease that it was told of can be over, monotonic. */
   #leaseEnds = -Infinity;
   /** How the last ask was answered. */
   #refusal: Skipped;
-  /** The last ask, if it is not known what became of it. */
-  #unsure: { readonly asked: Asked<AcquireResult>; readonly error: Error } | undefined;
 
   /**
    * @param holding the locks that the caller holds
@@ -70,13 +70,12 @@ export class InLine {
 
   /** The store has answered an ask. */
   told(result: AcquireResult): void {
-    this.#unsure = undefined;
     if (result.acquired) return void (this.#stands = false);
     const { waiting, holder, expiresIn = 0 } = result;
     this.#place = waiting?.place ?? this.#place;
     this.#ahead = waiting?.ahead ?? this.#ahead;
-    // Another program's lease is written back by nobody.
-    this.#leaseEnds = holder === undefined ? -Infinity : this.engine.clock.monotonic() + expiresIn;
+    // The lease of another program is written back by nobody. A store that has lost its data knows no holder.
+    if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + expiresIn;
   }
 
   /**
@@ -116,7 +115,7 @@ export class InLine {
     const outcome = await asked.outcome;
     if ('error' in outcome) {
       if (outcome.error instanceof SchedulerLockConfigError) return granted(asked, outcome);
-      this.#failed(asked, outcome.error);
+      this.#failed(outcome.error);
       return undefined;
     }
     // The next ask finds out more.
@@ -162,9 +161,9 @@ export class InLine {
     return !late && !this.blocked();
   }
 
-  #failed(asked: Asked<AcquireResult>, error: Error): void {
+  #failed(error: Error): void {
     this.engine.outages.failed(error, { call: 'acquire', locks: [this.call.name] });
-    this.#unsure = wasNotApplied(error) ? undefined : { asked, error };
+    if (!wasNotApplied(error)) this.#unsure = true;
   }
 
   /** The start of its job is refused: it is not to be called any more. */
@@ -184,15 +183,23 @@ export class InLine {
     return Math.round(this.engine.clock.monotonic() - this.#began);
   }
 
+  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, for nobody. */
+  over(): void {
+    if (this.#unsure) this.#abandon();
+  }
+
   /** Takes the call out of line, and gives back what the store may have granted. */
   #leave(): void {
     if (!this.#stands) return;
+    this.#abandon();
+    this.#unsure = false;
+  }
+
+  #abandon(): void {
     const { engine, call } = this;
     const request = this.ask();
     this.#stands = false;
-    if (this.#unsure !== undefined)
-      return undo(engine.releases, request, { ...this.#unsure, isStart: call.start !== undefined });
-    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout);
+    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, this.#unsure);
   }
 
   #report(): void {

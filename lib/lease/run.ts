@@ -95,8 +95,13 @@ export class Run<T> {
       return { ran: true, value: ended.value };
     } finally {
       engine.waiting.end();
-      this.admission.over(this);
+      this.#over();
     }
+  }
+
+  #over(): void {
+    this.#line?.over();
+    this.admission.over(this);
   }
 
   /** Another call for the lock was refused, or not even made, because of this run. */
@@ -150,22 +155,23 @@ export class Run<T> {
   /** The store has answered the acquire, or not. */
   #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
     const { engine, call } = this;
+    const request = this.#request;
     const { sentAt } = asked;
     if ('error' in outcome) return this.#failed(outcome.error, asked);
     const { result } = outcome;
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     this.#line?.told(result);
-    if (!result.acquired) return refusalOf(this.#request, result);
+    if (!result.acquired) return refusalOf(request, result);
     const now = engine.clock.monotonic();
     if (engine.closing || now >= leaseDeadline(sentAt, call.settings.ttl)) {
-      const ref = { ...this.#request, fencingToken: result.fencingToken };
+      const ref = { ...request, fencingToken: result.fencingToken };
       engine.releases.abandon(ref, call.settings.storeTimeout);
       // That a closing instance does not take the lease is no failure of the store.
       return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
     }
-    const ref = leaseRefOf(this.#request, result.fencingToken, result.attempt);
+    const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
-    reportMismatch(engine, lease, this.#request.schedule, result.previousSchedule);
+    reportMismatch(engine, lease, request.schedule, result.previousSchedule);
     return lease;
   }
 
@@ -174,7 +180,11 @@ export class Run<T> {
     const { engine, call } = this;
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
-    undo(engine.releases, this.#request, { asked, error, isStart: call.start !== undefined });
+    undo(engine.releases, this.#line?.ask() ?? this.#request, {
+      asked,
+      error,
+      isStart: call.start !== undefined,
+    });
     return this.#withoutStore(error);
   }
 

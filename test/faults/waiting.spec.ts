@@ -70,7 +70,9 @@ test('calls of three instances run one after another in the order in which they 
 });
 
 test('a Redis that restarts empty grants nobody in line a lock that its holder has, and keeps their order', async () => {
-  const [one, two] = [await start(), await start()];
+  // Longer than a restart takes on a busy machine.
+  const patient = { ttl: '30s', heartbeat: '3s' };
+  const [one, two] = [await start(patient), await start(patient)];
   const holder = await hold(one, 'lock');
   const calls = await standing(runs, [one, two], 8);
   await server.kill();

@@ -70,10 +70,10 @@ describe('options that cannot work', () => {
   });
 
   const LOCK_OPTIONS =
-    'ttl, heartbeat, timeout, atLeast, enabled, onStoreError, maxClockSkew, abortOnShutdown, onSkip, oncePerTick, rerun, catchUp';
+    'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, maxClockSkew, abortOnShutdown, onSkip, oncePerTick, rerun, catchUp';
   const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, ${LOCK_OPTIONS}`;
   const EVENTS =
-    'acquired, released, skipped, renewed, renewal-failed, lost, overrun, timeout, unlocked, schedule-mismatch, shutdown-waiting, ' +
+    'acquired, released, skipped, renewed, renewal-failed, lost, overrun, waiting, timeout, unlocked, schedule-mismatch, shutdown-waiting, ' +
     'shutdown-left, elected, revoked, hook-failed, outage-started, outage-ended';
   const STORES =
     "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.";

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AcquireRequest, AcquireResult } from '../../../lib/index.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import type { LockCall, LockSettings, RunResult } from '../../../lib/lease/lock-call.js';
 import type { Lock } from '../../../lib/lease/current-lock.js';
@@ -15,10 +16,21 @@ interface Call {
   end(): void;
 }
 
+/** Carries calls out, and can lose its answers. */
+class LossyStore extends MemoryLockStore {
+  /** The holder whose attempts are carried out without an answer. */
+  deaf: string | undefined;
+
+  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const result = await super.acquire(request);
+    return this.deaf === request.holder ? new Promise(() => undefined) : result;
+  }
+}
+
 /** A fleet on one clock and one store. */
 class Fleet {
   readonly clock = new ManualClock();
-  readonly store = new MemoryLockStore({ clock: this.clock });
+  readonly store = new LossyStore({ clock: this.clock });
   readonly events: SchedulerLockEvent[] = [];
   /** The names of the calls whose jobs began, in that order. */
   readonly order: string[] = [];
@@ -193,6 +205,35 @@ describe('calls that wait', () => {
     await fleet.end(holder);
     expect(second.lock).toBeDefined();
     await fleet.end(second);
+  });
+
+  test('keep their place when an answer is lost, and take a lock that they were granted by it', async () => {
+    const holder = await fleet.call('a');
+    const [first, second] = [await fleet.call('b', MINUTE), await fleet.call('c', MINUTE)];
+    fleet.store.deaf = 'b';
+    await fleet.end(holder);
+    await fleet.clock.advance(1_500);
+    expect([first.lock, second.lock]).toEqual([undefined, undefined]);
+    fleet.store.deaf = undefined;
+    await fleet.clock.advance(3_000);
+    expect(first.lock).toBeDefined();
+    expect(second.lock).toBeUndefined();
+    await fleet.end(first);
+    expect(second.lock).toBeDefined();
+    await fleet.end(second);
+    expect(fleet.order).toEqual(['a', 'b', 'c']);
+  });
+
+  test('leave nothing in line when even the first answer is lost', async () => {
+    const holder = await fleet.call('a');
+    fleet.store.deaf = 'b';
+    const lost = await fleet.call('b', MINUTE);
+    await fleet.clock.advance(2_000);
+    expect(lost.result).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    await fleet.end(holder);
+    const next = await fleet.call('c');
+    expect(next.lock).toBeDefined();
+    await fleet.end(next);
   });
 
   test('of a dead process cost the others one turn, however many there are', async () => {
