@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { WaitingEvent } from '../events/events.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
@@ -31,6 +32,8 @@ export class InLine {
   #unsure = false;
   /** When a lease that it was told of can be over, monotonic. */
   #leaseEnds = -Infinity;
+  /** Until the lock may be free, ms, if the last ask has told. */
+  #expiresIn: number | undefined;
   /** How the last ask was answered. */
   #refusal: Skipped;
 
@@ -41,7 +44,7 @@ export class InLine {
   constructor(
     private readonly engine: Engine,
     private readonly call: LockCall,
-    private readonly request: AcquireRequest,
+    private request: AcquireRequest,
     private readonly holding: readonly string[],
     private readonly blocked: () => boolean,
   ) {
@@ -50,6 +53,11 @@ export class InLine {
     this.#deadline = this.#began + wait;
     this.#refusal = { ran: false, reason: 'held', holder: engine.instance };
     this.#place = this.#job === undefined ? undefined : engine.waits.placeOf(call.name, this.#job);
+  }
+
+  /** What the last ask was for, without how it waits. */
+  get asked(): AcquireRequest {
+    return this.request;
   }
 
   /** What to ask for now. */
@@ -71,11 +79,12 @@ export class InLine {
   /** The store has answered an ask. */
   told(result: AcquireResult): void {
     if (result.acquired) return void (this.#stands = false);
-    const { waiting, holder, expiresIn = 0 } = result;
+    const { waiting, holder, expiresIn } = result;
+    this.#expiresIn = expiresIn;
     this.#place = waiting?.place ?? this.#place;
     this.#ahead = waiting?.ahead ?? this.#ahead;
     // The lease of another program is written back by nobody. A store that has lost its data knows no holder.
-    if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + expiresIn;
+    if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + (expiresIn ?? 0);
   }
 
   /**
@@ -93,9 +102,11 @@ export class InLine {
     this.#report();
     try {
       for (;;) {
-        const next = await waits.next(turn, this.#place, this.#refusal.expiresIn);
+        const expiresIn = this.#expiresIn;
+        this.#expiresIn = undefined;
+        const next = await waits.next(turn, this.#place, expiresIn);
         if (next !== 'ask') return this.#over(next);
-        const end = await this.#askAgain(granted);
+        const end = await this.#askAgain(turn, granted);
         if (end !== undefined) return end;
       }
     } finally {
@@ -105,12 +116,9 @@ export class InLine {
   }
 
   /** One more ask. Returns how the wait has ended, if it has. */
-  async #askAgain(granted: Granted): Promise<Lease | Skipped | undefined> {
+  async #askAgain(turn: Turn, granted: Granted): Promise<Lease | Skipped | undefined> {
     const { engine, call } = this;
-    if (this.blocked()) {
-      this.#leave();
-      return undefined;
-    }
+    if (this.blocked()) return this.#startOver(turn);
     const asked = engine.store.acquire(this.ask(), call.settings.storeTimeout, engine.clock.monotonic());
     const outcome = await asked.outcome;
     if ('error' in outcome) {
@@ -121,13 +129,29 @@ export class InLine {
     // The next ask finds out more.
     if (outcome.result.acquired && !this.#isUsable(asked)) return undefined;
     const answer = granted(asked, outcome);
-    if (answer instanceof Lease) answer.waited = this.#waited;
-    else if (!PASSING.has(answer.reason)) return this.#refused(answer);
-    else {
-      this.#refusal = answer;
-      return undefined;
+    return this.#judged(turn, answer);
+  }
+
+  /** What an answer means: `undefined` to go on waiting. */
+  #judged(turn: Turn, answer: Lease | Skipped): Lease | Skipped | undefined {
+    if (answer instanceof Lease) {
+      answer.waited = this.#waited;
+      return answer;
     }
-    return answer;
+    if (!PASSING.has(answer.reason)) {
+      // An ask that was not answered may have started this very tick: then that start is taken back.
+      return this.#unsure ? this.#startOver(turn) : this.#refused(answer);
+    }
+    this.#refusal = answer;
+    return undefined;
+  }
+
+  /** Leaves the line, and comes back to its place with another token: what is abandoned may be released at any later time. */
+  #startOver(turn: Turn): undefined {
+    if (!this.#stands) return;
+    this.#leave();
+    this.request = { ...this.request, token: randomUUID() };
+    this.engine.waits.rename(turn, this.request.token);
   }
 
   /** The signal of the call ends the wait. Returns a function that undoes this. */

@@ -155,7 +155,7 @@ export class Run<T> {
   /** The store has answered the acquire, or not. */
   #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
     const { engine, call } = this;
-    const request = this.#request;
+    const request = this.#line?.asked ?? this.#request;
     const { sentAt } = asked;
     if ('error' in outcome) return this.#failed(outcome.error, asked);
     const { result } = outcome;

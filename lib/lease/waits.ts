@@ -22,7 +22,7 @@ export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
 /** A call of this process in line. */
 export interface Turn {
   readonly name: string;
-  readonly token: string;
+  token: string;
   /** The job, if its newest call takes the place of an older one: that of a tick. */
   readonly job: string | undefined;
   /** Until when it waits, monotonic. */
@@ -113,6 +113,13 @@ export class Waits {
     });
   }
 
+  /** A call goes on with another token. */
+  rename(turn: Turn, token: string): void {
+    this.#byToken.delete(turn.token);
+    turn.token = token;
+    this.#byToken.set(token, turn);
+  }
+
   /** Its wait is over before its limit. */
   end(turn: Turn, why: Next): void {
     this.#go(turn, why);
@@ -182,7 +189,9 @@ export class Waits {
     if (at >= this.#wakeAt) return;
     this.#timer?.cancel();
     this.#wakeAt = at;
-    this.#timer = this.clock.setTimer(() => this.#wake(), Math.max(0, at - this.clock.monotonic()));
+    const delay = Math.max(0, at - this.clock.monotonic());
+    // Somebody awaits these calls, so the process has to stay alive for them.
+    this.#timer = this.clock.setTimer(() => this.#wake(), delay, { keepAlive: true });
   }
 
   #wake(): void {

@@ -99,7 +99,7 @@ if comes or current == token or current == 'next:' .. token then
 end
 redis.call('PEXPIRE', line, ${KEPT})
 redis.call('PEXPIRE', who, ${KEPT})
-if head ~= s[7] then redis.call('HSET', state, 'line', head) end
+if head and head ~= s[7] then redis.call('HSET', state, 'line', head) end
 if not kept then redis.call('PEXPIRE', state, ${RETENTION}) end
 if s[9] and s[9] ~= '' and not open and not reserved then
   redis.call('HSET', state, 'began', s[9])

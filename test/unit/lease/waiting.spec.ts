@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AcquireRequest, AcquireResult } from '../../../lib/index.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { LockCall, LockSettings, RunResult } from '../../../lib/lease/lock-call.js';
 import type { Lock } from '../../../lib/lease/current-lock.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
@@ -21,7 +22,16 @@ class LossyStore extends MemoryLockStore {
   /** The holder whose attempts are carried out without an answer. */
   deaf: string | undefined;
 
+  /** The holder whose attempts fail at once. */
+  cut: string | undefined;
+  attempts = 0;
+  /** The holder whose attempts do not even arrive. */
+  away: string | undefined;
+
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    this.attempts += 1;
+    if (this.cut === request.holder) throw new StoreUnavailableError('cut off', { outcome: 'not-applied' });
+    if (this.away === request.holder) return new Promise(() => undefined);
     const result = await super.acquire(request);
     return this.deaf === request.holder ? new Promise(() => undefined) : result;
   }
@@ -222,6 +232,36 @@ describe('calls that wait', () => {
     expect(second.lock).toBeDefined();
     await fleet.end(second);
     expect(fleet.order).toEqual(['a', 'b', 'c']);
+  });
+
+  test('of a tick run it although the store has granted it before, and the answer was lost for longer than a ttl', async () => {
+    const holder = await fleet.call('a');
+    const start = { job: 'Jobs.tick', scheduled: true, start: { tick: 1_000 } };
+    const waiting = await fleet.call('b', MINUTE, start);
+    fleet.store.deaf = 'b';
+    await fleet.end(holder);
+    fleet.store.deaf = undefined;
+    fleet.store.away = 'b';
+    await fleet.clock.advance(15_000);
+    fleet.store.away = undefined;
+    await fleet.clock.advance(5_000);
+    expect(waiting.lock).toMatchObject({ tick: 1_000, attempt: 1 });
+    await fleet.end(waiting);
+  });
+
+  test('ask a store that fails at once four times a second at most', async () => {
+    await fleet.call('a', { heartbeat: false });
+    // Told that the lock is free in a moment.
+    await fleet.clock.advance(9_970);
+    const waiting = await fleet.call('b', MINUTE);
+    fleet.store.cut = 'b';
+    const before = fleet.store.attempts;
+    await fleet.clock.advance(20_000);
+    expect(fleet.store.attempts - before).toBeLessThanOrEqual(80);
+    fleet.store.cut = undefined;
+    await fleet.clock.advance(1_000);
+    expect(waiting.lock).toBeDefined();
+    await fleet.end(waiting);
   });
 
   test('leave nothing in line when even the first answer is lost', async () => {
