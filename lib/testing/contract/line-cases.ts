@@ -184,10 +184,13 @@ export const lineCases: readonly CaseDefinition[] = [
     needs: ['lines'],
     async run(kit) {
       const heard: string[] = [];
-      const channel = kit.store.hints?.('one', (token) => heard.push(token));
+      // No hint of another case may come late.
+      const process = kit.name('process');
+      const channel = kit.store.hints?.(process, (token) => heard.push(token));
       try {
         await kit.until('the channel for hints should be open', async () => channel?.open === true);
-        const [first, second] = [waits(kit, kit.name()), waits(kit, kit.name('other'))];
+        const [first, second] = ['lock', 'other'].map((name) => waits(kit, kit.name(name), { process }));
+        check(first !== undefined && second !== undefined, 'two attempts');
         const lease = await stand(kit, [first]);
         await stand(kit, [second]);
         await kit.store.release(lease);
