@@ -12,8 +12,8 @@ import type {
   ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
+import { isWaiting, Line, placeAt, type WaitingRequest } from '../line.js';
 import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
-import { Line, type WaitingRequest } from './line.js';
 import { Starts } from './starts.js';
 
 /** How many locks there have to be before any is forgotten. */
@@ -41,6 +41,8 @@ export class MemoryLockStore implements LockStore {
   readonly #lines = new Map<string, Line>();
   /** Who hears hints, by process. */
   readonly #listeners = new Map<string, (token: string) => void>();
+  /** The newest place, without its priority. */
+  #newest = 0;
   /** At how many locks the next clean-up takes place. */
   #full = MANY;
 
@@ -142,15 +144,15 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** The refusal of a call that stands in line from now on. */
-  #inLine(request: WaitingRequest, refusal: AcquireRefusal): AcquireRefusal {
-    const { name } = request;
-    let line = this.#lines.get(name);
-    if (line === undefined) {
-      line = new Line((process, token) => this.#hint(process, token));
-      this.#lines.set(name, line);
-    }
-    const waiting = line.enter(request, this.#clock.monotonic(), Math.trunc(this.#clock.now() * 1_000));
-    return { ...refusal, waiting };
+  #inLine({ name, token, wait }: WaitingRequest, refusal: AcquireRefusal): AcquireRefusal {
+    const line = this.#lines.get(name) ?? new Line();
+    this.#lines.set(name, line);
+    // Two calls in one microsecond, or after the clock was set back, keep their order.
+    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.#clock.now() * 1_000));
+    const place = line.find(token)?.place ?? wait.place ?? placeAt(this.#newest, wait.priority);
+    line.enter({ token, process: wait.process, place, until: this.#clock.monotonic() + wait.limit });
+    const waiting = line.find(token);
+    return waiting === undefined ? refusal : { ...refusal, waiting };
   }
 
   /** Why a free lock is not for this call: another one is before it in line. Then that one is called. */
@@ -161,20 +163,29 @@ export class MemoryLockStore implements LockStore {
     if (notBefore > 0 && isWaiting(request)) return this.#inLine(request, held(notBefore));
     if (line === undefined) return undefined;
     const entered = isWaiting(request) ? this.#inLine(request, held(0)) : held(0);
-    const called = line.call(this.#clock.monotonic(), token);
-    if (called !== undefined && called.token !== token)
-      return { ...entered, expiresIn: Math.ceil(called.left) };
+    const left = this.#call(name, token);
+    if (left !== undefined) return { ...entered, expiresIn: Math.ceil(left) };
     line.leave(token);
-    if (line.isEmpty) this.#lines.delete(name);
+    if (line.standing.length === 0) this.#lines.delete(name);
     return undefined;
   }
 
-  /** Calls the first in line if the lock is free. */
-  #call(name: string): void {
+  /**
+   * Calls the first in line if the lock is free.
+   *
+   * @param asks the token of the call that asks now
+   * @returns for how long the lock is kept for another one, ms; `undefined` if it is not
+   */
+  #call(name: string, asks?: string): number | undefined {
     const now = this.#clock.monotonic();
     const line = this.#lines.get(name);
-    if (line === undefined || (this.#entries.get(name)?.freeAt ?? 0) > now) return;
-    if (line.call(now) === undefined && line.isEmpty) this.#lines.delete(name);
+    if (line === undefined || (this.#entries.get(name)?.freeAt ?? 0) > now) return undefined;
+    const before = line.called?.token;
+    const called = line.call(now);
+    if (line.standing.length === 0) this.#lines.delete(name);
+    if (called === undefined || called.token === asks) return undefined;
+    if (called.token !== before) this.#hint(called.process, called.token);
+    return called.until - now;
   }
 
   /** In a later turn: the caller is not done yet. */
@@ -231,8 +242,6 @@ export class MemoryLockStore implements LockStore {
     return { held: true, restored: true };
   }
 }
-
-const isWaiting = (request: AcquireRequest): request is WaitingRequest => request.wait !== undefined;
 
 const held = (expiresIn: number): AcquireRefusal => ({ acquired: false, reason: 'held', expiresIn });
 

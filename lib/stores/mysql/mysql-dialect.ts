@@ -9,8 +9,9 @@ import {
   type Renewed,
   type SeenRow,
 } from '../sql/answers.js';
-import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
+import { type GivenBack, LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import type { Entrant, LineChange } from '../sql/lines.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
@@ -20,6 +21,7 @@ import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { LimitedPool } from './limited-pool.js';
+import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
 import { mysqlTable } from './schema.js';
 import { type Sql, sql } from './sql-text.js';
 import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
@@ -86,8 +88,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       await this.client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
   }
 
-  async attempt(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
+  async attempt(table: MysqlTableInfo, request: AcquireRequest, change?: LineChange): Promise<AttemptRow> {
     const { name } = request;
+    if (change !== undefined) return this.#lookAndTake(table, request, change);
     const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
     if (guessed !== undefined) return guessed;
     const row = await this.#lookAndTake(table, request);
@@ -113,7 +116,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     table: MysqlTableInfo,
     lease: LeaseRef,
     options: Required<ReleaseOptions>,
-  ): Promise<{ readonly live: boolean } | SeenRow> {
+  ): Promise<GivenBack | SeenRow> {
     if (isPlain(lease, options)) {
       const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
@@ -152,6 +155,31 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return rows.map((row) => lockRow({ ...row, name: nameOf(String(row['name'])) }, jobOfKey));
   }
 
+  async enter(table: MysqlTableInfo, entrant: Entrant): Promise<void> {
+    await write(this.client, enterStatement(table, entrant));
+  }
+
+  async leave(
+    table: MysqlTableInfo,
+    name: string,
+    call: Pick<Entrant, 'token' | 'version'>,
+  ): Promise<boolean> {
+    return Number((await write(this.client, leaveStatement(table, name, call))).affectedRows) > 0;
+  }
+
+  async changeLine(table: MysqlTableInfo, name: string, change: LineChange): Promise<boolean> {
+    return Number((await write(this.client, changeLineStatement(table, name, change))).affectedRows) > 0;
+  }
+
+  async keepFree(table: MysqlTableInfo, name: string, ms: number): Promise<void> {
+    try {
+      await write(this.client, keepFreeStatement(table, name, ms));
+    } catch (error) {
+      // Another client has made the row by now.
+      if (this.failure(error) !== 'conflict') throw error;
+    }
+  }
+
   failure(error: unknown): SqlFailure {
     for (const each of errorsIn(error)) {
       // Negative numbers are Node's, for network errors.
@@ -182,17 +210,21 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   /** Reads the row first: a refusal costs one plain read, a grant another statement. */
-  async #lookAndTake(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow> {
+  async #lookAndTake(
+    table: MysqlTableInfo,
+    request: AcquireRequest,
+    change?: LineChange,
+  ): Promise<AttemptRow> {
     const start = startOf(request);
     const row = await this.#explain(table, request, start);
-    if (!mayTake(row)) return row;
+    if (!mayTake(change === undefined ? row : { ...row, line: null })) return row;
     if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
     // For a tick, the job's last start has to be still the one that was read.
     const { job = '', tick } = request;
     const again = tick !== undefined && row.tick !== null;
     const condition = again ? sql`${start.startable} AND ${unchangedStart(job, row)}` : start.startable;
     const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
-    const granted = await this.#take(takeStatement(table, request, start, { attempt, condition }));
+    const granted = await this.#take(takeStatement(table, request, start, { attempt, condition, change }));
     // If the write finds no row, another client was faster. Then the row that was read explains nothing.
     return granted === undefined ? NOTHING_SEEN : { ...row, granted, attempt, previous: row.schedule };
   }

@@ -1,5 +1,6 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { NOTHING_RAN } from '../rules.js';
+import type { LineChange } from '../sql/lines.js';
 import { endedBy, lockedBy } from '../sql/locked-by.js';
 import {
   after,
@@ -17,6 +18,7 @@ import {
   remainingOf,
   storedName,
 } from './columns.js';
+import { isSeen, NOBODY_IN_LINE, withLine } from './lines.js';
 import { list, raw, type Sql, sql } from './sql-text.js';
 import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './starts.js';
 
@@ -39,19 +41,22 @@ import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './st
 
 /**
  * Takes the lock if it is free and the job may start: `insertId` is the fencing token. @param condition whether the job may start
+ * @param change of the line, by its first call; without it, nobody may stand in line
  */
 export function takeStatement(
   table: MysqlTable,
   request: AcquireRequest,
   start: Start,
-  { attempt, condition }: { attempt: number; condition: Sql },
+  { attempt, condition, change }: { attempt: number; condition: Sql; change?: LineChange | undefined },
 ): Sql {
+  const state = start.state(attempt);
   return sql`UPDATE ${table.table} SET
-  job_state = ${start.state(attempt)},
+  job_state = ${change === undefined ? state : withLine(state, change.line)},
   fencing_token = LAST_INSERT_ID(GREATEST(COALESCE(fencing_token, 0) + 1, ${EPOCH_MICROSECONDS})),
   lock_until = ${endOf(table, request.ttl)}, locked_at = ${nowOf(table)}, locked_by = ${lockedBy(request)}
 WHERE ${isNamed(table, storedName(request.name))} AND lock_until <= ${clockOf(table)}
-  AND COALESCE(fencing_token, 0) < ${raw(String(Number.MAX_SAFE_INTEGER))} AND ${condition}`;
+  AND COALESCE(fencing_token, 0) < ${raw(String(Number.MAX_SAFE_INTEGER))} AND ${condition}
+  AND ${change === undefined ? NOBODY_IN_LINE : isSeen(change)}`;
 }
 
 /**
@@ -70,7 +75,8 @@ export function refusalStatement(table: MysqlTable, request: AcquireRequest, sta
   return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`,
   ${isExactly(storedName(name))} AS \`same\`, ${start.startable} AS \`startable\`, ${start.ahead} AS \`ahead\`, ${start.wait} AS \`wait\`,
   ${EPOCH_MS} AS \`now\`, ${fieldOf(job, 'tick')} AS \`tick\`, ${fieldOf(job, 'outcome')} AS \`outcome\`,
-  ${fieldOf(job, 'attempt')} AS \`attempts\`, ${fieldOf(job, 'schedule')} AS \`schedule\`
+  ${fieldOf(job, 'attempt')} AS \`attempts\`, ${fieldOf(job, 'schedule')} AS \`schedule\`,
+  JSON_EXTRACT(job_state, '$.line') AS \`line\`
 FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 }
 
@@ -207,7 +213,8 @@ export function plainStatements(table: MysqlTable): PlainStatements {
   const take = sql`UPDATE ${table.table} SET
   fencing_token = LAST_INSERT_ID(GREATEST(fencing_token + 1, ${EPOCH_MICROSECONDS})),
   lock_until = ${afterMicroseconds(table, SOME)}, locked_at = ${nowOf(table)}, locked_by = ${SOME}
-WHERE ${named} AND lock_until <= ${clockOf(table)} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}`;
+WHERE ${named} AND lock_until <= ${clockOf(table)} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}
+  AND ${NOBODY_IN_LINE}`;
   const release = sql`UPDATE ${table.table} SET lock_until = ${freeOf(table)}, locked_by = ${SOME}
 WHERE ${named} AND locked_by = ${SOME} AND lock_until > ${nowOf(table)}`;
   const nameOf = (name: string): string[] => named.values.map(() => storedName(name));

@@ -1,8 +1,9 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
-import type { SqlDialect, TableLook } from '../sql/dialect.js';
+import type { GivenBack, SqlDialect, TableLook } from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { endedBy, isPlain, lockedBy } from '../sql/locked-by.js';
+import type { Entrant, LineChange } from '../sql/lines.js';
+import { endedBy, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
@@ -66,22 +67,19 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else await this.client.query(text, []);
   }
 
-  async attempt(statements: PostgresTableInfo, request: AcquireRequest): Promise<AttemptRow> {
-    const { name, ttl, job = '', tick, interval } = request;
-    const values = [name, lockedBy(request), text(ttl), job];
-    let statement = statements.acquire;
-    if (tick !== undefined) {
-      const { maxClockSkew, schedule = '', rerun = 0, only } = request;
-      statement = statements.acquireTick;
-      values.push(text(tick), text(maxClockSkew), schedule, text(rerun), text(only));
-    } else if (interval !== undefined) {
-      statement = statements.acquireInterval;
-      values.push(text(interval));
-    } else if (this.#lastGranted.has(name)) {
+  async attempt(
+    statements: PostgresTableInfo,
+    request: AcquireRequest,
+    change?: LineChange,
+  ): Promise<AttemptRow> {
+    const { name, ttl, job = '' } = request;
+    const values = [name, lockedBy(request), text(ttl), job, ...startValues(request)];
+    if (values.length === 4 && change === undefined && this.#lastGranted.has(name)) {
       const [taken] = await this.#rows(statements.takeAgain, values.slice(0, 3));
       if (taken !== undefined) return { ...NOTHING_SEEN, ...taken };
     }
-    const [row] = await this.#rows(statement, values);
+    if (change !== undefined) values.push(change.seen, change.line);
+    const [row] = await this.#rows(statementFor(statements, request, change), values);
     const { seen = null, ...granted } = row ?? {};
     this.#lastGranted.note(name, row !== undefined && row['granted'] !== null);
     // A driver that does not know the type leaves the JSON unparsed.
@@ -103,7 +101,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     { release, releasePlain }: PostgresTableInfo,
     lease: LeaseRef,
     { outcome, keepFor }: Required<ReleaseOptions>,
-  ): Promise<{ readonly live: boolean } | SeenRow> {
+  ): Promise<GivenBack | SeenRow> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor })) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
@@ -138,6 +136,31 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return (await rows).map((row) => lockRow(row));
   }
 
+  async enter({ enter }: PostgresTableInfo, entrant: Entrant): Promise<void> {
+    const { name, token, process, priority, place, limit, version } = entrant;
+    await this.#rows(enter, [name, token, process, text(priority), text(place), text(limit), version]);
+  }
+
+  async leave(
+    { leave }: PostgresTableInfo,
+    name: string,
+    { token, version }: Pick<Entrant, 'token' | 'version'>,
+  ): Promise<boolean> {
+    return (await this.#rows(leave, [name, token, version])).length > 0;
+  }
+
+  async changeLine(
+    { changeLine }: PostgresTableInfo,
+    name: string,
+    { seen, line }: LineChange,
+  ): Promise<boolean> {
+    return (await this.#rows(changeLine, [name, seen, line])).length > 0;
+  }
+
+  async keepFree({ keepFree }: PostgresTableInfo, name: string, ms: number): Promise<void> {
+    await this.#rows(keepFree, [name, text(ms), NOBODY]);
+  }
+
   failure(error: unknown): SqlFailure {
     for (const each of errorsIn(error)) {
       const code = String(each['code']);
@@ -151,6 +174,23 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
     return rowsOf(await this.client.query(statement, values));
   }
+}
+
+/** What the statement for a start needs besides. */
+function startValues(request: AcquireRequest): (string | null)[] {
+  const { tick, interval, maxClockSkew, schedule = '', rerun = 0, only } = request;
+  if (tick !== undefined) return [text(tick), text(maxClockSkew), schedule, text(rerun), text(only)];
+  return interval === undefined ? [] : [text(interval)];
+}
+
+function statementFor(
+  statements: PostgresTableInfo,
+  { tick, interval }: AcquireRequest,
+  change: LineChange | undefined,
+): string {
+  const { any, ofTick, ofInterval } = change === undefined ? statements.acquire : statements.claim;
+  if (tick !== undefined) return ofTick;
+  return interval === undefined ? any : ofInterval;
 }
 
 /** Prisma and TypeORM answer the rows themselves; for an UPDATE, TypeORM answers a pair of the rows and their number. */

@@ -7,6 +7,7 @@ import {
   tickStart,
   TO_BE_TAKEN_BACK,
 } from './starts.js';
+import { STEP_OF_PRIORITY } from '../rules.js';
 
 /** How long a restore waits for other transactions at the same row, ms. */
 const WRITE_BACK_WAIT = 100;
@@ -21,6 +22,22 @@ export interface PostgresTable {
   readonly exact: boolean;
 }
 
+/** Who may take a free lock, as far as the line is concerned: SQL on the present row `l`. */
+interface AcquireLine {
+  readonly condition: string;
+  /** job_state without the call that is granted the lock. */
+  without(state: string): string;
+}
+
+const NOBODY_IN_LINE: AcquireLine = { condition: `l.job_state -> 'line' IS NULL`, without: (state) => state };
+
+/** @param version of the line that was seen @param rest what is left of it, JSON, or NULL */
+const seenLine = (version: string, rest: string): AcquireLine => ({
+  condition: `l.job_state #>> '{line,version}' = ${version}::text`,
+  without: (state) => `(${state}) - 'line' || CASE WHEN ${rest}::text IS NULL THEN '{}'
+    ELSE jsonb_build_object('line', ${rest}::text::jsonb) END`,
+});
+
 /*
  * What the statements have in common
  *
@@ -32,6 +49,7 @@ export interface PostgresTable {
  *                    start of each job. Until the lease of that start has ended, also "by", the locked_by of the lease, and
  *                    "before", the start that it replaced, which comes back if nothing ran. It is in the row, not in rows of
  *                    its own: after waiting for a lock, a statement sees only its target row as it is now, others as they were.
+ *                    Beside it "line", the calls that wait: see sql/lines.ts.
  *
  * Each is one statement in a transaction of its own: none keeps anything in the session, none is prepared by name. A statement
  * reads the row of its snapshot (s), to refuse without a write and to explain a refusal. It decides on the present row (l), by the
@@ -71,7 +89,10 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
    * Answers `granted`, the fencing token, with attempt and previous schedule of a tick; or `seen`, JSON that explains the refusal;
    * or nothing, if the row was made a moment ago. Most late calls get only `seen`, without a write.
    */
-  const acquire = ({ ahead, startable, firstStartable, state, explain, detail }: Start): string => `
+  const acquire = (
+    { ahead, startable, firstStartable, state, explain, detail }: Start,
+    line: AcquireLine = NOBODY_IN_LINE,
+  ): string => `
 WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} WHERE name = $1::text
 ), a AS (INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
   SELECT $1::text, ${end('$3')}, ${now}, $2::text, ${microseconds}, ${state(undefined)}
@@ -82,11 +103,12 @@ WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} 
   }
   ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_at = excluded.locked_at,
     locked_by = excluded.locked_by, fencing_token = greatest(l.fencing_token + 1, excluded.fencing_token),
-    job_state = ${state('l')}
-  WHERE l.lock_until <= ${clock} AND coalesce(l.fencing_token, 0) < ${Number.MAX_SAFE_INTEGER} AND ${startable('l')}
+    job_state = ${line.without(state('l'))}
+  WHERE l.lock_until <= ${clock} AND coalesce(l.fencing_token, 0) < ${Number.MAX_SAFE_INTEGER} AND ${startable('l')} AND ${line.condition}
   RETURNING fencing_token${detail === undefined ? '' : `, ${detail}`})
 SELECT fencing_token AS granted, NULL::jsonb AS seen${detail === undefined ? '' : ', attempt, previous'} FROM a
-UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remaining}, 'recorded', fencing_token${explain})${
+UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remaining}, 'recorded', fencing_token,
+  'line', job_state -> 'line'${explain})${
     detail === undefined ? '' : ', NULL, NULL'
   } FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
 
@@ -105,11 +127,57 @@ FROM ${table}`;
     takeAgain: `
 UPDATE ${table} SET lock_until = ${end('$3')}, locked_at = ${now}, locked_by = $2::text,
   fencing_token = greatest(fencing_token + 1, ${microseconds})
-WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER}
+WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER} AND job_state -> 'line' IS NULL
 RETURNING fencing_token AS granted`,
-    acquire: acquire(ANY_START),
-    acquireTick: acquire(tickStart(clockEpoch)),
-    acquireInterval: acquire(intervalStart(clockEpoch)),
+    acquire: {
+      any: acquire(ANY_START),
+      ofTick: acquire(tickStart(clockEpoch)),
+      ofInterval: acquire(intervalStart(clockEpoch)),
+    },
+    /* The same for the first in line, with the version of the line that was seen, and the line without it, or NULL. */
+    claim: {
+      any: acquire(ANY_START, seenLine('$5', '$6')),
+      ofTick: acquire(tickStart(clockEpoch), seenLine('$10', '$11')),
+      ofInterval: acquire(intervalStart(clockEpoch), seenLine('$6', '$7')),
+    },
+
+    /*
+     * A call enters the line. $1 name  $2 token  $3 process  $4 priority  $5 its place, or NULL: the last of its priority
+     * $6 how long it waits, ms  $7 version
+     */
+    enter: `
+UPDATE ${table} SET job_state = coalesce(job_state, '{}') || jsonb_build_object('line', jsonb_build_object(
+  'version', $7::text,
+  'calls', coalesce(job_state #> '{line,calls}', '{}') || jsonb_build_object($2::text, jsonb_build_object(
+    'place', coalesce($5::text::numeric, ${microseconds} - $4::text::numeric * ${STEP_OF_PRIORITY}),
+    'process', $3::text, 'until', round(${clockEpoch}) + $6::text::bigint)),
+  'called', job_state #> '{line,called}',
+  'missed', coalesce(job_state #> '{line,missed}', '{}') - $3::text))
+WHERE name = $1::text`,
+
+    /* A call leaves the line. $1 name  $2 token  $3 version  Answers a row if it stood there. */
+    leave: `
+UPDATE ${table} SET job_state = jsonb_set(job_state #- ARRAY['line', 'calls', $2::text], '{line,version}', to_jsonb($3::text))
+WHERE name = $1::text AND job_state #> ARRAY['line', 'calls', $2::text] IS NOT NULL
+RETURNING 1 AS one`,
+
+    /*
+     * Replaces the line of a free lock. $1 name  $2 version that was seen  $3 the new line, or NULL: nobody is left
+     *
+     * Answers a row if the line was as it was seen.
+     */
+    changeLine: `
+UPDATE ${table} SET job_state = ${seenLine('$2', '$3').without('job_state')}
+WHERE name = $1::text AND job_state #>> '{line,version}' = $2::text AND lock_until <= ${clock}
+RETURNING 1 AS one`,
+
+    /*
+     * The row of a lost lock, with the oldest of all fencing tokens, so that its holder writes it back.
+     * $1 name  $2 ms in which nobody else can take it  $3 locked_by
+     */
+    keepFree: `
+INSERT INTO ${table} (name, lock_until, locked_at, locked_by, fencing_token)
+SELECT $1::text, ${end('$2')}, ${now}, $3::text, 0 ON CONFLICT (name) DO NOTHING`,
 
     /*
      * Renews leases. $1 JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]

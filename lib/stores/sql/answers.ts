@@ -9,7 +9,7 @@ import type {
 } from '../lock-store.js';
 import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, isInterrupted, lastStart } from '../rules.js';
 import type { LockRow, Start } from './lock-row.js';
-import { readLockedBy, isOurs, lockedBy } from './locked-by.js';
+import { isOurs, lockedBy, NOBODY, readLockedBy } from './locked-by.js';
 
 /**
  * The row of a lock as a statement reports it, as of the beginning of the statement. Drivers represent numbers by different types,
@@ -46,6 +46,8 @@ export interface AttemptRow extends SeenRow {
   readonly now: unknown;
   /** Whether the job may start now. */
   readonly startable: unknown;
+  /** The line of calls that wait, if there is one. */
+  readonly line: unknown;
 }
 
 /** The answer if nothing is known of the row: an attempt without a grant has to ask again. */
@@ -61,6 +63,7 @@ export const NOTHING_SEEN: AttemptRow = {
   ahead: 0,
   now: null,
   startable: 1,
+  line: null,
 };
 
 /** The row changed while the statement was looking at it, so its answer explains nothing: ask again. */
@@ -72,7 +75,7 @@ export type Renewed = true | SeenRow | typeof AGAIN;
 /** Interprets the answer to an attempt. */
 export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireResult | typeof AGAIN {
   if (row.granted !== null) return grant(request, row.granted, row.attempt, row.previous);
-  if (row.by !== null && Number(row.remaining ?? 0) > 0) return readTaken(request, row, row.by);
+  if (row.by !== null && Number(row.remaining ?? 0) > 0) return taken(request, row, row.by);
   const { tick } = request;
   if (isTrue(row.ahead)) return { acquired: false, reason: 'clock-skew', storeTime: Number(row.now) };
   if (isTrue(row.startable)) {
@@ -90,50 +93,83 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
   return row.tick !== null && Number(row.tick) >= tick ? { ...refusal, ...lastStartOf(row) } : refusal;
 }
 
+/** Whether an attempt that does not wait was refused only because others stand in line. */
+export function isPassedOver(request: AcquireRequest, row: AttemptRow): boolean {
+  const isRefused = row.granted !== null || !mayTake({ ...row, line: null });
+  return !isRefused && (row.line ?? null) !== null && request.wait === undefined;
+}
+
 /**
  * What the row of a lock, which was only read, says of an attempt: its refusal; `undefined` if the attempt may succeed, or if only
  * its own statement can tell. The rules: see stores/rules.ts.
  */
 export function refusalByRow(request: AcquireRequest, row: LockRow): AcquireRefusal | undefined {
-  // Nobody's, or nobody known.
-  if ((row.by as string | null) === null) return undefined;
+  // Nobody's, or nobody known. Whoever waits has to stand in line.
+  if ((row.by as string | null) === null || request.wait !== undefined) return undefined;
+  const found = isFree(row) ? refusedStart(request, row) : readTaken(request, row);
+  // Its own statement knows the time better.
+  return found?.acquired === false && found.reason !== 'clock-skew' ? found : undefined;
+}
+
+/** Whether the lock of a row that was read is free. */
+export const isFree = ({ remaining }: LockRow): boolean => !(Number(remaining) > 0);
+
+/** Why the job of an attempt may not start now, by a row that was only read. The rules: see stores/rules.ts. */
+export function refusedStart(request: AcquireRequest, row: LockRow): AcquireRefusal | undefined {
+  const { tick, interval } = request;
   const last = row.jobs[request.job ?? ''] ?? {};
   const now = Number(row.now);
-  const wait = waitOf(request, last, now);
-  if (!(Number(row.remaining) > 0) && !hasRun(request, last, now) && wait <= 0) return undefined;
-  const { tick = null, outcome = null } = last;
-  const seen = { ...NOTHING_SEEN, by: row.by, remaining: row.remaining, tick, outcome, wait, startable: 0 };
-  const found = readAttempt(request, seen);
-  return found === AGAIN || found.acquired ? undefined : found;
+  if (tick !== undefined) return refusedTick({ ...request, tick }, last, now);
+  const wait = interval === undefined ? 0 : waitOf(interval, last, now);
+  return wait > 0 ? { acquired: false, reason: 'already-ran', ...expiry(wait) } : undefined;
 }
 
-/** Whether the tick of an attempt, or a newer one, was started, so that the job may not start. @param now of the database */
-function hasRun({ tick, maxClockSkew, rerun = 0 }: AcquireRequest, last: Start, now: number): boolean {
-  if (tick === undefined || tick > now + (maxClockSkew ?? Infinity)) return false;
+function refusedTick(
+  { tick, maxClockSkew = Infinity, rerun = 0, only }: AcquireRequest & { readonly tick: number },
+  last: Start,
+  now: number,
+): AcquireRefusal | undefined {
+  if (tick > now + maxClockSkew) return { acquired: false, reason: 'clock-skew', storeTime: now };
+  const refusal = { acquired: false, reason: 'already-ran' } as const;
   const started = Number(last['tick'] ?? NaN);
   const mayRerun = isInterrupted(last['outcome']) && Number(last['attempt']) <= rerun;
-  return started > tick || (started === tick && !mayRerun);
+  if (started === tick && mayRerun) return undefined;
+  if (started >= tick) return { ...refusal, ...lastStart(started, last['outcome']) };
+  // A tick that `only` refuses has never started.
+  const isKnown = !Number.isNaN(started);
+  return only === undefined || (only === 'known' && isKnown) ? undefined : refusal;
 }
 
-/** Milliseconds until the interval of an attempt has passed; 0 or less: it may start. @param now of the database */
-function waitOf({ tick, interval }: AcquireRequest, last: Start, now: number): number {
-  if (tick !== undefined || interval === undefined) return 0;
+/** Milliseconds until an interval has passed; 0 or less: it may start. @param now of the database */
+function waitOf(interval: number, last: Start, now: number): number {
   const due = Number(last['due'] ?? NaN) - Number(last['interval']) + interval;
   const isBelieved = due <= now + interval * (1 + INTERVAL_ALLOWANCE) + INTERVAL_ROUNDING;
   return isBelieved ? due - interval * INTERVAL_ALLOWANCE - now : 0;
 }
 
-function readTaken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {
+/** The answer to an attempt by a row that was only read, and whose lock is taken. */
+export function readTaken(request: AcquireRequest, { by, remaining, fence, jobs }: LockRow): AcquireResult {
+  const { tick = null, outcome = null, attempt = null } = jobs[request.job ?? ''] ?? {};
+  return taken(
+    request,
+    { ...NOTHING_SEEN, by, remaining, recorded: fence, tick, outcome, attempts: attempt },
+    by,
+  );
+}
+
+function taken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {
   // The attempt was sent twice, over a connection that broke in between.
   if (by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
   const { holder, outcome } = readLockedBy(by);
   const reason = outcome === undefined ? 'held' : 'cooling-down';
-  return { acquired: false, reason, holder, ...expiry(Number(row.remaining)), ...lastStartOf(row) };
+  const known = by === NOBODY ? {} : { holder };
+  return { acquired: false, reason, ...known, ...expiry(Number(row.remaining)), ...lastStartOf(row) };
 }
 
-/** Whether the lock is free and the job may start, by a row that was only read. */
-export function mayTake({ startable, ahead, remaining, recorded }: AttemptRow): boolean {
-  const refused = !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0;
+/** Whether the lock is free, nobody stands in line, and the job may start, by a row that was only read. */
+export function mayTake({ startable, ahead, remaining, recorded, line }: AttemptRow): boolean {
+  const refused =
+    !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0 || (line ?? null) !== null;
   return !refused && hasRoom(recorded);
 }
 

@@ -1,6 +1,7 @@
-import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
+import type { Entrant, LineChange } from './lines.js';
 import type { LockRow } from './lock-row.js';
 
 /**
@@ -30,18 +31,18 @@ export interface SqlDialect<Table> {
    */
   migrate(statement: string): Promise<void>;
 
-  attempt(table: Table, request: AcquireRequest): Promise<AttemptRow>;
+  /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
+  attempt(table: Table, request: AcquireRequest, change?: LineChange): Promise<AttemptRow>;
   /**
    * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
    * as `locked` without having renewed any.
    */
   renew(table: Table, leases: readonly LeaseRef[]): Promise<Renewed[]>;
-  /** Releases a lease. Answers whether it was still live, or what the row says if the lease was not there. */
-  giveBack(
-    table: Table,
-    lease: LeaseRef,
-    options: Required<ReleaseOptions>,
-  ): Promise<{ readonly live: boolean } | SeenRow>;
+  /**
+   * Releases a lease. Answers whether it was still live, and whether calls stand in line that can be told; or what the row says if the
+   * lease was not there.
+   */
+  giveBack(table: Table, lease: LeaseRef, options: Required<ReleaseOptions>): Promise<GivenBack | SeenRow>;
   /**
    * Writes a lease back that the database has lost; with an outcome, only records that it has ended. Answers whether it did: not if
    * a newer lease is known, or the row has changed. An older lease loses the lock.
@@ -52,8 +53,28 @@ export interface SqlDialect<Table> {
   /** The rows of these locks, or of all locks in the order of their names. Locks no row. */
   rows(table: Table, names?: readonly string[]): Promise<LockRow[]>;
 
+  /** A call enters the line of a lock, or stays at its place there. */
+  enter(table: Table, entrant: Entrant): Promise<void>;
+  /** A call leaves the line. Answers whether it stood there. */
+  leave(table: Table, name: string, call: Pick<Entrant, 'token' | 'version'>): Promise<boolean>;
+  /** Replaces the line of a free lock, if it is as it was seen. Answers whether it was. */
+  changeLine(table: Table, name: string, change: LineChange): Promise<boolean>;
+  /** Makes the row of a lock that nobody can take for so many milliseconds, except by a write-back. */
+  keepFree(table: Table, name: string, ms: number): Promise<void>;
+  /** Opens the channel for hints, if calls are told of their turn. */
+  hints?(process: string, called: (token: string) => void): HintChannel;
+  /** Tells a process that a call of it is called. Whether that fails does not matter. */
+  hint?(process: string, token: string): Promise<void>;
+
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
+}
+
+/** The answer to a release. */
+export interface GivenBack {
+  readonly live: boolean;
+  /** Whether the store has to call the first in line, who does not find out by asking. */
+  readonly line?: boolean;
 }
 
 /** The result of a look at the table. */

@@ -1,5 +1,5 @@
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
-import { readLockedBy } from './locked-by.js';
+import { NOBODY, readLockedBy } from './locked-by.js';
 
 /** A row of the table, as it was read. Drivers represent numbers by different types. */
 export interface LockRow {
@@ -13,6 +13,8 @@ export interface LockRow {
   readonly now: unknown;
   /** The last start of each job. */
   readonly jobs: Readonly<Record<string, Start>>;
+  /** The line of calls that wait, if there is one: see lines.ts. */
+  readonly line?: unknown;
 }
 
 /** The last start of a job, as `job_state` has it. */
@@ -23,7 +25,8 @@ export function lockRow(
   row: Readonly<Record<string, unknown>>,
   jobOf: (key: string) => string = (key) => key,
 ): LockRow {
-  return { ...(row as unknown as LockRow), jobs: jobsOf(row['state'], jobOf) };
+  const { jobs = {}, line } = stateOf(row['state']);
+  return { ...(row as unknown as LockRow), jobs: jobsOf(jobs, jobOf), ...(line && { line }) };
 }
 
 /** Describes the lock of a row. */
@@ -34,7 +37,7 @@ export function lockInfo(row: LockRow): LockInfo {
   return {
     name: row.name,
     state: free ? 'free' : outcome === undefined ? 'held' : 'cooling-down',
-    holder,
+    ...(row.by === NOBODY ? undefined : { holder }),
     since: Math.floor(Number(row.since)),
     ...(free || !Number.isFinite(remaining) ? undefined : { expiresIn: Math.floor(remaining) }),
     ...(row.fence === null ? undefined : { fencingToken: Number(row.fence) }),
@@ -42,14 +45,26 @@ export function lockInfo(row: LockRow): LockInfo {
   };
 }
 
-function jobsOf(state: unknown, jobOf: (key: string) => string): Record<string, Start> {
+interface JobState {
+  readonly jobs?: Record<string, Start>;
+  readonly line?: object;
+}
+
+function stateOf(state: unknown): JobState {
   try {
     // Drivers differ in whether they parse it.
-    const parsed: unknown = typeof state === 'string' ? JSON.parse(state) : state;
-    const starts = Object.entries((parsed as { jobs?: Record<string, Start> } | null)?.jobs ?? {});
-    return Object.fromEntries(starts.map(([key, start]) => [jobOf(key), start]));
+    return ((typeof state === 'string' ? JSON.parse(state) : state) ?? {}) as JobState;
   } catch {
     // The operations report foreign text in our column.
+    return {};
+  }
+}
+
+function jobsOf(jobs: Record<string, Start>, jobOf: (key: string) => string): Record<string, Start> {
+  try {
+    return Object.fromEntries(Object.entries(jobs).map(([key, start]) => [jobOf(key), start]));
+  } catch {
+    // A key that is not ours.
     return {};
   }
 }

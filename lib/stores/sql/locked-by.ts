@@ -54,6 +54,9 @@ function readable(holder: string): string {
   }
 }
 
+/** The `locked_by` of a row that keeps a lock free for a holder who may write it back. */
+export const NOBODY = '/00000000-0000-0000-0000-000000000000';
+
 /** What stays in `locked_by` after the lease was released. */
 export function endedBy(by: string, outcome: ReleaseOutcome): string {
   return `${by}/${outcome}`;

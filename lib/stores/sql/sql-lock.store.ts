@@ -6,11 +6,13 @@ import {
   StoreUnavailableError,
 } from '../../errors.js';
 import type { FastPort } from '../fast-port.js';
+import { isWaiting } from '../line.js';
 import type {
   AcquireRequest,
   AcquireResult,
   ExtendOptions,
   ExtendResult,
+  HintChannel,
   LeaseRef,
   LockInfo,
   LockStore,
@@ -18,10 +20,20 @@ import type {
   ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
-import { AGAIN, mayBeForgotten, readAttempt, readMissedRelease, type SeenRow, unsettled } from './answers.js';
+import { NOTHING_RAN } from '../rules.js';
+import {
+  AGAIN,
+  isPassedOver,
+  mayBeForgotten,
+  readAttempt,
+  readMissedRelease,
+  type SeenRow,
+  unsettled,
+} from './answers.js';
 import { Attempts } from './attempts.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected } from './failure.js';
+import { SqlLines } from './lines.js';
 import { lockInfo, type LockRow } from './lock-row.js';
 import { OutageGate } from './outage-gate.js';
 import { Renewal } from './renewal.js';
@@ -50,6 +62,7 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #table: SqlTable<Table>;
   readonly #gate: OutageGate;
   readonly #clock: Clock;
+  readonly #lines: SqlLines<Table>;
   readonly #attempts = new Attempts(
     (names) => this.#look(names),
     (request) => this.#attempt(request),
@@ -62,6 +75,7 @@ export class SqlLockStore<Table> implements LockStore {
   ) {
     this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
+    this.#lines = new SqlLines(dialect);
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#gate = new OutageGate(clock);
     this.#clock = clock;
@@ -133,10 +147,23 @@ export class SqlLockStore<Table> implements LockStore {
       ),
   };
 
+  /** Calls find out by asking that their turn has come, unless the database tells them. */
+  hints(process: string, called: (token: string) => void): HintChannel {
+    return this.#dialect.hints?.(process, called) ?? { open: false, close: () => undefined };
+  }
+
   /** One attempt by itself. */
   #attempt(request: AcquireRequest): Promise<AcquireResult> {
+    // Most first asks find a free lock.
+    let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
     return this.#run<AcquireResult>(
-      async (table) => readAttempt(request, await this.#dialect.attempt(table, request)),
+      async (table) => {
+        if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request);
+        const row = await this.#dialect.attempt(table, request);
+        if (isPassedOver(request, row)) return this.#lines.call(table, request.name);
+        isFirst = false;
+        return isWaiting(request) && row.granted === null ? AGAIN : readAttempt(request, row);
+      },
       // The lock changed hands between any two looks, so another holder has it.
       () => ({ acquired: false, reason: 'held' }),
       { lock: request.name, limit: Math.min(TRYING, request.ttl / 3) },
@@ -171,8 +198,10 @@ export class SqlLockStore<Table> implements LockStore {
     const { outcome = 'completed', keepFor = 0 } = options;
     return this.#run(
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
+        if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
         const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
+        if (row.line === true) await this.#lines.call(table, lease.name);
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,

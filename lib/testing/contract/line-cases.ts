@@ -181,7 +181,7 @@ export const lineCases: readonly CaseDefinition[] = [
   {
     rule: 12,
     sentence: 'a release gives the process of the first in line a hint',
-    needs: ['lines'],
+    needs: ['lines', 'hints'],
     async run(kit) {
       const heard: string[] = [];
       // No hint of another case may come late.

@@ -36,6 +36,8 @@ export interface LockStoreContractOptions {
   readonly durable?: boolean;
   /** The store has `hints()`, and so lines of calls that wait: the suite checks rules 10 to 14 as well. */
   readonly lines?: true;
+  /** Its hints arrive: `open` of their channel becomes true. */
+  readonly hints?: true;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;
 }
@@ -49,4 +51,5 @@ export type ContractHook =
   | 'skewInstanceClock'
   | 'setClockBack'
   | 'inspects'
-  | 'lines';
+  | 'lines'
+  | 'hints';

@@ -51,6 +51,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
       : `TIMESTAMPADD(MICROSECOND, ${ms * 1_000}, lock_until)`;
   const options: LockStoreContractOptions = {
     inspects: true,
+    lines: true,
     async create() {
       if (stores.length === 0) {
         pools.push(subject.connect(), subject.connect());

@@ -24,6 +24,7 @@ export function memoryContract(): LockStoreContractOptions {
     },
     inspects: true,
     lines: true,
+    hints: true,
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),
     // It keeps lock and side data together; a lock is gone, and its side data is not, when time has passed.

@@ -167,6 +167,7 @@ export function referenceContract(
     },
     inspects: true,
     lines: true,
+    hints: true,
     wait: (ms) => clock.advance(ms),
     forget: (name) => void current.locks.delete(current.key(name)),
     forgetState: (name) => void current.states.delete(current.key(name)),

@@ -19,6 +19,10 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     giveBack: nothing,
     writeBack: nothing,
     rows: nothing,
+    enter: nothing,
+    leave: nothing,
+    changeLine: nothing,
+    keepFree: nothing,
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,
   };

@@ -1,0 +1,101 @@
+import type { AcquireRefusal, AcquireRequest, WaitRequest } from './lock-store.js';
+import { CALLED, STEP_OF_PRIORITY } from './rules.js';
+
+/** A call in line. */
+export interface Standing {
+  readonly token: string;
+  readonly process: string;
+  /** Orders the line: smaller comes first. */
+  readonly place: number;
+  /** When its wait is over. */
+  readonly until: number;
+}
+
+/** Who was called last. */
+export interface Called {
+  readonly token: string;
+  /** Until when the lock is kept for it. */
+  readonly until: number;
+}
+
+/** A call with `wait`. */
+export type WaitingRequest = AcquireRequest & { readonly wait: WaitRequest };
+
+export const isWaiting = (request: AcquireRequest): request is WaitingRequest => request.wait !== undefined;
+
+/** The calls that wait for one lock, by rules 10 to 14 of `LockStore`. Knows no clock: times are those of the store, ms. */
+export class Line {
+  /** In their order. */
+  #standing: Standing[];
+  #called: Called | undefined;
+  /** Processes that did not come when they were called. */
+  readonly #missed: Set<string>;
+
+  constructor(standing: readonly Standing[] = [], called?: Called, missed: readonly string[] = []) {
+    this.#standing = [...standing].toSorted((a, b) => a.place - b.place || (a.token < b.token ? -1 : 1));
+    this.#called = called;
+    this.#missed = new Set(missed);
+  }
+
+  get standing(): readonly Standing[] {
+    return this.#standing;
+  }
+
+  get called(): Called | undefined {
+    return this.#called;
+  }
+
+  get missed(): readonly string[] {
+    return [...this.#missed];
+  }
+
+  /** Whether a process did not come when it was called. */
+  hasMissed(process: string): boolean {
+    return this.#missed.has(process);
+  }
+
+  /** Where a call stands; `undefined` if it does not. */
+  find(token: string): Required<AcquireRefusal>['waiting'] | undefined {
+    const ahead = this.#standing.findIndex((one) => one.token === token);
+    const place = this.#standing[ahead]?.place;
+    return place === undefined ? undefined : { place, ahead };
+  }
+
+  /** A call asks: its process is alive, and the call stands in line from now on. */
+  enter(one: Standing): void {
+    this.#missed.delete(one.process);
+    this.#standing = this.#standing.filter(({ token }) => token !== one.token);
+    const after = this.#standing.findIndex(({ place }) => place > one.place);
+    this.#standing.splice(after < 0 ? this.#standing.length : after, 0, one);
+  }
+
+  /** Takes a call out of line. */
+  leave(token: string): void {
+    this.#standing = this.#standing.filter((one) => one.token !== token);
+    if (this.#called?.token === token) this.#called = undefined;
+  }
+
+  /**
+   * The lock is free: calls the first in line, unless one is called already.
+   *
+   * @param since when the lock became free, if nobody was called since
+   * @returns who is called; `undefined`: nobody is left, and the lock is free for all
+   */
+  call(now: number, since = now): (Standing & Called) | undefined {
+    let from = this.#called === undefined ? since : now;
+    for (;;) {
+      const called = this.#standing.find(({ token }) => token === this.#called?.token);
+      if (this.#called !== undefined && this.#called.until > now && called !== undefined)
+        return { ...called, ...this.#called };
+      if (called !== undefined) this.#missed.add(called.process);
+      this.#standing = this.#standing.filter((one) => one !== called && one.until > now);
+      const first = this.#standing.find(({ process }) => !this.#missed.has(process));
+      if (first === undefined) return undefined;
+      this.#called = { token: first.token, until: from + CALLED };
+      from = now;
+    }
+  }
+}
+
+/** The place of a call that comes at this time of the store, microseconds. */
+export const placeAt = (time: number, priority: number): number => time - priority * STEP_OF_PRIORITY;

@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { Line, type WaitingRequest } from '../line.js';
+import type { AcquireRefusal, AcquireResult, LeaseRef } from '../lock-store.js';
+import { AGAIN, isFree, readAttempt, readTaken, refusedStart } from './answers.js';
+import type { SqlDialect } from './dialect.js';
+import type { LockRow } from './lock-row.js';
+import { lockedBy } from './locked-by.js';
+
+/** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
+const MOST = 100;
+/** How far in the past the `lock_until` of a released lock is, ms. */
+const DAY = 86_400_000;
+
+/** What `job_state.line` holds. Whatever changes it writes a new version, except for a claim, which needs that of the row it has seen. */
+interface StoredLine {
+  readonly version?: string;
+  readonly calls?: Readonly<Record<string, StoredCall>>;
+  readonly called?: { readonly token: string; readonly until: number } | null;
+  readonly missed?: Readonly<Record<string, unknown>>;
+}
+
+interface StoredCall {
+  readonly place: number;
+  readonly process: string;
+  readonly until: number;
+}
+
+/** A line that replaces the one that was seen, if that is there still. */
+export interface LineChange {
+  readonly seen: string;
+  /** JSON; `null`: nobody stands in line. */
+  readonly line: string | null;
+}
+
+/** A call that enters a line. */
+export interface Entrant {
+  readonly name: string;
+  readonly token: string;
+  readonly process: string;
+  readonly priority: number;
+  /** `undefined`: the last of its priority. */
+  readonly place: number | undefined;
+  /** How long it waits, ms. */
+  readonly limit: number;
+  /** Of the line from then on. */
+  readonly version: string;
+}
+
+/**
+ * Calls that wait for a lock, in the lock's own row. Calls enter and leave by a statement each. Who comes next is found out here, by a
+ * look at the row; who is called or granted the lock is written if the line is still as it was seen.
+ */
+export class SqlLines<Table> {
+  constructor(private readonly dialect: SqlDialect<Table>) {}
+
+  /** One attempt of a call that waits, other than its first. */
+  async attempt(table: Table, request: WaitingRequest): Promise<AcquireResult | typeof AGAIN> {
+    const { name, token, wait } = request;
+    const [row] = await this.dialect.rows(table, [name]);
+    if (row === undefined) return this.#withoutRow(table, request);
+    if (!isFree(row) && row.by === lockedBy(request)) return this.#grantAgain(table, request, row);
+    const refusal = refusedStart(request, row);
+    if (refusal !== undefined) return refusal;
+    const line = readLine(row);
+    const waiting = line.find(token);
+    if (waiting === undefined || line.hasMissed(wait.process))
+      return this.#enter(table, request, { row, line });
+    if (isFree(row)) return this.#atFreeLock(table, request, { row, line, waiting });
+    return { ...(readTaken(request, row) as AcquireRefusal), waiting };
+  }
+
+  /** An attempt that does not wait has found a free lock with a line: calls the first in line. */
+  async call(table: Table, name: string): Promise<AcquireRefusal | typeof AGAIN> {
+    const [row] = await this.dialect.rows(table, [name]);
+    if (row?.line === undefined || !isFree(row)) return AGAIN;
+    const left = await this.#call(table, row, readLine(row));
+    return left === undefined ? AGAIN : heldFor(left);
+  }
+
+  /** Takes a call out of line. */
+  async leave(table: Table, { name, token }: LeaseRef): Promise<void> {
+    if (!(await this.dialect.leave(table, name, { token, version: randomUUID() }))) return;
+    await this.call(table, name);
+  }
+
+  async #enter(
+    table: Table,
+    request: WaitingRequest,
+    { row, line }: { row: LockRow; line: Line },
+  ): Promise<AcquireResult | typeof AGAIN> {
+    const { name, token, wait } = request;
+    if (isFree(row) && row.line === undefined)
+      return readAttempt(request, await this.dialect.attempt(table, request));
+    const { place = wait.place } = line.find(token) ?? {};
+    if (line.standing.length >= MOST) return heldFor(Number(row.remaining));
+    await this.dialect.enter(table, { name, token, ...wait, place, version: randomUUID() });
+    return AGAIN;
+  }
+
+  async #atFreeLock(
+    table: Table,
+    request: WaitingRequest,
+    { row, line, waiting }: { row: LockRow; line: Line; waiting: Required<AcquireRefusal>['waiting'] },
+  ): Promise<AcquireResult | typeof AGAIN> {
+    const { token } = request;
+    if (line.call(Number(row.now), freeSince(row))?.token !== token) {
+      const left = await this.#call(table, row, readLine(row));
+      return left === undefined ? AGAIN : { ...heldFor(left), waiting };
+    }
+    line.leave(token);
+    const change = { seen: versionOf(row), line: writeLine(line) };
+    return readAttempt(request, await this.dialect.attempt(table, request, change));
+  }
+
+  /** Returns for how long the lock is kept for the one that is called, ms; `undefined`: look again. */
+  async #call(table: Table, row: LockRow, line: Line): Promise<number | undefined> {
+    const before = line.called?.token;
+    const called = line.call(Number(row.now), freeSince(row));
+    const isNew = called?.token !== before;
+    if (isNew || called === undefined) {
+      const change = { seen: versionOf(row), line: called === undefined ? null : writeLine(line) };
+      if (!(await this.dialect.changeLine(table, row.name, change)) || called === undefined) return undefined;
+      await this.dialect.hint?.(called.process, called.token);
+    }
+    return called.until - Number(row.now);
+  }
+
+  /** Nothing is known of the lock. If it was lost, its holder can write it back as long as nobody else has it. */
+  async #withoutRow(table: Table, request: WaitingRequest): Promise<AcquireResult | typeof AGAIN> {
+    const { name, wait } = request;
+    if (wait.notBefore === undefined) return readAttempt(request, await this.dialect.attempt(table, request));
+    await this.dialect.keepFree(table, name, wait.notBefore);
+    return AGAIN;
+  }
+
+  /** It was granted before, and the answer was lost. */
+  async #grantAgain(
+    table: Table,
+    request: WaitingRequest,
+    row: LockRow,
+  ): Promise<AcquireResult | typeof AGAIN> {
+    const { wait: _wait, ...lease } = request;
+    const [renewed] = await this.dialect.renew(table, [{ ...lease, fencingToken: Number(row.fence) }]);
+    return renewed === true ? readTaken(request, row) : AGAIN;
+  }
+}
+
+/** When the lock became free, by the store's clock, epoch ms. */
+function freeSince(row: LockRow): number {
+  const past = -Number(row.remaining);
+  return Number(row.now) - (past >= DAY ? past - DAY : past);
+}
+
+const heldFor = (expiresIn: number): AcquireRefusal => ({
+  acquired: false,
+  reason: 'held',
+  expiresIn: Math.max(0, Math.ceil(expiresIn)),
+});
+
+const versionOf = ({ line }: LockRow): string => String((line as StoredLine | undefined)?.version);
+
+function readLine({ line }: LockRow): Line {
+  const { calls = {}, called, missed = {} } = (line ?? {}) as StoredLine;
+  const standing = Object.entries(calls).map(([token, call]) => ({ token, ...call }));
+  return new Line(standing, called ?? undefined, Object.keys(missed));
+}
+
+function writeLine(line: Line): string | null {
+  if (line.standing.length === 0) return null;
+  const calls = Object.fromEntries(line.standing.map(({ token, ...call }) => [token, call]));
+  const missed = Object.fromEntries(line.missed.map((process) => [process, true]));
+  return JSON.stringify({ version: randomUUID(), calls, called: line.called, missed });
+}
