@@ -1,5 +1,5 @@
 import { STEP_OF_PRIORITY } from '../rules.js';
-import type { Entrant, LineChange } from '../sql/lines.js';
+import type { Entrant, LineChange } from '../sql/dialect.js';
 import { NOBODY } from '../sql/locked-by.js';
 import {
   clockOf,

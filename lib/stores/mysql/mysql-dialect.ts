@@ -9,9 +9,15 @@ import {
   type Renewed,
   type SeenRow,
 } from '../sql/answers.js';
-import { type GivenBack, LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
+import {
+  type Entrant,
+  type GivenBack,
+  type LineChange,
+  LOCK_WAIT,
+  type SqlDialect,
+  type TableLook,
+} from '../sql/dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import type { Entrant, LineChange } from '../sql/lines.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';

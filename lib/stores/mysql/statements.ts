@@ -1,6 +1,6 @@
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { NOTHING_RAN } from '../rules.js';
-import type { LineChange } from '../sql/lines.js';
+import type { LineChange } from '../sql/dialect.js';
 import { endedBy, lockedBy } from '../sql/locked-by.js';
 import {
   after,

@@ -1,7 +1,6 @@
 import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { SqlFailure } from './failure.js';
-import type { Entrant, LineChange } from './lines.js';
 import type { LockRow } from './lock-row.js';
 
 /**
@@ -68,6 +67,27 @@ export interface SqlDialect<Table> {
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
+}
+
+/** A line that replaces the one that was seen, if that is there still. */
+export interface LineChange {
+  readonly seen: string;
+  /** JSON; `null`: nobody stands in line. */
+  readonly line: string | null;
+}
+
+/** A call that enters a line. */
+export interface Entrant {
+  readonly name: string;
+  readonly token: string;
+  readonly process: string;
+  readonly priority: number;
+  /** `undefined`: the last of its priority. */
+  readonly place: number | undefined;
+  /** How long it waits, ms. */
+  readonly limit: number;
+  /** Of the line from then on. */
+  readonly version: string;
 }
 
 /** The answer to a release. */

@@ -25,27 +25,6 @@ interface StoredCall {
   readonly until: number;
 }
 
-/** A line that replaces the one that was seen, if that is there still. */
-export interface LineChange {
-  readonly seen: string;
-  /** JSON; `null`: nobody stands in line. */
-  readonly line: string | null;
-}
-
-/** A call that enters a line. */
-export interface Entrant {
-  readonly name: string;
-  readonly token: string;
-  readonly process: string;
-  readonly priority: number;
-  /** `undefined`: the last of its priority. */
-  readonly place: number | undefined;
-  /** How long it waits, ms. */
-  readonly limit: number;
-  /** Of the line from then on. */
-  readonly version: string;
-}
-
 /**
  * Calls that wait for a lock, in the lock's own row. Calls enter and leave by a statement each. Who comes next is found out here, by a
  * look at the row; who is called or granted the lock is written if the line is still as it was seen.
