@@ -1,3 +1,4 @@
+import { SchedulerLockConfigError } from '../../errors.js';
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
@@ -9,7 +10,21 @@ import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
 import { postgresTable, withLockTimeout } from './schema.js';
+import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
+
+/** Options of the store. */
+export interface PostgresStoreOptions extends SqlStoreOptions {
+  /**
+   * Whether calls in line are told of their turn by NOTIFY, and need not ask. Takes one connection more for each application, opened
+   * with its first call that waits: like those of the pool, which has to be one of `pg`, or with a configuration of its own, for a pool
+   * that reaches the database by a proxy that pools transactions (PgBouncer). All instances should have it: one without it does not
+   * notify others.
+   *
+   * @default false: they ask several times a second
+   */
+  readonly listen?: boolean | object | undefined;
+}
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
@@ -24,8 +39,14 @@ interface Pool {
   query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
 }
 
+/** What a pool of `pg` makes its connections of. */
+interface Connecting {
+  readonly Client: new (config: object) => ListeningClient;
+  readonly options: object;
+}
+
 /** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
-function isPool(client: unknown): client is Pool {
+function isPool(client: unknown): client is Pool & Connecting {
   const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
   return typeof connect === 'function' && typeof totalCount === 'number';
 }
@@ -43,13 +64,30 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
    */
   #counts = false;
 
+  /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
+  readonly hints: SqlDialect<PostgresTableInfo>['hints'];
+  readonly hint: SqlDialect<PostgresTableInfo>['hint'];
+
   /** @param tryLimit milliseconds until a statement of a migration is given up, by a pool of `pg` */
   constructor(
     private readonly client: PostgresClient,
-    options: SqlStoreOptions,
+    options: PostgresStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
     this.table = postgresTable(options);
+    const { listen = false } = options;
+    if (listen === false) return;
+    if (!isPool(client)) {
+      throw new SchedulerLockConfigError([
+        'store: `listen` needs a Pool of `pg`, and this is another client. Leave it out: calls in line then ask.',
+      ]);
+    }
+    const connect = (): ListeningClient => new client.Client(listen === true ? client.options : listen);
+    const notify = (channel: string, payload: string) =>
+      this.#rows('SELECT pg_notify($1::text, $2::text)', [channel, payload]);
+    this.hints = (process, called) => new Notifications(connect, notify, channelOf(process), called);
+    this.hint = async (process, token) =>
+      void (await notify(channelOf(process), token).catch(() => undefined));
   }
 
   async look(): Promise<TableLook<PostgresTableInfo>> {
@@ -102,7 +140,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     { outcome, keepFor }: Required<ReleaseOptions>,
   ): Promise<GivenBack | SeenRow> {
     const by = lockedBy(lease);
-    if (isPlain(lease, { outcome, keepFor })) {
+    if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
       const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
       const count = countOf(result);
@@ -111,8 +149,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     }
     const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome, lease.job ?? '']);
     if (row === undefined) return NOTHING_SEEN;
-    const { live, ...seen } = row;
-    return live === null ? (seen as unknown as SeenRow) : { live: isTrue(live) };
+    const { live, line, ...seen } = row;
+    if (live === null) return seen as unknown as SeenRow;
+    return { live: isTrue(live), line: this.hint !== undefined && isTrue(line) };
   }
 
   async writeBack(

@@ -1,11 +1,11 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { type PostgresClient, PostgresDialect } from './postgres-dialect.js';
+import { SQL_DEFAULTS } from '../sql/table-name.js';
+import { type PostgresClient, PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
 import type { PostgresTableInfo } from './table-look.js';
 
 /** Options of {@link PostgresLockStore}. */
-export type PostgresLockStoreOptions = SqlStoreOptions;
+export type PostgresLockStoreOptions = PostgresStoreOptions;
 
 /**
  * Leases in a PostgreSQL table, which is also ShedLock's: instances that use either exclude each other.
@@ -22,7 +22,7 @@ export type PostgresLockStoreOptions = SqlStoreOptions;
 export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
   /**
    * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
-   * @throws SchedulerLockConfigError for a client without `query()`, and for invalid names
+   * @throws SchedulerLockConfigError for a client without `query()`, for one that cannot `listen`, and for invalid names
    */
   constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
     if (typeof (client as Partial<PostgresClient> | undefined)?.query !== 'function') {

@@ -203,7 +203,7 @@ FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL 
      * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
      * $4 outcome  $5 job
      *
-     * Answers whether the lease was live, or the row if the lease was not there. If the lease had run out, and no other holder took
+     * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had run out, and no other holder took
      * the lock over, its end is recorded all the same: a run that ended is not repeated. The start of an abandoned lease is taken
      * back even if another holder has or had the lock since.
      */
@@ -214,10 +214,11 @@ WITH done AS (
       WHEN $3::text = '0' THEN ${free} ELSE ${after('$3')} END,
     locked_by = CASE WHEN locked_by = $2::text THEN locked_by || '/' || $4::text ELSE locked_by END
   WHERE name = $1::text AND (locked_by = $2::text OR (${TO_BE_TAKEN_BACK}))
-  RETURNING CASE WHEN locked_by = $2::text || '/' || $4::text THEN ${wasLive} END AS live, locked_by, lock_until, ${recordedIn('l')}
+  RETURNING CASE WHEN locked_by = $2::text || '/' || $4::text THEN ${wasLive} END AS live, locked_by, lock_until, ${recordedIn('l')},
+    to_jsonb(l) #> '{job_state,line}' IS NOT NULL AS line
 )
-SELECT live, locked_by AS by, ${remaining} AS remaining, recorded FROM done
-UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')} FROM ${table} s WHERE name = $1::text
+SELECT live, locked_by AS by, ${remaining} AS remaining, recorded, line FROM done
+UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')}, NULL FROM ${table} s WHERE name = $1::text
   AND NOT EXISTS (SELECT FROM done)`,
 
     /*

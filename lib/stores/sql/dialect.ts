@@ -61,9 +61,9 @@ export interface SqlDialect<Table> {
   /** Makes the row of a lock that nobody can take for so many milliseconds, except by a write-back. */
   keepFree(table: Table, name: string, ms: number): Promise<void>;
   /** Opens the channel for hints, if calls are told of their turn. */
-  hints?(process: string, called: (token: string) => void): HintChannel;
-  /** Tells a process that a call of it is called. Whether that fails does not matter. */
-  hint?(process: string, token: string): Promise<void>;
+  readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
+  /** Tells a process that a call of it is called. Never rejects. */
+  readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;

@@ -19,6 +19,8 @@ export interface DatabaseSubject<P extends Pool> {
   /** Makes a pool; called when the first case runs. */
   connect(): P;
   store(pool: P, table: string): LockStore & { init(): Promise<void> };
+  /** Whether hints arrive. */
+  readonly hints?: true | undefined;
   /** How its statements name their first parameter. */
   readonly parameter: '$1' | '?';
   /** Statements that make a table before, of which `%t` is the name; without any the store makes its own. */
@@ -52,6 +54,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
   const options: LockStoreContractOptions = {
     inspects: true,
     lines: true,
+    ...(subject.hints && { hints: true }),
     async create() {
       if (stores.length === 0) {
         pools.push(subject.connect(), subject.connect());
