@@ -42,7 +42,7 @@ export interface LockOptions {
   /**
    * How long a call waits for its turn if the lock is taken; `0`: it does not wait. Calls that wait stand in a line over the whole
    * fleet: greater `priority` first, then first come, first served. While one stands in line, no other call gets the lock. At most
-   * 1 h. On a `@Cron()`: late rather than never. Tables in PostgreSQL and MySQL have no lines yet: there it stops the start.
+   * 1 h. On a `@Cron()`: late rather than never.
    *
    * @default 0
    */

@@ -89,7 +89,10 @@ export class Line {
         return { ...called, ...this.#called };
       if (called !== undefined) this.#missed.add(called.process);
       this.#standing = this.#standing.filter((one) => one !== called && one.until > now);
-      const first = this.#standing.find(({ process }) => !this.#missed.has(process));
+      const next = this.#standing.findIndex(({ process }) => !this.#missed.has(process));
+      // Whoever was passed over comes back to its place when it asks.
+      this.#standing.splice(0, next < 0 ? this.#standing.length : next);
+      const [first] = this.#standing;
       if (first === undefined) return undefined;
       this.#called = { token: first.token, until: from + CALLED };
       from = now;

@@ -41,8 +41,8 @@ import type { JobStart } from '../job-start.js';
  *     Everybody else is refused as `held`, also a call without `wait`.
  * 11. `acquire` again with the same token keeps its place. If the store does not know it any more, it enters at its `place`. A
  *     grant that is asked for again lives for a whole ttl from then on.
- * 12. When a live lease is released, and its lock is not kept, the first in line is *called*, in the same operation: for
- *     2 s the lock is reserved for it, and its process gets a hint. Whoever finds a free lock calls the first in line, too.
+ * 12. When a live lease is released, and its lock is not kept, the first in line is *called*: for 2 s from then on the lock is
+ *     reserved for it, and its process gets a hint. Whoever finds a free lock calls the first in line, too.
  * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line. If it was called, the next one is.
  * 14. Who was called and did not come in time is not in line any more, and its whole process is passed over until it asks again:
  *     a dead process costs the others one such time, however many of its calls stand in line. So are calls whose `limit` has passed.

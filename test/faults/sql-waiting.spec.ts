@@ -56,14 +56,14 @@ onEachDatabase((sql) => {
     expect(runs.order.slice(0, 2)).toEqual(['high', 'low']);
   });
 
-  test('a process that dies with fifty calls in line costs the others one turn', async () => {
+  test('a process that dies with a hundred calls in line, which is full then, costs the others one turn', async () => {
     const app = await start();
     const dead = sql.open(sql.url).store({ table: sql.table });
     await dead.init();
     const holder = await hold(app, 'lock');
     const wait = { limit: 60_000, priority: 0, process: uuid() };
     const request = () => ({ name: 'lock', token: uuid(), ttl: 3_000, holder: 'dead', wait });
-    await Promise.all(Array.from({ length: 50 }, () => dead.acquire(request())));
+    await Promise.all(Array.from({ length: 100 }, () => dead.acquire(request())));
     const call = runs.call(app, 'living');
     await app.event('waiting', 'lock');
     await holder.end();

@@ -104,8 +104,8 @@ export function isPassedOver(request: AcquireRequest, row: AttemptRow): boolean 
  * its own statement can tell. The rules: see stores/rules.ts.
  */
 export function refusalByRow(request: AcquireRequest, row: LockRow): AcquireRefusal | undefined {
-  // Nobody's, or nobody known. Whoever waits has to stand in line.
-  if ((row.by as string | null) === null || request.wait !== undefined) return undefined;
+  // Nobody's, or nobody known.
+  if ((row.by as string | null) === null) return undefined;
   const found = isFree(row) ? refusedStart(request, row) : readTaken(request, row);
   // Its own statement knows the time better.
   return found?.acquired === false && found.reason !== 'clock-skew' ? found : undefined;

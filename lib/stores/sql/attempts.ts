@@ -1,8 +1,10 @@
 import { atEndOfTurn, systemClock } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
+import { isWaiting } from '../line.js';
 import type { AcquireRequest, AcquireResult } from '../lock-store.js';
 import { refusalByRow } from './answers.js';
+import { refusalInLine } from './lines.js';
 import type { LockRow } from './lock-row.js';
 
 /** The most attempts for one look. */
@@ -75,7 +77,7 @@ export class Attempts {
     const rows = new Map(looked.map((row) => [row.name, row]));
     return attempts.filter(({ request, told }) => {
       const row = rows.get(request.name);
-      const refusal = row && refusalByRow(request, row);
+      const refusal = row && (isWaiting(request) ? refusalInLine(request, row) : refusalByRow(request, row));
       if (refusal !== undefined) told.answered(refusal);
       return refusal === undefined;
     });

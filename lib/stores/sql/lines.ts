@@ -34,18 +34,16 @@ export class SqlLines<Table> {
 
   /** One attempt of a call that waits, other than its first. */
   async attempt(table: Table, request: WaitingRequest): Promise<AcquireResult | typeof AGAIN> {
-    const { name, token, wait } = request;
+    const { name } = request;
     const [row] = await this.dialect.rows(table, [name]);
     if (row === undefined) return this.#withoutRow(table, request);
     if (!isFree(row) && row.by === lockedBy(request)) return this.#grantAgain(table, request, row);
-    const refusal = refusedStart(request, row);
+    const refusal = refusalInLine(request, row);
     if (refusal !== undefined) return refusal;
     const line = readLine(row);
-    const waiting = line.find(token);
-    if (waiting === undefined || line.hasMissed(wait.process))
-      return this.#enter(table, request, { row, line });
-    if (isFree(row)) return this.#atFreeLock(table, request, { row, line, waiting });
-    return { ...(readTaken(request, row) as AcquireRefusal), waiting };
+    const waiting = placeIn(line, request);
+    if (waiting === undefined) return this.#enter(table, request, { row, line });
+    return this.#atFreeLock(table, request, { row, line, waiting });
   }
 
   /** An attempt that does not wait has found a free lock with a line: calls the first in line. */
@@ -70,8 +68,10 @@ export class SqlLines<Table> {
     const { name, token, wait } = request;
     if (isFree(row) && row.line === undefined)
       return readAttempt(request, await this.dialect.attempt(table, request));
-    const { place = wait.place } = line.find(token) ?? {};
-    if (line.standing.length >= MOST) return heldFor(Number(row.remaining));
+    const known = line.find(token);
+    if (known === undefined && line.standing.length >= MOST)
+      return isFree(row) ? this.call(table, name) : readTaken(request, row);
+    const { place = wait.place } = known ?? {};
     await this.dialect.enter(table, { name, token, ...wait, place, version: randomUUID() });
     return AGAIN;
   }
@@ -122,6 +122,23 @@ export class SqlLines<Table> {
     const [renewed] = await this.dialect.renew(table, [{ ...lease, fencingToken: Number(row.fence) }]);
     return renewed === true ? readTaken(request, row) : AGAIN;
   }
+}
+
+/**
+ * What the row of a lock, which was only read, says of a call in line: why it has to wait on, or may not start; `undefined` if there is
+ * something to write.
+ */
+export function refusalInLine(request: WaitingRequest, row: LockRow): AcquireRefusal | undefined {
+  if (!isFree(row) && row.by === lockedBy(request)) return undefined;
+  const refusal = refusedStart(request, row);
+  if (refusal !== undefined || isFree(row)) return refusal;
+  const waiting = placeIn(readLine(row), request);
+  return waiting && { ...(readTaken(request, row) as AcquireRefusal), waiting };
+}
+
+/** Where a call stands, if its process is known to be alive. */
+function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['waiting'] {
+  return line.hasMissed(wait.process) ? undefined : line.find(token);
 }
 
 /** When the lock became free, by the store's clock, epoch ms. */
