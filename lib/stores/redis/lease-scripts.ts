@@ -131,7 +131,10 @@ export class LeaseScripts {
 
   async #send<T>({ many, keys: count }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
     const keys: string[] = [];
-    const sent = this.#withKeys(calls, (all) => keys.push(...all.slice(0, count)));
+    const sent = this.#withKeys(calls, ([lock, state, line, who]) => {
+      keys.push(lock, state);
+      if (count > 2) keys.push(line, who);
+    });
     if (sent.length === 0) return;
     const args = argumentsForMany(sent.map((call) => call.args));
     const answered = (replies: unknown): void => {

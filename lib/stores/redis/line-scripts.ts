@@ -56,6 +56,7 @@ redis.call('HDEL', who, turn)`;
  */
 export const WAIT = leaseScript(
   /* lua */ `
+local line, who = KEYS[k + 3], KEYS[k + 4]
 local token, ttl, holder, job, spec = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
 local channel, limit, priority, place, forgotten = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9]
 local record = 'job:' .. job
@@ -127,7 +128,7 @@ return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick o
  */
 export const LEAVE = leaseScript(
   /* lua */ `
-local token = ARGV[i]
+local token, line, who = ARGV[i], KEYS[k + 3], KEYS[k + 4]
 local current = redis.call('GET', lock)
 local known = redis.call('HGET', state, 'line')
 local now = redis.call('TIME')[1] * 1000

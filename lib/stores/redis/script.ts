@@ -76,22 +76,20 @@ export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').u
 /**
  * Makes a script for one lease: see {@link leaseScript}.
  *
- * gives: lock, state, i, width, line, who
+ * gives: lock, state, i, width, k
  */
 const scriptForOne = (body: string): Script =>
-  script(
-    /* lua */ `local lock, state, i, width, line, who = KEYS[1], KEYS[2], 1, #ARGV, KEYS[3], KEYS[4]${body}`,
-  );
+  script(/* lua */ `local lock, state, i, width, k = KEYS[1], KEYS[2], 1, #ARGV, 0${body}`);
 
 /**
  * Makes the same script for one lease and for many. The header of the body lists keys and arguments of one lease. On a Cluster all
  * keys are in one slot. Trailing arguments (`name?`) are left out if they would be '' for all leases of the call.
  *
- * gives: width, lock, state, i, line, who
+ * gives: width, lock, state, i, k
  *
- * @param keys how many keys of a lease the body uses: 2, or 4 with those of its line
- * @param body Lua that returns the answer for one lease; `lock` and `state` are the keys, `ARGV[i]` is the first
- *   argument, and `width` is the number of arguments per lease
+ * @param keys how many keys a lease has: 2, or 4 with those of its line
+ * @param body Lua that returns the answer for one lease; `lock` and `state` are its first keys, `KEYS[k + 3]` is the third, `ARGV[i]` is
+ *   the first argument, and `width` is the number of arguments per lease
  *
  * The script for many judges each lease alone: a lease that fails answers { 'error', message }. A replica refuses all
  * of them. The script for one defines no function, which would cost more than any of its commands.
@@ -113,14 +111,14 @@ for n = 1, width do
     own[#own + 1] = n
   end
 end
-local function judge(lock, state, i, line, who)${body}
+local function judge(lock, state, i, k)${body}
 end
 local replies = {}
 for lease = 1, #KEYS / ${keys} do
-  local k = (lease - 1) * ${keys}
   for n = 1, #own do ARGV[own[n]] = given[at + n - 1] end
   at = at + #own
-  local ok, reply = pcall(judge, KEYS[k + 1], KEYS[k + 2], 1, KEYS[k + 3], KEYS[k + 4])
+  local k = (lease - 1) * ${keys}
+  local ok, reply = pcall(judge, KEYS[k + 1], KEYS[k + 2], 1, k)
   local message = not ok and (type(reply) == 'table' and reply.err or tostring(reply))
   if message and string.find(message, 'READONLY', 1, true) then return redis.error_reply(message) end
   replies[lease] = ok and reply or { 'error', message }

@@ -93,10 +93,11 @@ redis.pcall('PUBLISH', channel, first)`;
  * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If that one was called and did not
  * come, all of them have the same time once more. Goes on if nobody has come then either: all of them are dead.
  *
- * needs: head, turn, lock, state
+ * needs: head, lock, state
  * leaves: -
  */
 const IN_LINE = /* lua */ `
+  local turn = redis.call('HGET', state, 'turn')
   if turn == string.match(head, '^%S+') then
     redis.call('SET', lock, 'next:-', 'PX', ${CALLED})
     redis.call('HSET', state, 'turn', '-')
@@ -139,13 +140,13 @@ local current = redis.call('GET', lock)
 if current then ${TAKEN}
 end
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
-local head, turn = nil, nil
+local head = nil
 if ticks then
-  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line', 'turn')
-  last, kept, before, head, turn = s[1], s[2], s[3], s[4], s[5]
+  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line')
+  last, kept, before, head = s[1], s[2], s[3], s[4]
 else
-  local s = redis.call('HMGET', state, 'fence', 'line', 'turn')
-  last, head, turn = s[1], s[2], s[3]
+  local s = redis.call('HMGET', state, 'fence', 'line')
+  last, head = s[1], s[2]
 end
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]

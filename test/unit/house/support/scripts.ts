@@ -84,7 +84,7 @@ function scriptProblems(
   const ofLease = piece.kind === 'lease script';
   const keyNames = piece.header.get('KEYS') ?? [];
   const keys = ofLease
-    ? ['lock', 'state', 'line', 'who'].filter((name) => reads.has(name))
+    ? [...['lock', 'state'].filter((name) => reads.has(name)), ...namedKeys(declared)]
     : namesIn(lua, 'KEYS', keyNames);
   const globals = [...reads, ...assigns].filter((name) => !(ofLease && given.has(name)));
   const argumentNames = piece.header.get('ARGV') ?? [];
@@ -111,6 +111,15 @@ function scriptProblems(
     ...problems,
     ...globals.map((name) => `it uses the global variable "${name}"`),
   ];
+}
+
+/** The names that a script for leases gives to the keys of a lease behind the first two, in their order. */
+function namedKeys(declared: Iterable<readonly [string, string]>): string[] {
+  const keys = [...declared].flatMap(([name, value]) => {
+    const [, number] = /^KEYS \[ k \+ (\d+) \]$/.exec(value) ?? [];
+    return number === undefined ? [] : [{ name, number: Number(number) }];
+  });
+  return keys.sort((one, other) => one.number - other.number).map(({ name }) => name);
 }
 
 /** The names of the keys or arguments that a script reads by their numbers, or all of by a variable. */
