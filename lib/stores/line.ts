@@ -79,24 +79,35 @@ export class Line {
    * The lock is free: calls the first in line, unless one is called already.
    *
    * @param since when the lock became free, if nobody was called since
+   * @param asks the token of the call that asks now: if it was called, it is late, but not gone
    * @returns who is called; `undefined`: nobody is left, and the lock is free for all
    */
-  call(now: number, since = now): (Standing & Called) | undefined {
+  call(
+    now: number,
+    { since = now, asks }: { since?: number; asks?: string } = {},
+  ): (Standing & Called) | undefined {
     let from = this.#called === undefined ? since : now;
     for (;;) {
       const called = this.#standing.find(({ token }) => token === this.#called?.token);
       if (this.#called !== undefined && this.#called.until > now && called !== undefined)
         return { ...called, ...this.#called };
-      if (called !== undefined) this.#missed.add(called.process);
-      this.#standing = this.#standing.filter((one) => one !== called && one.until > now);
-      const next = this.#standing.findIndex(({ process }) => !this.#missed.has(process));
-      // Whoever was passed over comes back to its place when it asks.
-      this.#standing.splice(0, next < 0 ? this.#standing.length : next);
-      const [first] = this.#standing;
+      if (called !== undefined && called.token !== asks) {
+        this.#missed.add(called.process);
+        this.#standing = this.#standing.filter((one) => one !== called);
+      }
+      const first = this.#first(now);
       if (first === undefined) return undefined;
       this.#called = { token: first.token, until: from + CALLED };
       from = now;
     }
+  }
+
+  /** The first call that may come. Who is passed over leaves the line, and comes back to its place when it asks. */
+  #first(now: number): Standing | undefined {
+    this.#standing = this.#standing.filter(({ until }) => until > now);
+    const first = this.#standing.findIndex(({ process }) => !this.#missed.has(process));
+    this.#standing.splice(0, first < 0 ? this.#standing.length : first);
+    return this.#standing[0];
   }
 }
 

@@ -88,11 +88,10 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
-      if (lease.wait !== undefined && outcome === NOTHING_RAN)
-        this.#lines.get(lease.name)?.leave(lease.token);
+      const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#leave(lease);
       if (entry?.lease.token !== lease.token) {
         const result = this.#missedRelease(lease, outcome, entry);
-        this.#call(lease.name);
+        if (wasCalled) this.#call(lease.name);
         return result;
       }
       if (entry.ended) return { released: false, reason: 'ended' };
@@ -144,15 +143,26 @@ export class MemoryLockStore implements LockStore {
   }
 
   /** The refusal of a call that stands in line from now on. */
-  #inLine({ name, token, wait }: WaitingRequest, refusal: AcquireRefusal): AcquireRefusal {
-    const line = this.#lines.get(name) ?? new Line();
-    this.#lines.set(name, line);
+  #inLine(request: WaitingRequest, refusal: AcquireRefusal): AcquireRefusal {
+    const line = this.#lines.get(request.name) ?? new Line();
+    this.#lines.set(request.name, line);
+    this.#enter(request, line);
+    return placed(refusal, line.find(request.token));
+  }
+
+  #enter({ token, wait }: WaitingRequest, line: Line): void {
     // Two calls in one microsecond, or after the clock was set back, keep their order.
     this.#newest = Math.max(this.#newest + 1, Math.trunc(this.#clock.now() * 1_000));
     const place = line.find(token)?.place ?? wait.place ?? placeAt(this.#newest, wait.priority);
     line.enter({ token, process: wait.process, place, until: this.#clock.monotonic() + wait.limit });
-    const waiting = line.find(token);
-    return waiting === undefined ? refusal : { ...refusal, waiting };
+  }
+
+  /** Takes a call out of line. Returns whether it was called. */
+  #leave({ name, token }: LeaseRef): boolean {
+    const line = this.#lines.get(name);
+    const wasCalled = line?.called?.token === token;
+    line?.leave(token);
+    return wasCalled;
   }
 
   /** Why a free lock is not for this call: another one is before it in line. Then that one is called. */
@@ -162,9 +172,9 @@ export class MemoryLockStore implements LockStore {
     const notBefore = isForgotten ? (wait?.notBefore ?? 0) : 0;
     if (notBefore > 0 && isWaiting(request)) return this.#inLine(request, held(notBefore));
     if (line === undefined) return undefined;
-    const entered = isWaiting(request) ? this.#inLine(request, held(0)) : held(0);
+    if (isWaiting(request)) this.#enter(request, line);
     const left = this.#call(name, token);
-    if (left !== undefined) return { ...entered, expiresIn: Math.ceil(left) };
+    if (left !== undefined) return placed(held(Math.ceil(left)), line.find(token));
     line.leave(token);
     if (line.standing.length === 0) this.#lines.delete(name);
     return undefined;
@@ -181,7 +191,7 @@ export class MemoryLockStore implements LockStore {
     const line = this.#lines.get(name);
     if (line === undefined || (this.#entries.get(name)?.freeAt ?? 0) > now) return undefined;
     const before = line.called?.token;
-    const called = line.call(now);
+    const called = line.call(now, asks === undefined ? {} : { asks });
     if (line.standing.length === 0) this.#lines.delete(name);
     if (called === undefined || called.token === asks) return undefined;
     if (called.token !== before) this.#hint(called.process, called.token);
@@ -244,6 +254,9 @@ export class MemoryLockStore implements LockStore {
 }
 
 const held = (expiresIn: number): AcquireRefusal => ({ acquired: false, reason: 'held', expiresIn });
+
+const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>
+  waiting === undefined ? refusal : { ...refusal, waiting };
 
 /** The answer to an attempt while the lock is taken. */
 function taken(

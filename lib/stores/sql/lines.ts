@@ -41,23 +41,23 @@ export class SqlLines<Table> {
     const refusal = refusalInLine(request, row);
     if (refusal !== undefined) return refusal;
     const line = readLine(row);
-    const waiting = placeIn(line, request);
-    if (waiting === undefined) return this.#enter(table, request, { row, line });
-    return this.#atFreeLock(table, request, { row, line, waiting });
+    if (placeIn(line, request) === undefined) return this.#enter(table, request, { row, line });
+    return this.#atFreeLock(table, request, { row, line });
   }
 
   /** An attempt that does not wait has found a free lock with a line: calls the first in line. */
   async call(table: Table, name: string): Promise<AcquireRefusal | typeof AGAIN> {
     const [row] = await this.dialect.rows(table, [name]);
     if (row?.line === undefined || !isFree(row)) return AGAIN;
-    const left = await this.#call(table, row, readLine(row));
+    const left = await this.#call(table, row);
     return left === undefined ? AGAIN : heldFor(left);
   }
 
   /** Takes a call out of line. */
   async leave(table: Table, { name, token }: LeaseRef): Promise<void> {
     if (!(await this.dialect.leave(table, name, { token, version: randomUUID() }))) return;
-    await this.call(table, name);
+    const [row] = await this.dialect.rows(table, [name]);
+    if (row !== undefined && readLine(row).called?.token === token) await this.call(table, name);
   }
 
   async #enter(
@@ -69,6 +69,10 @@ export class SqlLines<Table> {
     if (isFree(row) && row.line === undefined)
       return readAttempt(request, await this.dialect.attempt(table, request));
     const known = line.find(token);
+    if (isUncalled(row, line)) {
+      await this.call(table, name);
+      return AGAIN;
+    }
     if (known === undefined && line.standing.length >= MOST)
       return isFree(row) ? this.call(table, name) : readTaken(request, row);
     const { place = wait.place } = known ?? {};
@@ -79,24 +83,30 @@ export class SqlLines<Table> {
   async #atFreeLock(
     table: Table,
     request: WaitingRequest,
-    { row, line, waiting }: { row: LockRow; line: Line; waiting: Required<AcquireRefusal>['waiting'] },
+    { row, line }: { row: LockRow; line: Line },
   ): Promise<AcquireResult | typeof AGAIN> {
     const { token } = request;
-    if (line.call(Number(row.now), freeSince(row))?.token !== token) {
-      const left = await this.#call(table, row, readLine(row));
-      return left === undefined ? AGAIN : { ...heldFor(left), waiting };
+    if (line.call(Number(row.now), { since: freeSince(row), asks: token })?.token !== token) {
+      const left = await this.#call(table, row, token);
+      return left === undefined ? AGAIN : placed(heldFor(left), line.find(token));
     }
     line.leave(token);
     const change = { seen: versionOf(row), line: writeLine(line) };
     return readAttempt(request, await this.dialect.attempt(table, request, change));
   }
 
-  /** Returns for how long the lock is kept for the one that is called, ms; `undefined`: look again. */
-  async #call(table: Table, row: LockRow, line: Line): Promise<number | undefined> {
+  /**
+   * Calls the first in line.
+   *
+   * @param asks the token of the call that asks now
+   * @returns for how long the lock is kept for the one that is called, ms; `undefined`: look again
+   */
+  async #call(table: Table, row: LockRow, asks?: string): Promise<number | undefined> {
+    const line = readLine(row);
     const before = line.called?.token;
-    const called = line.call(Number(row.now), freeSince(row));
-    const isNew = called?.token !== before;
-    if (isNew || called === undefined) {
+    const since = freeSince(row);
+    const called = line.call(Number(row.now), asks === undefined ? { since } : { since, asks });
+    if (called === undefined || called.token !== before) {
       const change = { seen: versionOf(row), line: called === undefined ? null : writeLine(line) };
       if (!(await this.dialect.changeLine(table, row.name, change)) || called === undefined) return undefined;
       await this.dialect.hint?.(called.process, called.token);
@@ -136,6 +146,9 @@ export function refusalInLine(request: WaitingRequest, row: LockRow): AcquireRef
   return waiting && { ...(readTaken(request, row) as AcquireRefusal), waiting };
 }
 
+const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>
+  waiting === undefined ? refusal : { ...refusal, waiting };
+
 /** Where a call stands, if its process is known to be alive. */
 function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['waiting'] {
   return line.hasMissed(wait.process) ? undefined : line.find(token);
@@ -145,6 +158,11 @@ function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['w
 function freeSince(row: LockRow): number {
   const past = -Number(row.remaining);
   return Number(row.now) - (past >= DAY ? past - DAY : past);
+}
+
+/** Whether a lock was released to a line of which nobody is called yet: whoever comes now is too late to be the one. */
+function isUncalled(row: LockRow, line: Line): boolean {
+  return line.called === undefined && line.standing.length > 0 && -Number(row.remaining) >= DAY;
 }
 
 const heldFor = (expiresIn: number): AcquireRefusal => ({

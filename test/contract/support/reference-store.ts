@@ -44,7 +44,7 @@ export class ReferenceStore extends ReferenceLeases {
     if (wait !== undefined) this.missed.delete(wait.process);
     if (wait !== undefined) this.enter(request, wait);
     const tooEarly = wait !== undefined && this.isTooEarly(name, wait);
-    const next = lock === undefined && !tooEarly ? this.call(name) : undefined;
+    const next = lock === undefined && !tooEarly ? this.call(name, token) : undefined;
     if (lock === undefined && !tooEarly && (next === undefined || this.mayCome(request, next))) {
       this.leave(name, token);
       return super.acquire(request);
@@ -99,10 +99,12 @@ export class ReferenceStore extends ReferenceLeases {
   }
 
   /** Calls the first in line, unless one is called. */
-  protected call(name: string): Standing | undefined {
+  protected call(name: string, asks?: string): Standing | undefined {
     const before = this.called.get(name);
     if (before !== undefined && before.until > this.now()) return before.one;
-    if (before !== undefined) this.pass(name, before.one);
+    // Whoever asks is late, but not gone.
+    if (before !== undefined && before.one.token !== asks) this.pass(name, before.one);
+    this.called.delete(name);
     const one = (this.lines.get(name) ?? []).find((each) => this.mayBeCalled(each));
     if (one === undefined) return undefined;
     this.called.set(name, { one, until: this.now() + TURN });

@@ -39,9 +39,9 @@ class LetsAnybodyCome extends ReferenceStore {
 
 /** Hands over at a release, but not when a lease has run out. */
 class ForgetsTheLineOfTheDead extends ReferenceStore {
-  protected override call(name: string): Standing | undefined {
+  protected override call(name: string, asks?: string): Standing | undefined {
     return this.called.has(name) || this.states.get(this.key(name))?.ended === true
-      ? super.call(name)
+      ? super.call(name, asks)
       : undefined;
   }
 }
