@@ -104,7 +104,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const delayed = initialDelay > 0 && !disabled;
     const record = {
       options: { ...parameters, disabled: disabled || delayed },
-      target: () => (fires.byTimer ? this.#scheduled(bound, job) : this.#byHand(bound, job)),
+      target: () => this.#fire(bound, job, { byTimer: fires.byTimer, isMade: record.ref !== undefined }),
       // Absent while the job is being made: `cron` may fire it in that very moment.
       ref: undefined as CronJobLike | undefined,
     };
@@ -175,6 +175,12 @@ export class DynamicJobs implements OnModuleDestroy {
   #warnOfSharedLocks(): void {
     const warning = sharedLocks([...this.#fired, ...this.jobs], this.#shared);
     if (warning !== undefined) logWarning(() => warning);
+  }
+
+  #fire(bound: BoundJob, job: DynamicJob, how: { byTimer: boolean; isMade: boolean }): unknown {
+    // It is paused only once it is made.
+    if (!how.isMade && !this.leader.leads) return undefined;
+    return how.byTimer ? this.#scheduled(bound, job) : this.#byHand(bound, job);
   }
 
   /** Runs outside of the lock under which the job was made or started: another job may have done that. */

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { CronExpression, SchedulerRegistry } from '@nestjs/schedule';
+import { CronTime } from 'cron';
 import { MemoryLockStore, SchedulerLeader, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
@@ -43,6 +44,21 @@ test.each(['before', 'after'] as const)(
     expect(standby.get(SchedulerRegistry).getCronJob('report').isActive).toBe(true);
   },
 );
+
+test('a cron job that fires while it is made, as its timer is late, does not run on an instance that does not lead', async () => {
+  const { store } = await occupied();
+  const standby = await startApp([], options(store));
+  const late = jest.spyOn(CronTime.prototype, 'getTimeout').mockReturnValueOnce(-1);
+  const warn = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+  const runs: string[] = [];
+  make(standby, runs, 'standby');
+  expect(warn).toHaveBeenCalledWith(expect.stringContaining('Executing immediately'));
+  late.mockRestore();
+  warn.mockRestore();
+  // Another call of the same application, made later, has come to its end.
+  expect(await locksOf(standby).run('other', () => 'ran')).toMatchObject({ ran: true });
+  expect(runs).toEqual([]);
+});
 
 test('a leader that resigns waits for the cron job and the interval that it runs', async () => {
   const app = await startApp([Idle], { store: 'memory', leader: { name: 'main', ttl: '1h' } });
