@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Line, type WaitingRequest } from '../line.js';
 import type { AcquireRefusal, AcquireResult, LeaseRef } from '../lock-store.js';
+import { CALLED } from '../rules.js';
 import { AGAIN, isFree, readAttempt, readTaken, refusedStart } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import type { LockRow } from './lock-row.js';
@@ -162,7 +163,8 @@ function freeSince(row: LockRow): number {
 
 /** Whether a lock was released to a line of which nobody is called yet: whoever comes now is too late to be the one. */
 function isUncalled(row: LockRow, line: Line): boolean {
-  return line.called === undefined && line.standing.length > 0 && -Number(row.remaining) >= DAY;
+  if (line.called !== undefined || line.standing.length === 0 || -Number(row.remaining) < DAY) return false;
+  return Number(row.now) - freeSince(row) < CALLED;
 }
 
 const heldFor = (expiresIn: number): AcquireRefusal => ({
