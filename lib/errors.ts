@@ -96,6 +96,8 @@ export class LockNotAcquiredError extends SchedulerLockError {
   readonly holder: string | undefined;
   /** Milliseconds until the holder's lease expires unless it is renewed, if the store reports it. */
   readonly expiresIn: number | undefined;
+  /** How long the call stood in line, milliseconds; `undefined` if it did not. */
+  readonly waited: number | undefined;
 
   constructor(
     lock: string,
@@ -103,6 +105,7 @@ export class LockNotAcquiredError extends SchedulerLockError {
       reason: SkipReason;
       holder?: string | undefined;
       expiresIn?: number | undefined;
+      waited?: number | undefined;
       cause?: unknown;
     },
   ) {
@@ -111,6 +114,7 @@ export class LockNotAcquiredError extends SchedulerLockError {
     this.reason = skip.reason;
     this.holder = skip.holder;
     this.expiresIn = skip.expiresIn;
+    this.waited = skip.waited;
   }
 }
 

@@ -32,8 +32,12 @@ export interface ElectionParts {
   readonly clock: Clock;
   readonly emit: Emit;
   readonly hooks: ElectionHooks;
-  /** One attempt to take the lease. @throws LockNotAcquiredError if it cannot be taken now */
-  readonly take: () => Promise<LeaderGrant>;
+  /**
+   * One attempt to take the lease, which may stand in line until the signal aborts.
+   *
+   * @throws LockNotAcquiredError if it cannot be taken
+   */
+  readonly take: (signal: AbortSignal) => Promise<LeaderGrant>;
 }
 
 /** A standby asks once in this part of the ttl, so it notices a resignation within that time. */
@@ -63,7 +67,8 @@ interface Term {
  * resigns, and begins anew. The heartbeat renews the lease.
  *
  * Campaigns lie a third of the ttl apart, at a random phase: so instances that start together, or lose their leader
- * together, do not ask together.
+ * together, do not ask together. Where calls in line are told of their turn, a campaign stands in line instead: then a leader that
+ * resigns is followed at once.
  */
 export class Election {
   #term: Term | undefined;
@@ -76,6 +81,7 @@ export class Election {
   /** When the lease that last refused this instance would expire unless renewed, monotonic. */
   #takenUntil = -Infinity;
   #closing = false;
+  readonly #stopped = new AbortController();
 
   constructor(private readonly parts: ElectionParts) {}
 
@@ -113,6 +119,7 @@ export class Election {
   async stop(): Promise<void> {
     this.#closing = true;
     this.#timer?.cancel();
+    this.#stopped.abort(new LockShutdownError(this.name));
     await this.#campaign;
     const term = this.#term;
     if (term === undefined) return;
@@ -133,11 +140,15 @@ export class Election {
     const sent = clock.monotonic();
     let expiresIn = Infinity;
     try {
-      const grant = await take();
+      const grant = await take(this.#stopped.signal);
       if (!this.#closing && grant.live) return this.#begin(grant);
       await grant.release();
     } catch (error) {
       // The runner has reported a failing store as an outage: all that is left is to ask again.
+      if (error instanceof LockNotAcquiredError && error.waited !== undefined && error.reason === 'held') {
+        // Its place in line is void: it enters anew.
+        return this.#wakeAt(clock.monotonic());
+      }
       if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
         expiresIn = error.expiresIn;
         this.#takenUntil = sent + expiresIn;
@@ -174,7 +185,7 @@ export class Election {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
-    const gaveBack = since < this.#takenUntil;
+    const gaveBack = since < Math.max(this.#takenUntil, grant.seenUntil);
     // For the next term of this instance, that lease counts only if it is seen again.
     this.#takenUntil = -Infinity;
     const term: Term = { grant, lease, since, over: false, revocation: undefined };

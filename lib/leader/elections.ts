@@ -3,15 +3,22 @@ import type { LockCall, LockSettings } from '../lease/lock-call.js';
 import { Election, type ElectionHooks, type ElectionParts } from './election.js';
 import type { LeaderGrant } from './leader-lease.js';
 
+/** The longest that an instance stands in line before it enters anew, ms. */
+const LONGEST_WAIT = 3_600_000;
+
 /** The elections that an application takes part in, by name. */
 export class Elections {
   readonly #elections = new Map<string, Election>();
   readonly #places = new Map<string, string>();
 
-  /** @param acquire takes a lock. @throws LockNotAcquiredError if it cannot be taken now */
+  /**
+   * @param acquire takes a lock. @throws LockNotAcquiredError if it cannot be taken now
+   * @param tellsTurns whether calls that wait are told of their turn
+   */
   constructor(
     private readonly parts: Pick<ElectionParts, 'patience' | 'clock' | 'emit'>,
     private readonly acquire: (call: LockCall) => Promise<LeaderGrant>,
+    private readonly tellsTurns: () => boolean,
   ) {}
 
   /** The place where each election was declared, by its name, which is that of its lock. */
@@ -38,7 +45,10 @@ export class Elections {
     this.#places.set(name, place);
     const settings: LockSettings = { ...lock, onStoreError: 'throw', abortOnShutdown: false };
     const call: LockCall = { name, job: undefined, settings, scheduled: false, campaign: true };
-    const take = (): Promise<LeaderGrant> => this.acquire(call);
+    // A place in line of an instance that died is void after a ttl.
+    const waits = { ...settings, wait: Math.min(lock.ttl, LONGEST_WAIT) };
+    const take = (signal: AbortSignal): Promise<LeaderGrant> =>
+      this.acquire(this.tellsTurns() ? { ...call, settings: waits, signal } : call);
     this.#elections.set(name, new Election({ ...this.parts, name, ttl: lock.ttl, hooks, take }));
     return [];
   }

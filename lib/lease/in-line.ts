@@ -136,6 +136,7 @@ export class InLine {
   #judged(turn: Turn, answer: Lease | Skipped): Lease | Skipped | undefined {
     if (answer instanceof Lease) {
       answer.waited = this.#waited;
+      answer.seenUntil = this.#leaseEnds;
       return answer;
     }
     if (!PASSING.has(answer.reason)) {
@@ -230,7 +231,8 @@ export class InLine {
     const { engine, call, holding } = this;
     const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
-    if (!engine.hears('waiting')) return;
+    // To stand by is nothing to tell of.
+    if (call.campaign === true || !engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {
       type: 'waiting',
       lock: call.name,

@@ -39,6 +39,8 @@ export class Lease {
   inner = 0;
   /** How long its call stood in line, ms. */
   waited = 0;
+  /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
+  seenUntil = -Infinity;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
 

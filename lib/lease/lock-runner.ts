@@ -90,6 +90,11 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
+  /** Whether calls that wait are told of their turn, or will soon be. */
+  get tellsTurns(): boolean {
+    return !this.#engine.closing && this.#engine.waits.tellsTurns;
+  }
+
   /** A call was refused, or not even made, because this process is running a job under the lock. */
   passedOver(call: LockCall): void {
     this.#busy.get(call.name)?.refused(call);

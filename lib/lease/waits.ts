@@ -64,6 +64,12 @@ export class Waits {
     return this.store.hints !== undefined;
   }
 
+  /** Whether calls in line are told of their turn, or will soon be. Opens the channel for that. */
+  get tellsTurns(): boolean {
+    this.#open();
+    return this.#channel !== undefined && this.#channel.problem === undefined;
+  }
+
   /** Why calls in line are not told of their turn, for the log; `undefined` if they are, or if that was told. */
   problem(): string | undefined {
     const problem = this.#warned ? undefined : this.#channel?.problem;
@@ -78,7 +84,7 @@ export class Waits {
 
   /** Adds a call. It replaces an older one of its job. */
   enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place'>): Turn {
-    this.#channel ??= this.store.hints?.(this.process, (token) => this.#called(token));
+    this.#open();
     const turn: Turn = { ...given, askAt: -Infinity, asks: 0, missed: undefined, wake: undefined };
     const line = this.#lines.get(turn.name) ?? [];
     const older = turn.job === undefined ? undefined : line.find(({ job }) => job === turn.job);
@@ -152,6 +158,10 @@ export class Waits {
     this.#channel?.close();
     this.#timer?.cancel();
     this.#wakeAt = -Infinity;
+  }
+
+  #open(): void {
+    this.#channel ??= this.store.hints?.(this.process, (token) => this.#called(token));
   }
 
   #called(token: string): void {

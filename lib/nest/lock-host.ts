@@ -42,7 +42,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.settings = settings;
     this.problems = problems;
     this.#runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
-    this.elections = new Elections({ patience, clock, emit }, (call) => this.acquire(call));
+    this.elections = new Elections(
+      { patience, clock, emit },
+      (call) => this.acquire(call),
+      () => this.#ready && this.#runner.tellsTurns,
+    );
   }
 
   /** One call through a lock, with checked settings. */

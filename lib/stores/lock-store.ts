@@ -106,8 +106,9 @@ export interface LockStore {
    *
    * @param process its name, as in {@link WaitRequest.process}
    * @param called receives the token of the call
+   * @returns `undefined` if there are no hints: calls in line find out by asking
    */
-  hints?(process: string, called: (token: string) => void): HintChannel;
+  hints?(process: string, called: (token: string) => void): HintChannel | undefined;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */

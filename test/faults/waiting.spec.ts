@@ -1,7 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v4 as uuid } from 'uuid';
-import type { Lock, RunOptions, RunResult } from '../../lib/index.js';
+import { Injectable } from '@nestjs/common';
+import {
+  LeaderElection,
+  type LeaderHooks,
+  type Lock,
+  type RunOptions,
+  type RunResult,
+  SchedulerLeader,
+} from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
@@ -176,6 +184,24 @@ test('a user with the rights that the page on Redis lists can wait, and one who 
   await again.end();
   await Promise.all(later);
   expect(two.heard('outage-started')).toEqual([]);
+});
+
+@Injectable()
+@LeaderElection('feed', { ttl: '1h' })
+class Feed implements LeaderHooks {
+  onElected(): void {}
+  onRevoked(): void {}
+}
+
+test('a leader that resigns is followed at once, however long its ttl is', async () => {
+  const startFeed = (): Promise<TestApp> => startApp({ connection: server.url }, [Feed]);
+  const leads = (app: TestApp): boolean => app.context.get(SchedulerLeader).isLeader('feed');
+  const one = await startFeed();
+  await until(() => leads(one));
+  const two = await startFeed();
+  await until(async () => (await server.command('ZCARD', '{scheduler:feed:lock}:state:line')) === 1);
+  await one.context.get(SchedulerLeader).resign('feed');
+  await until(() => leads(two));
 });
 
 test('an application that closes hands its turn on, and leaves nothing behind', async () => {

@@ -64,6 +64,20 @@ describe('@LeaderElection()', () => {
     ]);
   });
 
+  test('follows one that resigns or shuts down at once, however long the ttl is', async () => {
+    const Feed = feedOf(3_600_000);
+    const store = new MemoryLockStore();
+    const apps = await Promise.all([1, 2, 3].map(() => startApp([Feed], { store })));
+    const first = await until(() => apps.find(leads));
+    await first.get(SchedulerLeader).resign('feed');
+    const next = await until(() => apps.find(leads));
+    expect(next).not.toBe(first);
+    await next.close();
+    const last = await until(() => apps.find((app) => app !== next && leads(app)));
+    expect([first, next]).not.toContain(last);
+    expect(last.events.filter(({ type }) => type === 'waiting' || type === 'skipped')).toEqual([]);
+  });
+
   test('revokes on shutdown, and gives the lease back before the store is closed', async () => {
     const Feed = feedOf();
     const store = new NotedStore();

@@ -148,8 +148,8 @@ export class SqlLockStore<Table> implements LockStore {
   };
 
   /** Calls find out by asking that their turn has come, unless the database tells them. */
-  hints(process: string, called: (token: string) => void): HintChannel {
-    return this.#dialect.hints?.(process, called) ?? { open: false, close: () => undefined };
+  hints(process: string, called: (token: string) => void): HintChannel | undefined {
+    return this.#dialect.hints?.(process, called);
   }
 
   /** One attempt by itself. */
