@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 
 /** The cost of one operation, in microseconds: the elapsed time, and the processor time of node, of Redis and of both. */
 type Cost = Record<'wall' | 'node' | 'redis' | 'cpu', number>;
@@ -42,4 +42,25 @@ export async function commandCalls(observer: Redis): Promise<Map<string, number>
   const info = await observer.info('commandstats');
   const lines = info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);
   return new Map([...lines].map(([, command = '', calls]) => [command, Number(calls)]));
+}
+
+/** How many commands Redis receives while `work` runs, without the calls by scripts, which are no round trips. */
+export async function countCommands(url: string, work: () => Promise<unknown>): Promise<number> {
+  const client = new Redis(url);
+  // It is ready: what that takes is not counted.
+  await client.ping();
+  const monitor = await client.monitor();
+  let commands = 0;
+  const ended = new Promise<void>((resolve) => {
+    monitor.on('monitor', (_time: string, args: string[], source: string) => {
+      if (args[0]?.toLowerCase() === 'echo' && args[1] === 'counted') resolve();
+      else if (source !== 'lua') commands += 1;
+    });
+  });
+  await work();
+  await client.echo('counted');
+  await ended;
+  monitor.disconnect();
+  client.disconnect();
+  return commands;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../bench/arguments.js';
 import { compare, comparisonTable } from '../../bench/comparison.js';
-import { format, means, median, medianRatio } from '../../bench/statistics.js';
+import { format, inversions, means, median, medianRatio } from '../../bench/statistics.js';
 import { markdownTable } from '../../bench/table.js';
 
 describe('the figures of the benchmark', () => {
@@ -23,6 +23,13 @@ describe('the figures of the benchmark', () => {
       ]),
     ).toEqual({ cpu: 2, wall: 15 });
     expect(means([])).toEqual({});
+  });
+
+  it('count the neighbours that were served out of order', () => {
+    expect(inversions([0, 1, 2, 3])).toBe(0);
+    expect(inversions([0, 2, 1, 3])).toBe(1);
+    expect(inversions([3, 2, 1, 0])).toBe(3);
+    expect(inversions([])).toBe(0);
   });
 
   it('are shown with about three digits', () => {
