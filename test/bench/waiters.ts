@@ -63,11 +63,13 @@ async function blpop({ url, prefix }: ContenderOptions): Promise<Waiter> {
   return {
     ask: () => {
       under += 1;
+      let served = false;
       const taken = waiting.blpop(key, 0);
       // Calls of one connection stand in line behind each other: those behind the first one have been sent, no more is to be seen.
-      const stands = under > 1 ? Promise.resolve() : untilBlocked(observing, id);
+      const stands = under > 1 ? Promise.resolve() : untilBlocked(observing, id, () => served);
       const granted = taken.then(() => {
         under -= 1;
+        served = true;
         return () => returning.rpush(key, 'token');
       });
       return { stands, granted };
@@ -76,9 +78,9 @@ async function blpop({ url, prefix }: ContenderOptions): Promise<Waiter> {
   };
 }
 
-/** Resolves when a client waits in a blocking command. */
-async function untilBlocked(observer: Redis, id: number): Promise<void> {
-  for (;;) {
+/** Resolves when a client waits in a blocking command, or has been served. */
+async function untilBlocked(observer: Redis, id: number, served: () => boolean): Promise<void> {
+  while (!served()) {
     const line = String(await observer.client('LIST', 'ID', id));
     if (/\bflags=\w*b/.test(line)) return;
   }
