@@ -178,7 +178,7 @@ async function ours(
   };
 }
 
-const settingsOf = (table: string, way: (typeof WAYS)[number]): StoreSettings & { listen?: true } =>
+const settingsOf = (table: string, way: (typeof WAYS)[number]): StoreSettings =>
   way === 'listen' ? { table, listen: true } : { table };
 
 /** The ways of this store: none if it has no lines, both if hints arrive with its option `listen`. */
