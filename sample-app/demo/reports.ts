@@ -15,6 +15,8 @@ export interface LockReport {
   holder?: string | undefined;
   /** Milliseconds. */
   expiresIn?: number | undefined;
+  /** How many stand before it in line. */
+  ahead?: number | undefined;
 }
 
 /** Milliseconds on the machine's monotonic clock, which is the same for all its processes. */

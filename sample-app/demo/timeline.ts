@@ -4,9 +4,22 @@ import type { LockReport } from './reports.js';
 
 /** Reports of different processes arrive in any order within this time: they are sorted before they are shown. */
 const SETTLE_MS = 60;
-const LANE = 41;
-/** The job that runs long enough to have a beginning, a middle and an end. */
-const LONG_JOB = 'report';
+
+/** How the lines of a demo look. */
+export interface Layout {
+  /** Columns of a lane. */
+  readonly lane: number;
+  /** The job that runs long enough to have a beginning, a middle and an end. */
+  readonly longJob: string;
+  /** How its start is told. */
+  readonly starts: (fencingToken: number) => string;
+}
+
+const TWO_LANES: Layout = {
+  lane: 41,
+  longJob: 'report',
+  starts: (token) => `starts, fencing token ${token}`,
+};
 
 interface Entry {
   at: number;
@@ -23,6 +36,8 @@ export class Timeline {
   /** When each run began that has not ended yet, by instance and job. */
   readonly #begun = new Map<string, number>();
   readonly #ended = new Set<string>();
+  /** Who stands in line for the long job. */
+  readonly #waiting = new Set<string>();
   #printer: NodeJS.Timeout | undefined;
 
   /** @param start time 0 */
@@ -30,12 +45,15 @@ export class Timeline {
     private readonly lanes: readonly string[],
     private readonly start: number,
     private readonly print: (line: string) => void,
+    private readonly layout = TWO_LANES,
   ) {}
 
   header(titles: readonly string[]): void {
-    const cells = titles.map((title) => title.padEnd(LANE)).join('  ');
+    const cells = titles.map((title) => title.padEnd(this.layout.lane)).join('  ');
     this.print(paint(`${'time'.padStart(6)}  ${'job'.padEnd(6)}  ${cells.trimEnd()}`, 'bold'));
-    this.print(`${'─'.repeat(6)}  ${'─'.repeat(6)}  ${this.lanes.map(() => '─'.repeat(LANE)).join('  ')}`);
+    this.print(
+      `${'─'.repeat(6)}  ${'─'.repeat(6)}  ${this.lanes.map(() => '─'.repeat(this.layout.lane)).join('  ')}`,
+    );
   }
 
   fact(fact: Fact): void {
@@ -46,12 +64,14 @@ export class Timeline {
       const token = `fencing token ${fact.fencingToken}`;
       if (fact.type === 'run-started') {
         this.#begun.set(key, at);
-        if (fact.job === LONG_JOB) this.#line(at, fact.job, instance, `┏ starts, ${token}`, 'green', 'bold');
+        if (!this.#isLong(fact.job)) return;
+        this.#waiting.delete(instance);
+        this.#line(at, fact.job, instance, `┏ ${this.layout.starts(fact.fencingToken)}`, 'green', 'bold');
         return;
       }
       const took = duration(at - (this.#begun.get(key) ?? at));
       this.#begun.delete(key);
-      if (fact.job === LONG_JOB) {
+      if (this.#isLong(fact.job)) {
         const how = fact.outcome === 'completed' ? 'done' : 'stopped';
         this.#line(at, fact.job, instance, `┗ ${how} after ${took}`, 'green', 'bold');
       } else if (fact.outcome === 'completed') {
@@ -63,9 +83,19 @@ export class Timeline {
   }
 
   lock(instance: string, report: LockReport): void {
-    const { at, lock, event } = report;
+    const { at, lock, event, ahead = 0 } = report;
     this.#add({ at, ...(event === 'skipped' ? { follows: `${report.holder} ${lock}` } : {}) }, () => {
       if (event === 'renewed') this.#line(at, lock, instance, '┣ heartbeat: lease renewed', 'dim');
+      if (event === 'waiting') {
+        this.#waiting.add(instance);
+        this.#line(
+          at,
+          lock,
+          instance,
+          `┊ waits, ${ahead === 0 ? 'first in line' : `${ahead} ahead`}`,
+          'cyan',
+        );
+      }
       if (event === 'lost') this.#line(at, lock, instance, `! lost its lease (${report.reason})`, 'red');
       // That a job does not run beside itself in one process needs no fleet to show.
       if (event === 'skipped' && report.holder !== instance) {
@@ -77,7 +107,7 @@ export class Timeline {
   /** A line over all lanes. */
   banner(at: number, text: string, style: Style): void {
     this.#add({ at }, () => {
-      const width = 6 + this.lanes.length * (LANE + 2);
+      const width = 6 + this.lanes.length * (this.layout.lane + 2);
       const line = `━━━━ ${text} `.padEnd(width, '━');
       this.print(`${this.#time(at)}  ${paint(line, style, 'bold')}`);
     });
@@ -115,26 +145,36 @@ export class Timeline {
   #line(at: number, job: string, instance: string, text: string, ...styles: Style[]): void {
     const last = this.lanes.length - 1;
     const lanes = this.lanes.map((lane, index) => {
-      const width = index === last ? 0 : LANE;
+      const width = index === last ? 0 : this.layout.lane;
       if (lane === instance) return this.#cell(lane, job, text, width, styles);
-      return paint(this.#bar(lane).padEnd(width), this.#runs(lane) ? 'green' : 'dim');
+      return paint(this.#bar(lane).padEnd(width), this.#colour(lane));
     });
     this.print(`${this.#time(at)}  ${job.padEnd(6)}  ${lanes.join('  ')}`.trimEnd());
   }
 
   /** What another job does while the long one runs goes beside its bar. */
   #cell(lane: string, job: string, text: string, width: number, styles: Style[]): string {
-    if (job === LONG_JOB || !this.#runs(lane)) return paint(text.padEnd(width), ...styles);
+    if (this.#isLong(job) || !this.#runs(lane)) return paint(text.padEnd(width), ...styles);
     return `${paint('┃', 'green')} ${paint(text.padEnd(width - 2), ...styles)}`;
   }
 
   #bar(lane: string): string {
     if (this.#runs(lane)) return '┃';
-    return this.#ended.has(lane) ? '' : '│';
+    if (this.#ended.has(lane)) return '';
+    return this.#waiting.has(lane) ? '┊' : '│';
+  }
+
+  #colour(lane: string): Style {
+    if (this.#runs(lane)) return 'green';
+    return this.#waiting.has(lane) ? 'cyan' : 'dim';
+  }
+
+  #isLong(job: string): boolean {
+    return job === this.layout.longJob;
   }
 
   #runs(lane: string): boolean {
-    return this.#begun.has(`${lane} ${LONG_JOB}`) && !this.#ended.has(lane);
+    return this.#begun.has(`${lane} ${this.layout.longJob}`) && !this.#ended.has(lane);
   }
 
   #time(at: number): string {

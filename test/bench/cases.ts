@@ -1,10 +1,11 @@
-import { compare } from './comparison.js';
 import { footprint } from './footprint.js';
 import { fullHours } from './full-hour.js';
+import { handOffs } from './hand-off.js';
+import { column, measureAll } from './rounds.js';
 import type { Session } from './session.js';
 import { format, median, medianRatio } from './statistics.js';
 import type { Row } from './table.js';
-import { BEFORE, type Contestant, type Figures, type Task, type TurnsMeasurement } from './task.js';
+import type { Contestant, TurnsMeasurement } from './task.js';
 
 /** One question to the benchmark, with its answer as lines of the table. */
 export interface BenchCase {
@@ -17,8 +18,6 @@ export interface BenchCase {
  * The targets are for the processor time of node and Redis together. On one core that does nothing else, it equals
  * the elapsed time. On a busy machine it still means something. The table shows both.
  */
-
-type Measurements = ReadonlyMap<Contestant, readonly Figures[]>;
 
 const LIBRARIES = ['service', 'redlock', 'redis-semaphore'] as const;
 
@@ -36,35 +35,12 @@ export const CASES: readonly BenchCase[] = [
   { name: 'refused', rounds: 9, run: refused },
   { name: 'ticks', rounds: 5, run: ticks },
   { name: 'full-hour', rounds: 9, run: fullHours },
+  { name: 'hand-off', rounds: 3, run: handOffs },
   { name: 'hold', rounds: 3, run: hold },
   { name: 'block', rounds: 5, run: block },
   { name: 'start', rounds: 9, run: start },
   { name: 'footprint', rounds: 1, run: async () => footprint() },
 ];
-
-/** Measures all contenders, round after round: other load on the machine disturbs all of them. */
-async function measureAll(
-  session: Session,
-  rounds: number,
-  measurement: Task['measurement'],
-  given: readonly Contestant[],
-  more: Pick<Task, 'leases'> = {},
-): Promise<Measurements> {
-  const now = given.find((contender) => contender === 'service' || contender === 'runner') ?? 'idle';
-  const contenders: readonly Contestant[] = session.compares ? [...given, BEFORE] : given;
-  const title = [measurement, ...Object.values(more)].join(' ');
-  const all = new Map<Contestant, Figures[]>(contenders.map((contender) => [contender, []]));
-  for (let round = 0; round < rounds; round++) {
-    const found = await session.round(measurement, contenders, more);
-    for (const [contender, figures] of found) all.get(contender)?.push(figures);
-    process.stderr.write(`${title}: round ${round + 1} of ${rounds}\n`);
-  }
-  if (session.compares) session.comparisons.push(...compare(title, all.get(now), all.get(BEFORE)));
-  return all;
-}
-
-const column = (all: Measurements, contender: Contestant, figure: string): number[] =>
-  (all.get(contender) ?? []).map((figures) => figures[figure] ?? NaN);
 
 async function throughput(
   session: Session,

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline';
 import { measureBlock } from './cases/block.js';
 import { takeAtOnce, takeCycles } from './cases/cycles.js';
 import { takeFullHour } from './cases/full-hour.js';
+import { measureHandOff } from './cases/hand-off.js';
 import { measureHold } from './cases/hold.js';
 import { takeRefused } from './cases/refused.js';
 import { measureSearch } from './cases/search.js';
@@ -25,6 +26,7 @@ const TURNS: Record<TurnsMeasurement, (task: Task) => Promise<TurnTaker>> = {
 
 const WHOLE: Record<Whole, (task: Task) => Promise<Figures>> = {
   hold: measureHold,
+  'hand-off': measureHandOff,
   block: measureBlock,
   start: measureStart,
   ticks: measureTicks,

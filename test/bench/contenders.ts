@@ -27,7 +27,7 @@ export interface Contender {
 export type Job = (signal?: () => AbortSignal) => Promise<void> | void;
 
 export type ContenderName =
-  'raw' | 'pipelined' | 'fenced' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
+  'raw' | 'pipelined' | 'fenced' | 'blpop' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
 
 export interface ContenderOptions {
   readonly url: string;
@@ -37,7 +37,12 @@ export interface ContenderOptions {
 }
 
 /** The members of `redlock` that are used: its package has no types that a current compiler finds. */
-interface Redlock {
+export interface Redlock {
+  acquire(
+    keys: string[],
+    ttl: number,
+    settings: { retryCount: number },
+  ): Promise<{ release(): Promise<unknown> }>;
   using(
     keys: string[],
     ttl: number,
@@ -58,6 +63,8 @@ export async function createContender(name: ContenderName, options: ContenderOpt
       return raw(options, { enableAutoPipelining: true });
     case 'fenced':
       return fenced(options);
+    case 'blpop':
+      throw new Error('blpop only waits: see waiters.ts');
     case 'service':
       return service(options);
     case 'runner':
@@ -162,12 +169,15 @@ export function overStore(store: LockStore, ttl: number): Pick<Contender, 'run' 
   };
 }
 
+export async function loadRedlock(): Promise<new (clients: Redis[]) => Redlock> {
+  const packageName: string = 'redlock';
+  const { default: Redlock } = (await import(packageName)) as { default: new (clients: Redis[]) => Redlock };
+  return Redlock;
+}
+
 async function redlock({ url, prefix, ttl }: ContenderOptions): Promise<Contender> {
   const client = new Redis(url);
-  const packageName: string = 'redlock';
-  const { default: Redlock } = (await import(packageName)) as {
-    default: new (clients: Redis[]) => Redlock;
-  };
+  const Redlock = await loadRedlock();
   const locks = new Redlock([client]);
   // Its default of 500 ms, which must be well below the ttl.
   const settings = { retryCount: 0, automaticExtensionThreshold: Math.min(500, ttl / 2) };

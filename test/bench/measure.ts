@@ -1,4 +1,6 @@
-import type { Redis } from 'ioredis';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+import { Redis } from 'ioredis';
 
 /** The cost of one operation, in microseconds: the elapsed time, and the processor time of node, of Redis and of both. */
 type Cost = Record<'wall' | 'node' | 'redis' | 'cpu', number>;
@@ -42,4 +44,36 @@ export async function commandCalls(observer: Redis): Promise<Map<string, number>
   const info = await observer.info('commandstats');
   const lines = info.matchAll(/^cmdstat_([^:]+):calls=(\d+)/gm);
   return new Map([...lines].map(([, command = '', calls]) => [command, Number(calls)]));
+}
+
+/**
+ * How many commands Redis receives while `work` runs, without the calls by scripts, which are no round trips. Reads MONITOR without
+ * ioredis, which takes what it is told for the reply to another command if thousands of commands per second are under way.
+ */
+export async function countCommands(url: string, work: () => Promise<unknown>): Promise<number> {
+  const client = new Redis(url);
+  // It is ready: what that takes is not counted.
+  await client.ping();
+  const { hostname, port, username, password } = new URL(url);
+  const socket = connect(Number(port || 6379), hostname);
+  if (password !== '') socket.write(`AUTH ${username || 'default'} ${decodeURIComponent(password)}\r\n`);
+  socket.write('MONITOR\r\n');
+  const mark = `counted by ${process.pid}`;
+  let [commands, answers] = [0, password === '' ? 1 : 2];
+  let [begin, end, fail]: ((reason?: unknown) => void)[] = [];
+  const begun = new Promise<unknown>((resolve, reject) => ([begin, fail] = [resolve, reject]));
+  const ended = new Promise<unknown>((resolve) => (end = resolve));
+  createInterface({ input: socket }).on('line', (line) => {
+    if (line === '+OK' && --answers === 0) begin?.();
+    else if (line.startsWith('-')) fail?.(new Error(line));
+    else if (line.includes(`"${mark}"`)) end?.();
+    else if (/^\+[\d.]+ \[\d+ (?!lua\])/.test(line)) commands += 1;
+  });
+  await begun;
+  await work();
+  await client.echo(mark);
+  await ended;
+  socket.destroy();
+  client.disconnect();
+  return commands;
 }

@@ -12,6 +12,7 @@ import {
   type Contestant,
   type Figures,
   isInTurns,
+  type Sizes,
   type Task,
   type TurnsMeasurement,
 } from './task.js';
@@ -47,12 +48,14 @@ export class Session {
   async round(
     measurement: Task['measurement'],
     contenders: readonly Contestant[],
-    more: Pick<Task, 'leases'> = {},
+    more: Sizes = {},
   ): Promise<Map<Contestant, Figures>> {
     if (isInTurns(measurement)) return this.#inTurns(measurement, contenders);
     const found = new Map<Contestant, Figures>();
     for (const contender of contenders) {
-      const child = this.#child({ measurement, prefix: uniquePrefix('bench'), ...more }, contender);
+      // Those who wait for a lock are woken by Redis, which must not wait for their core.
+      const cores = measurement === 'hand-off' ? this.#otherCores : this.#ownCore;
+      const child = this.#child({ measurement, prefix: uniquePrefix('bench'), ...more }, contender, cores);
       found.set(contender, await child.answer());
       await child.exit();
     }
@@ -107,7 +110,7 @@ export class Session {
 
   /** @param ours as which contender another checkout is measured */
   #child(
-    task: Pick<Task, 'measurement' | 'prefix' | 'leases' | 'jobs'>,
+    task: Pick<Task, 'measurement' | 'prefix' | 'jobs'> & Sizes,
     contender: Contestant,
     cores = this.#ownCore,
     ours: ContenderName = 'service',

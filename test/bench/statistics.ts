@@ -33,6 +33,11 @@ export function means(figures: readonly Figures[]): Figures {
   return sums;
 }
 
+/** Neighbours of which the later one has the smaller number: who was served before somebody that had asked earlier. */
+export function inversions(order: readonly number[]): number {
+  return order.filter((number, i) => i > 0 && number < (order[i - 1] ?? NaN)).length;
+}
+
 /** Three significant digits, no exponent; `-` for no number. */
 export function format(value: number, unit = ''): string {
   if (!Number.isFinite(value)) return '-';

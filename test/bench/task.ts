@@ -16,17 +16,25 @@ export const BEFORE = 'before';
 /** A contender of a round. */
 export type Contestant = Task['contender'] | typeof BEFORE;
 
+/** How much is measured, where that differs. */
+export interface Sizes {
+  /** For `hold`. */
+  readonly leases?: number;
+  /** For `hand-off`: how many wait. */
+  readonly waiters?: number;
+  /** For `hand-off`: all of them in one client. */
+  readonly shared?: boolean;
+}
+
 /** The measurement of one child process. Plain data: it travels on the command line. */
-export interface Task {
-  readonly measurement: TurnsMeasurement | 'hold' | 'block' | 'start' | 'ticks' | 'search';
+export interface Task extends Sizes {
+  readonly measurement: TurnsMeasurement | 'hold' | 'hand-off' | 'block' | 'start' | 'ticks' | 'search';
   /** `idle`: a process with a connection that does nothing. */
   readonly contender: ContenderName | 'idle';
   readonly url: string;
   /** The prefix of the keys that it may use. */
   readonly prefix: string;
   readonly quick: boolean;
-  /** For `hold`. */
-  readonly leases?: number;
   /** For `full-hour`. */
   readonly jobs?: number;
 }

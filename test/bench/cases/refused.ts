@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { type Contender, createContender } from '../contenders.js';
-import { measure, warmUp } from '../measure.js';
+import { countCommands, measure, warmUp } from '../measure.js';
 import type { Figures, Task, TurnTaker } from '../task.js';
 
 const TTL = 60_000;
@@ -54,23 +54,4 @@ async function whileRunning<T>(contender: Contender, lock: string, work: () => P
 async function refused(contender: Contender, lock: string): Promise<void> {
   const ran = await contender.run(lock, () => undefined);
   if (ran) throw new Error(`The lock ${lock} was free`);
-}
-
-/** How many commands Redis receives while `work` runs, without the calls by scripts, which are no round trips. */
-async function countCommands(url: string, work: () => Promise<void>): Promise<number> {
-  const client = new Redis(url);
-  const monitor = await client.monitor();
-  let commands = 0;
-  const ended = new Promise<void>((resolve) => {
-    monitor.on('monitor', (_time: string, args: string[], source: string) => {
-      if (args[0]?.toLowerCase() === 'echo' && args[1] === 'counted') resolve();
-      else if (source !== 'lua') commands += 1;
-    });
-  });
-  await work();
-  await client.echo('counted');
-  await ended;
-  monitor.disconnect();
-  client.disconnect();
-  return commands;
 }

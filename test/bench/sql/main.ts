@@ -7,10 +7,11 @@ import { pin, scriptOf } from '../session.js';
 import { format, median } from '../statistics.js';
 import { markdownTable, type Row } from '../table.js';
 import { fullHours, INSTANCE, ROOM } from './full-hour.js';
+import { sqlHandOffs } from './hand-off.js';
 import { rawContender, serviceContender, type SqlContender, storeContender } from './contenders.js';
 
 /*
- * npm run bench:sql [-- <rounds> [cycles | hold | full-hour] [--against <folder>]]
+ * npm run bench:sql [-- <rounds> [cycles | hold | full-hour | hand-off] [--against <folder>]]
  *
  * A benchmark, not a test. Contenders take turns on one pool, a few cycles each, so that other load on the machine disturbs
  * all of them. Ratios are medians over the rounds. Node and the server are on one core, as in the benchmark of Redis: the
@@ -50,6 +51,7 @@ for (const database of DATABASES) {
       rows.push(...found.rows);
       comparisons.push(...found.comparisons);
     }
+    if (wants('hand-off')) rows.push(...(await sqlHandOffs({ database, url: server.url, rounds: ROUNDS })));
   } finally {
     await pool.write(`DROP TABLE IF EXISTS ${table}`);
     await pool.end();

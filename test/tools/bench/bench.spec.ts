@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../bench/arguments.js';
 import { compare, comparisonTable } from '../../bench/comparison.js';
-import { format, means, median, medianRatio } from '../../bench/statistics.js';
+import { format, inversions, means, median, medianRatio } from '../../bench/statistics.js';
 import { markdownTable } from '../../bench/table.js';
+import { volley } from '../../bench/volley.js';
+import type { Waiter } from '../../bench/waiters.js';
 
 describe('the figures of the benchmark', () => {
   it('have the middle value as median, or the mean of the two in the middle', () => {
@@ -23,6 +25,13 @@ describe('the figures of the benchmark', () => {
       ]),
     ).toEqual({ cpu: 2, wall: 15 });
     expect(means([])).toEqual({});
+  });
+
+  it('count the neighbours that were served out of order', () => {
+    expect(inversions([0, 1, 2, 3])).toBe(0);
+    expect(inversions([0, 2, 1, 3])).toBe(1);
+    expect(inversions([3, 2, 1, 0])).toBe(3);
+    expect(inversions([])).toBe(0);
   });
 
   it('are shown with about three digits', () => {
@@ -67,6 +76,58 @@ describe('the comparison with another checkout', () => {
       { measurement: 'cycles', figure: 'commands', now: 1, before: 1, ratio: 1 },
     ]);
     expect(comparisonTable(found).split('\n')[2]).toBe('| cycles | cpu | 24.0 | 12.0 | 0.50 |');
+  });
+});
+
+describe('a lock that goes from hand to hand', () => {
+  type Free = () => Promise<unknown>;
+
+  /** Three who wait for a lock. @param next takes the one who is served out of those in line */
+  const line = (
+    next: (waiting: ((free: Free) => void)[]) => ((free: Free) => void) | undefined,
+  ): Waiter[] => {
+    const waiting: ((free: Free) => void)[] = [];
+    let held = false;
+    const free: Free = async () => {
+      const granted = next(waiting);
+      held = granted !== undefined;
+      granted?.(free);
+    };
+    const ask: Waiter['ask'] = () => {
+      if (!held) {
+        held = true;
+        return { stands: Promise.resolve(), granted: Promise.resolve(free) };
+      }
+      return { stands: Promise.resolve(), granted: new Promise<Free>((resolve) => waiting.push(resolve)) };
+    };
+    return Array.from({ length: 4 }, () => ({ ask, close: async () => undefined }));
+  };
+
+  it('is followed in the order in which those who wait are served', async () => {
+    const inOrder = await volley(line((waiting) => waiting.shift()));
+    expect(inOrder.order).toEqual([0, 1, 2]);
+    expect(inOrder.times).toHaveLength(3);
+    expect((await volley(line((waiting) => waiting.pop()))).order).toEqual([2, 1, 0]);
+  });
+
+  it('is looked at when all stand in line, and when the last one has it', async () => {
+    const seen: string[] = [];
+    const look = (what: string) => async () => void seen.push(what);
+    const served = (waiting: ((free: Free) => void)[]): ((free: Free) => void) | undefined => {
+      seen.push(`${waiting.length} wait`);
+      return waiting.shift();
+    };
+    await volley(line(served), look('all stand'), look('all served'));
+    expect(seen).toEqual(['all stand', '3 wait', '2 wait', '1 wait', 'all served', '0 wait']);
+  });
+
+  it('must not be granted while another one has it', async () => {
+    const free: Free = async () => undefined;
+    const everybody: Waiter = {
+      ask: () => ({ stands: new Promise(() => undefined), granted: Promise.resolve(free) }),
+      close: async () => undefined,
+    };
+    await expect(volley([everybody, everybody])).rejects.toThrow('granted while another one held it');
   });
 });
 
