@@ -3,8 +3,8 @@ import type { LockCall, LockSettings } from '../lease/lock-call.js';
 import { Election, type ElectionHooks, type ElectionParts } from './election.js';
 import type { LeaderGrant } from './leader-lease.js';
 
-/** The longest that an instance stands in line before it enters anew, ms. */
-const LONGEST_WAIT = 3_600_000;
+/** How long an instance stands in line before it enters anew, ms: the place of one that died is void then. */
+const WAIT = 60_000;
 
 /** The elections that an application takes part in, by name. */
 export class Elections {
@@ -45,8 +45,7 @@ export class Elections {
     this.#places.set(name, place);
     const settings: LockSettings = { ...lock, onStoreError: 'throw', abortOnShutdown: false };
     const call: LockCall = { name, job: undefined, settings, scheduled: false, campaign: true };
-    // A place in line of an instance that died is void after a ttl.
-    const waits = { ...settings, wait: Math.min(lock.ttl, LONGEST_WAIT) };
+    const waits = { ...settings, wait: WAIT };
     const take = (signal: AbortSignal): Promise<LeaderGrant> =>
       this.acquire(this.tellsTurns() ? { ...call, settings: waits, signal } : call);
     this.#elections.set(name, new Election({ ...this.parts, name, ttl: lock.ttl, hooks, take }));
