@@ -101,6 +101,7 @@ export class Notifications implements HintChannel {
     if (payload !== this.#awaited) return;
     this.#awaited = undefined;
     this.#failures = 0;
+    this.problem = undefined;
     this.#hasOpened = true;
     this.open = !this.#closed;
   }

@@ -201,7 +201,8 @@ export class SqlLockStore<Table> implements LockStore {
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
         const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
-        if (row.line === true) await this.#lines.call(table, lease.name);
+        // The lease is released, whatever becomes of this: the first in line asks by itself as well.
+        if (row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,
