@@ -67,8 +67,8 @@ interface Term {
  * resigns, and begins anew. The heartbeat renews the lease.
  *
  * Campaigns lie a third of the ttl apart, at a random phase: so instances that start together, or lose their leader
- * together, do not ask together. Where calls in line are told of their turn, a campaign stands in line instead: then a leader that
- * resigns is followed at once.
+ * together, do not ask together. If the store sends hints, a campaign stands in line instead: a leader that resigns is
+ * followed at once.
  */
 export class Election {
   #term: Term | undefined;

@@ -13,12 +13,12 @@ export class Elections {
 
   /**
    * @param acquire takes a lock. @throws LockNotAcquiredError if it cannot be taken now
-   * @param tellsTurns whether calls that wait are told of their turn
+   * @param hasHints whether the store sends hints to calls in line
    */
   constructor(
     private readonly parts: Pick<ElectionParts, 'patience' | 'clock' | 'emit'>,
     private readonly acquire: (call: LockCall) => Promise<LeaderGrant>,
-    private readonly tellsTurns: () => boolean,
+    private readonly hasHints: () => boolean,
   ) {}
 
   /** The place where each election was declared, by its name, which is that of its lock. */
@@ -47,7 +47,7 @@ export class Elections {
     const call: LockCall = { name, job: undefined, settings, scheduled: false, campaign: true };
     const waits = { ...settings, wait: WAIT };
     const take = (signal: AbortSignal): Promise<LeaderGrant> =>
-      this.acquire(this.tellsTurns() ? { ...call, settings: waits, signal } : call);
+      this.acquire(this.hasHints() ? { ...call, settings: waits, signal } : call);
     this.#elections.set(name, new Election({ ...this.parts, name, ttl: lock.ttl, hooks, take }));
     return [];
   }

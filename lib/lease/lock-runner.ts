@@ -90,9 +90,9 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Whether calls that wait are told of their turn, or will soon be. */
-  get tellsTurns(): boolean {
-    return !this.#engine.closing && this.#engine.waits.tellsTurns;
+  /** Whether the store sends hints to calls in line. */
+  get hasHints(): boolean {
+    return !this.#engine.closing && this.#engine.waits.hasHints;
   }
 
   /** A call was refused, or not even made, because this process is running a job under the lock. */

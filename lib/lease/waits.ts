@@ -64,8 +64,8 @@ export class Waits {
     return this.store.hints !== undefined;
   }
 
-  /** Whether calls in line are told of their turn, or will soon be. Opens the channel for that. */
-  get tellsTurns(): boolean {
+  /** Whether the store sends hints to calls in line. Opens the channel for them. */
+  get hasHints(): boolean {
     this.#open();
     return this.#channel !== undefined && this.#channel.problem === undefined;
   }

@@ -45,7 +45,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.elections = new Elections(
       { patience, clock, emit },
       (call) => this.acquire(call),
-      () => this.#ready && this.#runner.tellsTurns,
+      () => this.#ready && this.#runner.hasHints,
     );
   }
 

@@ -113,3 +113,7 @@ export class Line {
 
 /** The place of a call that comes at this time of the store, microseconds. */
 export const placeAt = (time: number, priority: number): number => time - priority * STEP_OF_PRIORITY;
+
+/** A refusal of a call that stands there in line; `undefined`: it does not. */
+export const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>
+  waiting === undefined ? refusal : { ...refusal, waiting };

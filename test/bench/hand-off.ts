@@ -10,7 +10,8 @@ import { WAITERS } from './waiters.js';
  * order in which they asked, and what waiting costs. The bound is a list whose token goes to whoever waits in BLPOP.
  */
 
-const SIZES = [
+/** How many wait, and whether in one process. */
+export const SIZES = [
   { waiters: 1, shared: false },
   { waiters: 10, shared: false },
   { waiters: 100, shared: false },
@@ -25,11 +26,14 @@ export async function handOffs(session: Session, rounds: number): Promise<Row[]>
   const rows: Row[] = [];
   for (const { waiters, shared } of session.quick ? QUICK : SIZES) {
     const all = await measureAll(session, rounds, 'hand-off', WAITERS, { waiters, shared });
-    const crowd = waiters === 1 ? '1 waiter' : `${waiters} waiters`;
-    rows.push(...rowsOf(`hand-off, ${crowd}${shared ? ' in one process' : ''}`, all));
+    rows.push(...rowsOf(`hand-off, ${crowdOf({ waiters, shared })}`, all));
   }
   return rows;
 }
+
+/** How a table calls those who wait. */
+export const crowdOf = ({ waiters, shared }: { waiters: number; shared: boolean }): string =>
+  `${waiters === 1 ? '1 waiter' : `${waiters} waiters`}${shared ? ' in one process' : ''}`;
 
 function rowsOf(title: string, all: Measurements): Row[] {
   const of = (contender: Contestant, figure: string): number => median(column(all, contender, figure));

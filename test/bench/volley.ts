@@ -1,3 +1,5 @@
+import { inversions, median, quantile } from './statistics.js';
+import type { Figures } from './task.js';
 import type { Waiter } from './waiters.js';
 
 /** What was seen while a lock went through a line. */
@@ -46,6 +48,21 @@ export async function volley(
   began = true;
   await Promise.all([hands(release), ...waits]);
   return { times, order };
+}
+
+/** How often the lock was handed over. */
+export const handOffs = (volleys: readonly Volley[]): number =>
+  volleys.reduce((sum, { times }) => sum + times.length, 0);
+
+/** How fast that was, and in which order. */
+export function figuresOf(volleys: readonly Volley[]): Figures {
+  const times = volleys.flatMap((seen) => seen.times);
+  return {
+    median: median(times),
+    p99: quantile(times, 0.99),
+    inversions: volleys.reduce((sum, { order }) => sum + inversions(order), 0),
+    pairs: volleys.reduce((sum, { order }) => sum + order.length - 1, 0),
+  };
 }
 
 async function nothing(): Promise<void> {}

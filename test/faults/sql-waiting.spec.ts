@@ -1,11 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { v4 as uuid } from 'uuid';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, POSTGRES } from '../support/database.js';
 import { until } from '../support/until.js';
 import { shedLock } from '../integration/support/shedlock.js';
-import { closeApps, hold, logged, startApp, type TestApp } from './support/app.js';
-import { onEachDatabase, SqlFixture } from './support/sql-suite.js';
+import { hold, logged, startApp, type TestApp } from './support/app.js';
+import { onDatabase, onEachDatabase } from './support/sql-suite.js';
 import { faultSuite } from './support/suite.js';
 import { inOrder, Runs, standing } from './support/turns.js';
 
@@ -135,14 +135,7 @@ onEachDatabase((sql) => {
   });
 });
 
-describe('with a connection for notifications', () => {
-  const sql = new SqlFixture(POSTGRES);
-  beforeAll(() => sql.start());
-  beforeEach(() => sql.nextTable());
-  closeApps();
-  afterEach(() => sql.afterTest());
-  afterAll(() => sql.stop());
-
+onDatabase('with a connection for notifications', POSTGRES, (sql) => {
   let runs: Runs;
   beforeEach(() => void (runs = new Runs()));
   afterEach(() => expect(runs.overlaps).toEqual([]));

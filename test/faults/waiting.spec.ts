@@ -2,20 +2,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v4 as uuid } from 'uuid';
 import { Injectable } from '@nestjs/common';
-import {
-  LeaderElection,
-  type LeaderHooks,
-  type Lock,
-  type RunOptions,
-  type RunResult,
-  SchedulerLeader,
-} from '../../lib/index.js';
+import { LeaderElection, type LeaderHooks, SchedulerLeader } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { ACL_CHANNELS, ACL_COMMANDS, ACL_KEYS, ACL_WAIT } from './support/acl.js';
 import { hold, logged, startApp, type TestApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';
+import { inOrder, Runs, standing } from './support/turns.js';
 
 faultSuite();
 
@@ -26,41 +20,8 @@ beforeAll(async () => {
 beforeEach(() => server.command('FLUSHALL'));
 afterAll(() => server.stop());
 
-/** The runs of a test, in their order, with those that overlapped. */
-class Runs {
-  readonly order: string[] = [];
-  readonly tokens: number[] = [];
-  readonly overlaps: string[] = [];
-  #now: string | undefined;
-
-  /** A call that waits, and runs for a moment. */
-  call(app: TestApp, who: string, options: RunOptions = {}): Promise<RunResult<void>> {
-    return app.locks.run('lock', { wait: '1m', ...options }, async ({ fencingToken = 0 }: Lock) => {
-      if (this.#now !== undefined) this.overlaps.push(`${this.#now}, ${who}`);
-      this.#now = who;
-      this.order.push(who);
-      this.tokens.push(fencingToken);
-      await sleep(5);
-      this.#now = undefined;
-    });
-  }
-}
-
 const start = (more: object = {}): Promise<TestApp> =>
   startApp({ connection: server.url, ttl: '3s', ...more });
-
-/** Calls that stand in line in this order, some of each application. */
-async function standing(runs: Runs, apps: readonly TestApp[], count: number) {
-  const calls: Promise<RunResult<void>>[] = [];
-  for (let i = 0; i < count; i++) {
-    const app = apps[i % apps.length] as TestApp;
-    calls.push(runs.call(app, String(i)));
-    await app.event('waiting', 'lock', Math.floor(i / apps.length) + 1);
-  }
-  return calls;
-}
-
-const inOrder = (count: number): string[] => Array.from({ length: count }, (_, i) => String(i));
 
 let runs: Runs;
 beforeEach(() => void (runs = new Runs()));

@@ -12,7 +12,7 @@ import type {
   ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
-import { isWaiting, Line, placeAt, type WaitingRequest } from '../line.js';
+import { isWaiting, Line, placeAt, placed, type WaitingRequest } from '../line.js';
 import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
 import { Starts } from './starts.js';
 
@@ -254,9 +254,6 @@ export class MemoryLockStore implements LockStore {
 }
 
 const held = (expiresIn: number): AcquireRefusal => ({ acquired: false, reason: 'held', expiresIn });
-
-const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>
-  waiting === undefined ? refusal : { ...refusal, waiting };
 
 /** The answer to an attempt while the lock is taken. */
 function taken(

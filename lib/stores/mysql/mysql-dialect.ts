@@ -2,6 +2,7 @@ import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '.
 import { LockStateError } from '../../errors.js';
 import {
   type AttemptRow,
+  hasLine,
   isTrue,
   mayTake,
   NO_ROW,
@@ -223,7 +224,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   ): Promise<AttemptRow> {
     const start = startOf(request);
     const row = await this.#explain(table, request, start);
-    if (!mayTake(change === undefined ? row : { ...row, line: null })) return row;
+    if (!mayTake(row) || (change === undefined && hasLine(row))) return row;
     if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
     // For a tick, the job's last start has to be still the one that was read.
     const { job = '', tick } = request;

@@ -16,10 +16,10 @@ import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
   /**
-   * Whether calls in line are told of their turn by NOTIFY, and need not ask. Takes one connection more for each application, opened
-   * with its first call that waits: like those of the pool, which has to be one of `pg`, or with a configuration of its own, for a pool
-   * that reaches the database by a proxy that pools transactions (PgBouncer). All instances should have it: one without it does not
-   * notify others.
+   * Whether the database sends hints to calls in line (LISTEN, NOTIFY): a hand-over then takes milliseconds. Each application opens
+   * one connection more, with its first call that waits. `true`: one like those of the pool, which has to be a `Pool` of `pg`. Give a
+   * configuration of `pg` if the pool reaches the database by a proxy that pools transactions (PgBouncer): that of a direct
+   * connection. Set it on all instances: one without it sends no hints.
    *
    * @default false: they ask several times a second
    */

@@ -203,9 +203,9 @@ FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL 
      * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
      * $4 outcome  $5 job
      *
-     * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had run out, and no other holder took
-     * the lock over, its end is recorded all the same: a run that ended is not repeated. The start of an abandoned lease is taken
-     * back even if another holder has or had the lock since.
+     * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had
+     * run out, and no other holder took the lock over, its end is recorded all the same: a run that ended is not repeated. The start
+     * of an abandoned lease is taken back even if another holder has or had the lock since.
      */
     release: `
 WITH done AS (

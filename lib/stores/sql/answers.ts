@@ -95,9 +95,11 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
 
 /** Whether an attempt that does not wait was refused only because others stand in line. */
 export function isPassedOver(request: AcquireRequest, row: AttemptRow): boolean {
-  const isRefused = row.granted !== null || !mayTake({ ...row, line: null });
-  return !isRefused && (row.line ?? null) !== null && request.wait === undefined;
+  return request.wait === undefined && row.granted === null && hasLine(row) && mayTake(row);
 }
+
+/** Whether calls stand in line. */
+export const hasLine = ({ line }: AttemptRow): boolean => (line ?? null) !== null;
 
 /**
  * What the row of a lock, which was only read, says of an attempt: its refusal; `undefined` if the attempt may succeed, or if only
@@ -166,10 +168,9 @@ function taken(request: AcquireRequest, row: AttemptRow, by: string): AcquireRes
   return { acquired: false, reason, ...known, ...expiry(Number(row.remaining)), ...lastStartOf(row) };
 }
 
-/** Whether the lock is free, nobody stands in line, and the job may start, by a row that was only read. */
-export function mayTake({ startable, ahead, remaining, recorded, line }: AttemptRow): boolean {
-  const refused =
-    !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0 || (line ?? null) !== null;
+/** Whether the lock is free and the job may start, by a row that was only read. */
+export function mayTake({ startable, ahead, remaining, recorded }: AttemptRow): boolean {
+  const refused = !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0;
   return !refused && hasRoom(recorded);
 }
 

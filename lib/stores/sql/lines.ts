@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Line, type WaitingRequest } from '../line.js';
+import { Line, placed, type WaitingRequest } from '../line.js';
 import type { AcquireRefusal, AcquireResult, LeaseRef } from '../lock-store.js';
 import { CALLED } from '../rules.js';
 import { AGAIN, isFree, readAttempt, readTaken, refusedStart } from './answers.js';
@@ -146,9 +146,6 @@ export function refusalInLine(request: WaitingRequest, row: LockRow): AcquireRef
   const waiting = placeIn(readLine(row), request);
   return waiting && { ...(readTaken(request, row) as AcquireRefusal), waiting };
 }
-
-const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>
-  waiting === undefined ? refusal : { ...refusal, waiting };
 
 /** Where a call stands, if its process is known to be alive. */
 function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['waiting'] {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { countCommands, redisCpu } from '../measure.js';
-import { inversions, median, quantile } from '../statistics.js';
+import { median } from '../statistics.js';
 import type { Figures, Task } from '../task.js';
-import { type Volley, volley } from '../volley.js';
+import { figuresOf, handOffs, type Volley, volley } from '../volley.js';
 import { createWaiter, isWaiter, type Waiter } from '../waiters.js';
 
 const TTL = 60_000;
@@ -42,13 +42,9 @@ export async function measureHandOff(task: Task): Promise<Figures> {
   const idle = await idleCommands(callers, url, quick);
   for (const client of clients) await client.close();
   observer.disconnect();
-  const times = found.flatMap((seen) => seen.times);
   return {
-    median: median(times),
-    p99: quantile(times, 0.99),
-    inversions: found.reduce((sum, { order }) => sum + inversions(order), 0),
-    pairs: volleys * (waiters - 1),
-    redis: redis / times.length,
+    ...figuresOf(found),
+    redis: redis / handOffs(found),
     idle: idle / (shared ? 1 : waiters),
   };
 }

@@ -3,10 +3,11 @@ import type { LockStore } from '../../../lib/index.js';
 import type { StoreSettings, TestDatabase, TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { until } from '../../support/until.js';
-import { format, inversions, median, medianRatio, quantile } from '../statistics.js';
+import { crowdOf, SIZES } from '../hand-off.js';
+import { format, median, medianRatio } from '../statistics.js';
 import type { Row } from '../table.js';
 import type { Figures } from '../task.js';
-import { type Volley, volley } from '../volley.js';
+import { figuresOf, handOffs, type Volley, volley } from '../volley.js';
 import { type Ask, service, type Waiter } from '../waiters.js';
 
 /*
@@ -14,12 +15,6 @@ import { type Ask, service, type Waiter } from '../waiters.js';
  * server itself, for which a session waits: no polling, no row, nothing written, and it is gone with its connection.
  */
 
-const SIZES = [
-  { waiters: 1, shared: false },
-  { waiters: 10, shared: false },
-  { waiters: 100, shared: false },
-  { waiters: 100, shared: true },
-] as const;
 type Size = (typeof SIZES)[number];
 
 const TTL = 60_000;
@@ -62,16 +57,13 @@ export async function sqlHandOffs(setting: Setting): Promise<Row[]> {
     for (let round = 0; round < setting.rounds; round++) {
       for (const contender of contenders)
         all.get(contender)?.push(await measureHandOffs(setting, contender, size));
-      process.stderr.write(`${database.name}: hand-off ${titleOf(size)}: round ${round + 1}\n`);
+      process.stderr.write(`${database.name}: hand-off ${crowdOf(size)}: round ${round + 1}\n`);
     }
     for (const way of ways)
-      rows.push(...rowsOf(`${database.name}: hand-off, ${titleOf(size)}, ${way}`, way, all));
+      rows.push(...rowsOf(`${database.name}: hand-off, ${crowdOf(size)}, ${way}`, way, all));
   }
   return rows;
 }
-
-const titleOf = ({ waiters, shared }: Size): string =>
-  `${waiters === 1 ? '1 waiter' : `${waiters} waiters`}${shared ? ' in one process' : ''}`;
 
 function rowsOf(title: string, way: Contender, all: ReadonlyMap<Contender, readonly Figures[]>): Row[] {
   const of = (contender: Contender, figure: string): number[] =>
@@ -141,13 +133,9 @@ async function measureHandOffs(setting: Setting, contender: Contender, size: Siz
       );
       found.push(seen);
     }
-    const times = found.flatMap((seen) => seen.times);
     return {
-      median: median(times),
-      p99: quantile(times, 0.99),
-      inversions: found.reduce((total, { order }) => total + inversions(order), 0),
-      pairs: volleys * (waiters - 1),
-      statements: statements / times.length,
+      ...figuresOf(found),
+      statements: statements / handOffs(found),
       idle: idle / (shared ? 1 : waiters),
     };
   } finally {

@@ -70,18 +70,21 @@ export class SqlFixture {
   }
 }
 
+/** Tests on a database. */
+export function onDatabase(what: string, database: TestDatabase, define: (sql: SqlFixture) => void): void {
+  describe(what, () => {
+    const sql = new SqlFixture(database);
+    beforeAll(() => sql.start());
+    beforeEach(() => sql.nextTable());
+    // Before the pools that they use are ended.
+    closeApps();
+    afterEach(() => sql.afterTest());
+    afterAll(() => sql.stop());
+    define(sql);
+  });
+}
+
 /** The same tests on each database. */
 export function onEachDatabase(define: (sql: SqlFixture) => void): void {
-  for (const database of DATABASES) {
-    describe(`with ${database.name}`, () => {
-      const sql = new SqlFixture(database);
-      beforeAll(() => sql.start());
-      beforeEach(() => sql.nextTable());
-      // Before the pools that they use are ended.
-      closeApps();
-      afterEach(() => sql.afterTest());
-      afterAll(() => sql.stop());
-      define(sql);
-    });
-  }
+  for (const database of DATABASES) onDatabase(`with ${database.name}`, database, define);
 }
