@@ -8,6 +8,8 @@ export interface ChaosArguments {
   readonly store: string;
   /** How many short jobs fire at the same second, besides the usual ones. */
   readonly volley: number;
+  /** How many calls of each instance stand in line at the same time. */
+  readonly callers: number;
   /** Whether the store may forget everything. */
   readonly dataLoss: boolean;
   /** Only these faults; all, if there are none. */
@@ -28,6 +30,7 @@ const VALUES = [
   '--seed',
   '--store',
   '--volley',
+  '--callers',
   '--only',
   '--sabotage',
   '--until',
@@ -35,7 +38,7 @@ const VALUES = [
 ];
 
 const USAGE =
-  'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --volley <jobs>, --no-data-loss, --only <fault,…>, --plan, ' +
+  'Known: --instances <n>, --seconds <n>, --seed <n>, --store <name>, --volley <jobs>, --callers <n>, --no-data-loss, --only <fault,…>, --plan, ' +
   '--sabotage <name>, --until <check>, --history <folder>';
 
 /**
@@ -73,6 +76,7 @@ export function parseArguments(args: readonly string[]): ChaosArguments {
     seed: number('--seed', 0, Math.floor(Math.random() * 1_000_000)),
     store,
     volley: number('--volley', 0, 0),
+    callers: number('--callers', 0, 0),
     dataLoss: !flags.has('--no-data-loss'),
     only,
     planOnly: flags.has('--plan'),

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
 import { HistoryWriter, monotonic, readHistory } from './history.js';
 import { Injector } from './injector.js';
-import { JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
+import { CALLER, JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
 import { Member } from './member.js';
 import type { Plan } from './plan.js';
 import { type ChaosStore, startStore } from './stores/store.js';
@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly enough?: (folder: string) => boolean;
   /** How many short jobs fire at the same second. */
   readonly volley?: number;
+  /** How many calls of each instance stand in line at the same time. */
+  readonly callers?: number;
   readonly log: (line: string) => void;
   /** The clock of the store, if it can be set. */
   readonly clock?: ServerClock | undefined;
@@ -28,7 +30,7 @@ const SLOW = 200;
 
 /** Runs the plan; resolves with how often each fault was injected, when all is stopped. */
 export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMap<string, number>> {
-  const { folder, program, volley = 0, log } = options;
+  const { folder, program, volley = 0, callers = 0, log } = options;
   const history = new HistoryWriter(folder, 'driver');
   const offsets = Object.fromEntries(plan.offsets.map((offset, i) => [`instance-${i + 1}`, offset]));
   history.write({
@@ -36,7 +38,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     m: monotonic(),
     w: Date.now(),
     seed: plan.seed,
-    jobs: [...Object.values(JOBS), ...volleyJobs(volley)],
+    jobs: [...Object.values(JOBS), CALLER, ...volleyJobs(volley)],
     maxClockSkew: MAX_CLOCK_SKEW,
     offsets,
   });
@@ -45,7 +47,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
   const stopWatching = watch(store, history);
   try {
     for (const [index, offset] of plan.offsets.entries())
-      members.push(await Member.create({ index, offset, program, folder, history, volley }, store));
+      members.push(await Member.create({ index, offset, program, folder, history, volley, callers }, store));
     await Promise.all(members.map((member) => member.start()));
     const injector = new Injector(members, store, history, options.clock);
     const faults = new Set<Promise<void>>();

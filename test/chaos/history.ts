@@ -14,7 +14,8 @@ import { join } from 'node:path';
 export interface JobFacts {
   readonly job: string;
   readonly lock: string;
-  readonly kind: 'cron' | 'interval';
+  /** Of calls that the application makes by itself, `every` is how seldom they come at most. */
+  readonly kind: 'cron' | 'interval' | 'call';
   /** Milliseconds between two ticks; the ticks of a cron job are the multiples of this. */
   readonly every: number;
   readonly ttl: number;
@@ -24,6 +25,9 @@ export interface JobFacts {
   readonly atLeast: number;
   /** How old a tick may be to run late, after its obstacle is gone, ms; 0: never. */
   readonly catchUp: number;
+  /** How long a call waits in line, ms, and how it goes before others, if its own line does not say. */
+  readonly wait: number;
+  readonly priority: number;
 }
 
 interface At {
@@ -92,10 +96,26 @@ export interface StoppingLine extends OfLife {
 export interface DownLine extends OfLife {
   readonly k: 'down';
 }
-/** The scheduler fired the job. Later lines of this call have the same `call`. */
+/** The scheduler fired the job, or the application called. Later lines of this call have the same `call`. */
 export interface FiredLine extends OfLife {
   readonly k: 'fired';
   readonly w: number;
+  readonly job: string;
+  readonly call: number;
+  readonly wait?: number;
+  readonly priority?: number;
+}
+/** The lock is taken, and the call stands in line. */
+export interface WaitingLine extends OfLife {
+  readonly k: 'waiting';
+  readonly lock: string;
+  readonly job: string;
+  readonly call: number;
+  readonly priority: number;
+}
+/** The signal of a call was aborted: its wait is to end. */
+export interface AbortedLine extends OfLife {
+  readonly k: 'aborted';
   readonly job: string;
   readonly call: number;
 }
@@ -159,6 +179,8 @@ export type Line =
   | StoppingLine
   | DownLine
   | FiredLine
+  | WaitingLine
+  | AbortedLine
   | SkippedLine
   | RejectedLine
   | UncaughtLine

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { type Line, parse } from './history.js';
+import { type Line, parse, type WaitingLine } from './history.js';
 import type { Member } from './member.js';
 
 /**
@@ -15,6 +15,23 @@ export function holderOf(lock: string, members: readonly Member[]): Member | und
     );
     return last?.k === 'start';
   });
+}
+
+/** The instance with the call that is the first in line for this lock, as far as the instances know, if there is one. */
+export function headOf(lock: string, members: readonly Member[]): Member | undefined {
+  const standing = members.flatMap((member) => inLine(member, lock).map((line) => ({ member, line })));
+  standing.sort((a, b) => b.line.priority - a.line.priority || a.line.m - b.line.m);
+  return standing[0]?.member;
+}
+
+function inLine(member: Member, lock: string): WaitingLine[] {
+  const lines = tail(member.file);
+  const over = new Set(
+    lines.flatMap((line) => (line.k === 'start' || line.k === 'skipped' ? [line.call] : [])),
+  );
+  return lines.filter(
+    (line) => line.k === 'waiting' && line.lock === lock && !over.has(line.call),
+  ) as WaitingLine[];
 }
 
 function tail(path: string): Line[] {

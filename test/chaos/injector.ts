@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
-import { holderOf } from './holder.js';
+import { headOf, holderOf } from './holder.js';
 import { type FaultLine, type HistoryWriter, monotonic } from './history.js';
 import { JOBS, VOLLEY } from './jobs.js';
 import type { Member } from './member.js';
@@ -196,11 +196,13 @@ export class Injector {
     }
   }
 
-  #victim({ holderOf: lock, instance = 0, tickOf }: Injection): Member | undefined {
+  #victim({ holderOf: lock, headOf: line, instance = 0, tickOf }: Injection): Member | undefined {
     if (tickOf !== undefined) return this.#inOrder.find(({ busy }) => !busy);
     const holder = lock === undefined ? undefined : holderOf(lock, this.members);
+    const head = line === undefined ? undefined : headOf(line, this.members);
+    const aimedAt = head ?? holder;
     const inOrder = [...this.members.slice(instance), ...this.members.slice(0, instance)];
-    return [...(holder === undefined ? [] : [holder]), ...inOrder].find(({ busy }) => !busy);
+    return [...(aimedAt === undefined ? [] : [aimedAt]), ...inOrder].find(({ busy }) => !busy);
   }
 
   #note({ id, fault }: Injection, member?: Member, more: Pick<FaultLine, 'since' | 'ahead'> = {}): void {

@@ -23,6 +23,8 @@ const job = (name: string, every: number, more: Partial<JobFacts> = {}): JobFact
     rerun: 0,
     atLeast: 0,
     catchUp: 0,
+    wait: 0,
+    priority: 0,
     ...more,
   };
 };
@@ -41,6 +43,12 @@ export const VOLLEY = job('volley-1', 5_000);
  */
 export const isQuiet = (w: number): boolean =>
   Math.floor((w + VOLLEY.every / 2) / (2 * VOLLEY.every)) % 2 === 1;
+
+/** The lock for which calls stand in line. */
+export const LINE = 'line';
+
+/** The calls that an application makes by itself, most of them in line: see worker/callers.ts. */
+export const CALLER = job('caller', 3_000, { lock: LINE, ttl: 1_500, kind: 'call' });
 
 /** The jobs of the application in worker/jobs.ts. */
 export const JOBS = {
@@ -62,6 +70,8 @@ export const JOBS = {
   firstTwin: job('first-twin', 15_000, { lock: 'twins', ttl: 1_500, catchUp: 14_000 }),
   secondTwin: job('second-twin', 15_000, { lock: 'twins', ttl: 1_500, catchUp: 14_000 }),
   interval: job('interval', 1_000, { kind: 'interval' }),
+  /** Rather late than never: waits in the line of the callers, before most of them. */
+  inLine: job('in-line', 5_000, { lock: LINE, ttl: 1_500, wait: 4_000, priority: 5 }),
   /** No whole number of milliseconds. */
   fraction: job('fraction', 8_500 / 7, { kind: 'interval' }),
 } as const satisfies Record<string, JobFacts>;

@@ -26,7 +26,8 @@ const { args, broken } = readArguments();
 const only = args.only.length > 0 ? args.only : (broken?.only ?? []);
 const { leftOut, clock } = await whatIsPossible(args.store);
 const volley = Math.max(args.volley, broken?.volley ?? 0);
-const plan = makePlan({ ...args, volley, only, leftOut });
+const callers = Math.max(args.callers, broken?.callers ?? 0);
+const plan = makePlan({ ...args, volley, callers, only, leftOut });
 console.log(planLines(plan).join('\n'));
 for (const [fault, why] of leftOut) console.log(`LEFT OUT: ${fault}, as ${why}`);
 try {
@@ -70,7 +71,7 @@ async function run(): Promise<number> {
   };
   console.log(`\nrunning; the history is in ${folder}`);
   const log = (line: string): void => console.log(line);
-  const options = { store: args.store, folder, program, volley, log, clock };
+  const options = { store: args.store, folder, program, volley, callers, log, clock };
   const counts = await drive(plan, until === undefined ? options : { ...options, enough: failed });
   if (broken !== undefined) rmSync(dirname(dirname(program)), { recursive: true, force: true });
 
@@ -89,9 +90,10 @@ async function run(): Promise<number> {
 }
 
 function commandLine(): string {
-  const { instances, seconds, seed, store, volley, dataLoss, only, sabotage: how } = args;
+  const { instances, seconds, seed, store, dataLoss, only, sabotage: how } = args;
   const more = [
-    ...(volley > 0 ? [`--volley ${volley}`] : []),
+    ...(args.volley > 0 ? [`--volley ${args.volley}`] : []),
+    ...(args.callers > 0 ? [`--callers ${args.callers}`] : []),
     ...(dataLoss ? [] : ['--no-data-loss']),
     ...(only.length > 0 ? [`--only ${only.join(',')}`] : []),
     ...(how === '' ? [] : [`--sabotage ${how}`]),

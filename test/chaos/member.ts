@@ -19,6 +19,8 @@ export interface MemberOptions {
   readonly history: HistoryWriter;
   /** How many short jobs fire at the same second. */
   readonly volley: number;
+  /** How many of its calls stand in line at the same time. */
+  readonly callers: number;
 }
 
 /** One instance of the fleet over all its lives, with the network before it. */
@@ -52,7 +54,7 @@ export class Member {
 
   /** Starts its next life; resolves when the scheduler runs. */
   async start(): Promise<void> {
-    const { folder, program, offset, volley } = this.options;
+    const { folder, program, offset, volley, callers } = this.options;
     const connection = { store: this.store.name, host: this.proxy.host, port: this.proxy.port };
     const worker: WorkerOptions = {
       folder,
@@ -60,6 +62,7 @@ export class Member {
       life: ++this.#life,
       connection,
       volley,
+      callers,
     };
     const child = await spawnChild(join(program, 'worker', 'main.js'), {
       env: {

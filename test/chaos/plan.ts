@@ -1,5 +1,5 @@
 import type { JobFacts } from './history.js';
-import { JOBS, MAX_OFFSET, VOLLEY } from './jobs.js';
+import { JOBS, LINE, MAX_OFFSET, VOLLEY } from './jobs.js';
 import { Random } from './random.js';
 
 /** Faults of an instance. Its network is the proxy before it. */
@@ -37,6 +37,8 @@ export interface Injection {
    * this number.
    */
   readonly holderOf?: string;
+  /** The target instead: who is the first in line for this lock. */
+  readonly headOf?: string;
   readonly instance?: number;
   /** How late requests and replies are, ms, for `delay`. */
   readonly delay?: number;
@@ -71,6 +73,8 @@ export interface PlanOptions {
   readonly leftOut?: ReadonlyMap<string, string>;
   /** How many short jobs fire at the same second. */
   readonly volley?: number;
+  /** How many calls of each instance stand in line at the same time. */
+  readonly callers?: number;
 }
 
 type Fault = Injection['fault'];
@@ -188,6 +192,7 @@ export function makePlan({
   only,
   leftOut,
   volley = 0,
+  callers = 0,
 }: PlanOptions): Plan {
   const random = new Random(seed);
   const offsets = Array.from({ length: instances }, () => random.between(-MAX_OFFSET, MAX_OFFSET));
@@ -241,7 +246,9 @@ export function makePlan({
     // Fencing tokens of a clock that is ahead are greater than those of an empty store, for as long as it was ahead.
     at = isQuiet(fault) ? end + QUIET + Math.abs(step) : at + (alone ? waits + CALM : gap);
   }
-  return { seed, seconds, offsets, injections };
+  // Drawn behind the rest, so that plans with and without a line are easy to compare.
+  const aimed = callers > 0 ? injections.map((one) => ({ ...one, ...inLineOf(one, random) })) : injections;
+  return { seed, seconds, offsets, injections: aimed };
 }
 
 /** Which tick a fault waits for, and how long that may take, ms. Plans without a volley draw nothing here. */
@@ -254,6 +261,13 @@ function waitOf(
     return { until: { tickOf: VOLLEY.job, after: random.between(...MIDST) }, waits: VOLLEY.every };
   const facts = TICK_OF[fault];
   return facts === undefined ? { waits: 0 } : { until: { tickOf: facts.job }, waits: facts.every };
+}
+
+/** Every second fault of an instance hits the line: its first call, or the holder that hands over. */
+function inLineOf({ instance }: Injection, random: Random): Partial<Injection> {
+  const [inLine, first] = [random.next() < 0.5, random.next() < 0.6];
+  if (!inLine || instance === undefined) return {};
+  return first ? { headOf: LINE } : { holderOf: LINE };
 }
 
 /** By how far a clock is set, forward or back. */
@@ -278,15 +292,18 @@ export function planLines({ seed, seconds, offsets, injections }: Plan): string[
   const signed = (ms: number): string => `${ms >= 0 ? '+' : ''}${ms}`;
   return [
     `seed ${seed}, ${seconds} s, ${offsets.length} instances, clocks ahead by ${offsets.map(signed).join(', ')} ms`,
-    ...injections.map(({ at: begins, fault, lasts, holderOf, instance, delay, ahead, tickOf, after }) => {
-      const number = instance === undefined ? '' : ` instance-${instance + 1}`;
-      const whom = holderOf === undefined ? number : ` the holder of ${holderOf}, or${number}`;
-      const late = delay === undefined ? '' : ` by ${delay} ms`;
-      const off = ahead === undefined ? '' : ` ahead by ${signed(ahead)} ms`;
-      const at = after === undefined ? 'at' : `${after} ms after`;
-      const when = tickOf === undefined ? '' : ` ${at} the next tick of ${tickOf}`;
-      const long = lasts > 0 ? ` for ${lasts} ms` : '';
-      return `${(begins / 1_000).toFixed(1).padStart(6)} s  ${fault}${late}${off}${whom}${when}${long}`;
-    }),
+    ...injections.map(
+      ({ at: begins, fault, lasts, holderOf, headOf, instance, delay, ahead, tickOf, after }) => {
+        const number = instance === undefined ? '' : ` instance-${instance + 1}`;
+        const aimedAt = headOf === undefined ? `holder of ${holderOf}` : `first in line for ${headOf}`;
+        const whom = (headOf ?? holderOf) === undefined ? number : ` the ${aimedAt}, or${number}`;
+        const late = delay === undefined ? '' : ` by ${delay} ms`;
+        const off = ahead === undefined ? '' : ` ahead by ${signed(ahead)} ms`;
+        const at = after === undefined ? 'at' : `${after} ms after`;
+        const when = tickOf === undefined ? '' : ` ${at} the next tick of ${tickOf}`;
+        const long = lasts > 0 ? ` for ${lasts} ms` : '';
+        return `${(begins / 1_000).toFixed(1).padStart(6)} s  ${fault}${late}${off}${whom}${when}${long}`;
+      },
+    ),
   ];
 }

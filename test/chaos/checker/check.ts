@@ -10,6 +10,7 @@ import { buildModel } from './model.js';
 import { checkOverlaps } from './overlaps.js';
 import { checkTakeOver } from './take-over.js';
 import { checkUnrun } from './unrun.js';
+import { checkWaiting } from './waiting.js';
 
 /** Each check by a short name. */
 export const CHECKS = {
@@ -22,6 +23,7 @@ export const CHECKS = {
   'catch-up': checkCatchUp,
   intervals: checkIntervals,
   idle: checkIdle,
+  waiting: checkWaiting,
 } as const;
 
 /** The short name of a check. */

@@ -93,9 +93,15 @@ export interface Model {
   readonly troubles: readonly Trouble[];
   readonly lives: readonly Life[];
   readonly jobs: ReadonlyMap<string, JobFacts>;
+  /** When each call stood in line, and when its signal was aborted: see {@link callOf}. */
+  readonly waiting: ReadonlyMap<string, number>;
+  readonly aborted: ReadonlyMap<string, number>;
 }
 
 const lifeOf = ({ i, n }: { i: string; n: number }): string => `${i}.${n}`;
+/** Names a call. */
+export const callOf = (line: { i: string; n: number; call: number }): string =>
+  `${lifeOf(line)} ${line.call}`;
 const leaseOf = (line: { i: string; n: number; lock: string; token: number }): string =>
   `${lifeOf(line)} ${line.lock} ${line.token}`;
 
@@ -163,6 +169,8 @@ export function buildModel(lines: readonly Line[]): Model {
     troubles: troublesOf(of, over),
     lives,
     jobs,
+    waiting: new Map(of('waiting').map((line) => [callOf(line), line.m])),
+    aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
   };
 }
 
@@ -171,7 +179,6 @@ function buildCalls(
   skipped: readonly SkippedLine[],
   runs: readonly Run[],
 ): Call[] {
-  const callOf = (line: { i: string; n: number; call: number }): string => `${lifeOf(line)} ${line.call}`;
   const skips = groupBy(skipped, callOf);
   const started = new Map(runs.map((run) => [callOf(run), run]));
   return fired.map((line) => ({

@@ -11,6 +11,8 @@ export interface Sabotage {
   readonly only: readonly string[];
   /** How many short jobs it takes, at least. */
   readonly volley?: number;
+  /** How many calls of each instance have to stand in line. */
+  readonly callers?: number;
   /** A seed with which it shows soon. */
   readonly seed: number;
 }

@@ -7,7 +7,7 @@ import { JOBS } from '../jobs.js';
 import type { Recorder } from './recorder.js';
 
 /** A provider with jobs. */
-interface Recording {
+export interface Recording {
   readonly recorder: Recorder;
 }
 
@@ -28,13 +28,14 @@ function Recorded(facts: JobFacts) {
   };
 }
 
-const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp }: JobFacts) => ({
+const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp, wait, priority }: JobFacts) => ({
   job,
   name,
   ttl,
   rerun,
   ...(atLeast > 0 ? { atLeast } : undefined),
   ...(catchUp > 0 ? { catchUp } : undefined),
+  ...(wait > 0 ? { wait, priority } : undefined),
 });
 
 /** See ../jobs.ts for the purpose of each job. */
@@ -98,6 +99,13 @@ export class Jobs implements Recording {
     return run(this, JOBS.secondTwin, 500, 4_000);
   }
 
+  @Cron('*/5 * * * * *', UTC)
+  @Recorded(JOBS.inLine)
+  @SchedulerLock(options(JOBS.inLine))
+  inLine(): Promise<void> {
+    return run(this, JOBS.inLine, 5, 300);
+  }
+
   @Interval(JOBS.fraction.every)
   @Recorded(JOBS.fraction)
   @SchedulerLock(options(JOBS.fraction))
@@ -134,7 +142,7 @@ export function volleyOf(jobs: readonly JobFacts[]): new (recorder: Recorder) =>
 }
 
 /** Runs to its end even if its signal aborts: the worst that a job can do. */
-async function run(
+export async function run(
   { recorder }: Recording,
   { job, lock }: JobFacts,
   least: number,

@@ -2,12 +2,18 @@ import 'reflect-metadata';
 import { Logger, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
-import { type SchedulerLockEvent, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
+import {
+  type SchedulerLockEvent,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from 'nestjs-scheduler-lock';
 import { childMain } from '../../support/child.js';
 import { monotonic } from '../history.js';
 import { isQuiet, MAX_CLOCK_SKEW, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';
 import { storeOptions } from '../stores/worker-options.js';
+import { Callers } from './callers.js';
 import { Jobs, volleyOf } from './jobs.js';
 import { Recorder } from './recorder.js';
 
@@ -19,6 +25,8 @@ export interface WorkerOptions {
   readonly connection: StoreConnection;
   /** How many short jobs fire at the same second. */
   readonly volley: number;
+  /** How many of its calls stand in line at the same time. */
+  readonly callers: number;
 }
 
 /** How often the levels of the log may change, ms. */
@@ -27,7 +35,7 @@ const LEVELS = 500;
 /** How long a shutdown waits for jobs, ms: shorter than the longest job. */
 const SHUTDOWN_TIMEOUT = 1_500;
 
-const { folder, instance, life, connection, volley } = JSON.parse(
+const { folder, instance, life, connection, volley, callers } = JSON.parse(
   process.env['CHAOS_WORKER'] ?? '{}',
 ) as WorkerOptions;
 const recorder = new Recorder(folder, instance, life);
@@ -69,6 +77,11 @@ interface Listening {
       inject: [SchedulerLockEvents],
     },
     { provide: Volley, useFactory: () => new Volley(recorder) },
+    {
+      provide: Callers,
+      useFactory: (locks: SchedulerLockService) => new Callers(recorder, locks, callers),
+      inject: [SchedulerLockService],
+    },
   ],
 })
 class AppModule {}

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SchedulerLockEvent } from 'nestjs-scheduler-lock';
 import { HistoryWriter, type JobFacts, type Line, monotonic } from '../history.js';
+import { CALLER } from '../jobs.js';
 
 type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n' | 'w'> : never;
 
@@ -8,13 +9,22 @@ type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n' | 'w'> : never;
 const STALL = 150;
 const BEAT = 50;
 
+/** A call without an outcome so far. */
+interface OpenCall {
+  readonly job: string;
+  /** The tick of a cron job. */
+  readonly tick?: number | undefined;
+  /** How long a call of the application waits. */
+  readonly wait?: number;
+}
+
 /** Records the events in this life of this instance. */
 export class Recorder {
   readonly #writer: HistoryWriter;
   readonly #life: { i: string; n: number };
   readonly #calls = new AsyncLocalStorage<number>();
-  /** Calls without an outcome so far, with their ticks: events do not name their call. */
-  readonly #open = new Map<number, { readonly job: string; readonly tick: number | undefined }>();
+  /** Events do not name their call: their job and tick do, or how long they wait. */
+  readonly #open = new Map<number, OpenCall>();
   #count = 0;
 
   constructor(folder: string, instance: string, life: number) {
@@ -43,32 +53,61 @@ export class Recorder {
     }
   }
 
+  /** Runs a call of the application, and tells it how to abort it. */
+  async ask(
+    how: { readonly wait: number; readonly priority: number },
+    run: (call: number) => Promise<string | undefined>,
+  ): Promise<void> {
+    const { job } = CALLER;
+    const call = ++this.#count;
+    this.write({ k: 'fired', m: monotonic(), job, call, ...how });
+    this.#open.set(call, { job, wait: how.wait });
+    try {
+      const reason = await this.#calls.run(call, () => run(call));
+      if (reason !== undefined) this.write({ k: 'skipped', m: monotonic(), job, call, reason });
+    } catch (error) {
+      this.write({ k: 'rejected', m: monotonic(), job, call, error: String(error) });
+    } finally {
+      this.#open.delete(call);
+    }
+  }
+
   /** The number of the call in which the caller, a job, begins; 0 for one that the library makes again. */
   begins(): number {
     const call = this.#calls.getStore() ?? 0;
     return this.#open.delete(call) ? call : 0;
   }
 
-  /** The number of the call that was refused; 0 for one that the library has made again. */
-  #refused(job: string, callTick: number | undefined): number {
-    const [call = 0] =
-      [...this.#open].findLast(
-        ([, open]) => open.job === job && (open.tick === callTick || callTick === undefined),
-      ) ?? [];
-    this.#open.delete(call);
-    return call;
+  /** The newest call of this job without an outcome, for this tick or with this wait; 0 for one that the library has made again. */
+  #callOf(job: string, { tick, wait }: { tick?: number | undefined; wait?: number }): number {
+    const fits = (open: OpenCall): boolean =>
+      open.job === job &&
+      (tick === undefined || open.tick === tick) &&
+      (wait === undefined || open.wait === wait);
+    return [...this.#open].findLast(([, open]) => fits(open))?.[0] ?? 0;
   }
 
   /** Records an event of the library. */
   hear(event: SchedulerLockEvent): void {
     const m = monotonic();
     switch (event.type) {
+      case 'waiting': {
+        const { lock, job = CALLER.job, priority } = event;
+        const call = this.#callOf(
+          job,
+          event.job === undefined ? { wait: event.wait } : { tick: event.callTick },
+        );
+        return this.write({ k: 'waiting', m, lock, job, call, priority });
+      }
       case 'skipped': {
-        const { job = '', reason } = event;
+        const { job, reason } = event;
+        // A call of the application tells itself how it ended.
+        if (job === undefined) return undefined;
         const more: { tick?: number; finished?: boolean } = {};
         if (event.tick !== undefined) more.tick = event.tick;
         if (event.finished !== undefined) more.finished = event.finished;
-        const call = this.#refused(job, event.callTick);
+        const call = this.#callOf(job, { tick: event.callTick });
+        this.#open.delete(call);
         return this.write({ k: 'skipped', m, job, call, reason, ...more });
       }
       case 'acquired':

@@ -150,6 +150,6 @@ export class HandMade {
 /** One job under one lock, every second, unless it is said otherwise. */
 export function jobFacts(more: Partial<JobFacts> = {}): JobFacts {
   const times = { every: 1_000, ttl: 2_000, heartbeat: 600, storeTimeout: 500, atLeast: 0 };
-  const facts = { ...times, rerun: 0, catchUp: 0 };
+  const facts = { ...times, rerun: 0, catchUp: 0, wait: 0, priority: 0 };
   return { job: 'job', lock: 'lock', kind: 'cron', ...facts, ...more };
 }
