@@ -29,8 +29,10 @@ export interface Turn {
   readonly deadline: number;
   /** Its place in line, if the store has told it. */
   place: number | undefined;
-  /** When to ask if it is the first of its lock here, monotonic. */
+  /** When to ask, monotonic. */
   askAt: number;
+  /** Whether it is, or was, the first of its lock here: it may have been called before another one came before it. */
+  wasFirst: boolean;
   /** How often it has asked. */
   asks: number;
   /** Why it goes on, before it was waited for. */
@@ -39,8 +41,8 @@ export interface Turn {
 }
 
 /**
- * The calls of one application that stand in line. Asks the store for the first of each lock only: that one represents the process,
- * the others follow. A hint wakes the call that is called.
+ * The calls of one application that stand in line. Asks the store for the first of each lock only, and for one that was the first: it
+ * represents the process, the others follow. A hint wakes the call that is called.
  */
 export class Waits {
   /** Names this process, for hints. */
@@ -85,7 +87,14 @@ export class Waits {
   /** Adds a call. It replaces an older one of its job. */
   enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place'>): Turn {
     this.#open();
-    const turn: Turn = { ...given, askAt: -Infinity, asks: 0, missed: undefined, wake: undefined };
+    const turn: Turn = {
+      ...given,
+      askAt: -Infinity,
+      wasFirst: false,
+      asks: 0,
+      missed: undefined,
+      wake: undefined,
+    };
     const line = this.#lines.get(turn.name) ?? [];
     const older = turn.job === undefined ? undefined : line.find(({ job }) => job === turn.job);
     if (older !== undefined) this.#go(older, 'replaced');
@@ -187,12 +196,14 @@ export class Waits {
     line.splice(after < 0 ? line.length : after, 0, turn);
   }
 
-  #isFirst(turn: Turn): boolean {
-    return this.#lines.get(turn.name)?.[0] === turn;
+  /** Whether the store is to be asked for this call. */
+  #asks(turn: Turn): boolean {
+    turn.wasFirst ||= this.#lines.get(turn.name)?.[0] === turn;
+    return turn.wasFirst;
   }
 
   #dueAt(turn: Turn): number {
-    return this.#isFirst(turn) ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
+    return this.#asks(turn) ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
   }
 
   #wakeBy(at: number): void {
@@ -211,7 +222,7 @@ export class Waits {
     for (const turn of this.#byToken.values()) {
       if (turn.wake === undefined) continue;
       if (turn.deadline <= now) this.#go(turn, 'limit');
-      else if (this.#isFirst(turn) && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
+      else if (this.#asks(turn) && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
       else next = Math.min(next, this.#dueAt(turn));
     }
     if (next !== Infinity) this.#wakeBy(next);

@@ -24,6 +24,9 @@ export interface RunOptions {
   readonly clock?: ServerClock | undefined;
 }
 
+/** The stores that tell calls in line of their turn, with the options of worker-options.ts. */
+const HINTS: ReadonlySet<string> = new Set(['redis', 'postgres']);
+
 /** How often the store is pinged, and how late an answer counts as slow, ms. */
 const PING = 200;
 const SLOW = 200;
@@ -40,6 +43,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     seed: plan.seed,
     jobs: [...Object.values(JOBS), CALLER, ...volleyJobs(volley)],
     maxClockSkew: MAX_CLOCK_SKEW,
+    hints: HINTS.has(options.store),
     offsets,
   });
   const store = await startStore(options.store, options.clock);

@@ -51,6 +51,8 @@ export interface BeginLine extends At {
   readonly seed: number;
   readonly jobs: readonly JobFacts[];
   readonly maxClockSkew: number;
+  /** Whether the store tells calls in line of their turn. */
+  readonly hints: boolean;
   /** By how much the clock of each instance is ahead, ms. */
   readonly offsets: Readonly<Record<string, number>>;
 }

@@ -1,3 +1,4 @@
+import { SQL_LINE_SABOTAGES } from './lines.js';
 import type { Sabotages } from './sabotage.js';
 
 const STATEMENTS = 'stores/mysql/statements.js';
@@ -61,4 +62,5 @@ export const MYSQL_SABOTAGES: Sabotages = {
     only: ['kill'],
     seed: 328,
   },
+  ...SQL_LINE_SABOTAGES,
 };

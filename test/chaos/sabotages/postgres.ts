@@ -1,3 +1,4 @@
+import { SQL_LINE_SABOTAGES } from './lines.js';
 import type { Sabotages } from './sabotage.js';
 
 const STATEMENTS = 'stores/postgres/statements.js';
@@ -65,4 +66,14 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     only: ['kill'],
     seed: 328,
   },
+  'no-hints': {
+    file: 'stores/postgres/notifications.js',
+    search: 'return this.called(payload);',
+    replace: 'return;',
+    caughtBy: 'waiting',
+    only: ['cut'],
+    callers: 3,
+    seed: 3,
+  },
+  ...SQL_LINE_SABOTAGES,
 };

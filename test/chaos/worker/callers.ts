@@ -6,8 +6,9 @@ import { CALLER } from '../jobs.js';
 import { type Recording, run } from './jobs.js';
 import type { Recorder } from './recorder.js';
 
-/** How long a caller rests between two calls at most, ms. */
+/** How long a caller rests between two calls at most, ms: one that does not wait calls seldom, as each call helps a stuck line on. */
 const REST = 600;
+const LONG_REST = 5_000;
 
 /** How long a call waits, ms: shorter than most outages, or longer. */
 const WAIT = [1_000, 8_000] as const;
@@ -37,7 +38,7 @@ export class Callers implements Recording, OnApplicationBootstrap {
   /** Until the process ends. Whoever has a number waits. */
   async #keepCalling(caller: number | undefined): Promise<void> {
     for (;;) {
-      await sleep(Math.random() * REST);
+      await sleep(Math.random() * (caller === undefined ? LONG_REST : REST));
       await this.#call(caller);
     }
   }

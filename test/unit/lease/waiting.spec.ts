@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { AcquireRequest, AcquireResult } from '../../../lib/index.js';
+import type { AcquireRequest, AcquireResult, HintChannel } from '../../../lib/index.js';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { LockCall, LockSettings, RunResult } from '../../../lib/lease/lock-call.js';
@@ -27,6 +27,12 @@ class LossyStore extends MemoryLockStore {
   attempts = 0;
   /** The holder whose attempts do not even arrive. */
   away: string | undefined;
+  /** Whether hints are lost on their way. */
+  mute = false;
+
+  override hints(process: string, called: (token: string) => void): HintChannel {
+    return super.hints(process, (token) => void (this.mute || called(token)));
+  }
 
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
     this.attempts += 1;
@@ -137,6 +143,20 @@ describe('calls that wait', () => {
     expect(waiting.lock?.waited).toBe(7_000);
     expect(fleet.of('acquired').map(({ waited }) => waited)).toEqual([undefined, 7_000]);
     await fleet.end(waiting);
+  });
+
+  test('have their turn without a hint, although another call of their process goes before them now', async () => {
+    const holder = await fleet.call('a');
+    const called = await fleet.call('b-1', MINUTE);
+    fleet.store.mute = true;
+    await fleet.end(holder);
+    const before = await fleet.call('b-2', { ...MINUTE, priority: 1 });
+    await fleet.clock.advance(1_100);
+    expect(called.lock).toBeDefined();
+    await fleet.end(called);
+    await fleet.clock.advance(1_100);
+    expect(before.lock).toBeDefined();
+    await fleet.end(before);
   });
 
   test('take a free lock at once, without a line', async () => {

@@ -10,6 +10,10 @@ export interface HandMadeRun {
   readonly job?: string;
   readonly at: number;
   readonly token: number;
+  /** Since when its call stood in line, if it did, and how. */
+  readonly since?: number;
+  readonly wait?: number;
+  readonly priority?: number;
   readonly i?: string;
   readonly n?: number;
   /** Fire time, monotonic; `null` for a run without a tick. */
@@ -35,15 +39,17 @@ export class HandMade {
     jobs = [{}],
     offsets = { 'instance-1': 0, 'instance-2': 0 },
     over = 60_000,
+    hints = false,
   }: {
     jobs?: readonly Partial<JobFacts>[];
     offsets?: Record<string, number>;
     over?: number;
+    hints?: boolean;
   } = {}) {
     const all = jobs.map((job) => jobFacts(job));
     this.#jobs = new Map(all.map((job) => [job.job, job]));
     this.#lines = [
-      { k: 'begin', m: 0, w: EPOCH, seed: 1, jobs: all, maxClockSkew: 5_000, offsets },
+      { k: 'begin', m: 0, w: EPOCH, seed: 1, jobs: all, maxClockSkew: 5_000, hints, offsets },
       ...Object.keys(offsets).map((i): Line => ({ k: 'up', m: 0, i, n: 1 })),
       { k: 'over', m: over },
     ];
@@ -60,7 +66,8 @@ export class HandMade {
     const { lock } = this.#jobs.get(job) as JobFacts;
     const lease = { i, n, lock, token };
     const deadline = confirmed.at(-1)?.[1] ?? at;
-    const call = this.#fired(job, at, i, n);
+    const { since = at, ...how } = given;
+    const call = this.#fired(job, since, i, n, how);
     for (const [m, until] of confirmed) this.add({ k: 'confirmed', m, ...lease, until });
     const start = { k: 'start', m: at, ...lease, job, call, attempt } as const;
     this.add(tick === null ? start : { ...start, tick: EPOCH + tick });
@@ -93,6 +100,30 @@ export class HandMade {
       ...(tick === undefined ? undefined : { tick: EPOCH + tick }),
       ...(finished === undefined ? undefined : { finished }),
     });
+  }
+
+  /** A call in line that was refused: when its limit had come, or earlier, or never (`null`). */
+  stands(
+    since: number,
+    {
+      wait = 10_000,
+      ends = since + wait,
+      reason = 'held',
+      aborted,
+      ...how
+    }: {
+      i?: string;
+      wait?: number;
+      priority?: number;
+      ends?: number | null;
+      reason?: string;
+      aborted?: number;
+    } = {},
+  ): this {
+    const [job, i, n] = ['job', how.i ?? 'instance-1', 1];
+    const call = this.#fired(job, since, i, n, { wait, ...how });
+    if (aborted !== undefined) this.add({ k: 'aborted', m: aborted, i, n, job, call });
+    return ends === null ? this : this.add({ k: 'skipped', m: ends, i, n, job, call, reason });
   }
 
   /**
@@ -139,10 +170,19 @@ export class HandMade {
     return finding as Finding;
   }
 
-  #fired(job: string, at: number, i: string, n: number): number {
+  #fired(
+    job: string,
+    at: number,
+    i: string,
+    n: number,
+    { wait, priority = 0 }: { wait?: number; priority?: number } = {},
+  ): number {
     const { offsets } = this.#lines[0] as Extract<Line, { k: 'begin' }>;
+    const { lock } = this.#jobs.get(job) as JobFacts;
     const call = ++this.#calls;
-    this.add({ k: 'fired', m: at, w: EPOCH + at + (offsets[i] ?? 0), i, n, job, call });
+    const fired = { k: 'fired', m: at, w: EPOCH + at + (offsets[i] ?? 0), i, n, job, call } as const;
+    if (wait === undefined) this.add(fired);
+    else this.add({ ...fired, wait, priority }, { k: 'waiting', m: at + 1, i, n, lock, job, call, priority });
     return call;
   }
 }
