@@ -172,7 +172,8 @@ function isCalm(model: Model, { from, to, turn }: HandOver): boolean {
   const end = from.endedAt as number;
   const since = end - AFTERMATH;
   if (turn === undefined || !(turn.entered + READING < end)) return false;
-  const wrong = model.troubles.some((one) => one.from <= to.m && one.to >= since);
+  const instances = Object.keys(model.begin.offsets);
+  const wrong = instances.some((i) => troublesIn(model, since, to.m, i).length > 0);
   return (
     !wrong &&
     model.lives.every(({ up, until }) => (up <= since && until > to.m) || up > to.m || until < since)

@@ -7,7 +7,7 @@ export const SQL_LINE_SABOTAGES: Sabotages = {
     search: 'asks: token })?.token !== token)',
     replace: "asks: token })?.token === '')",
     caughtBy: 'waiting',
-    only: ['cut'],
+    only: ['throwing-logger'],
     callers: 3,
     seed: 3,
   },

@@ -71,7 +71,7 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     search: 'return this.called(payload);',
     replace: 'return;',
     caughtBy: 'waiting',
-    only: ['cut'],
+    only: ['throwing-logger'],
     callers: 3,
     seed: 3,
   },

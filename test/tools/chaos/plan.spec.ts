@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../chaos/arguments.js';
-import { isQuiet, JOBS, MAX_OFFSET, VOLLEY, volleyJobs } from '../../chaos/jobs.js';
+import { isQuiet, JOBS, LINE, MAX_OFFSET, VOLLEY, volleyJobs } from '../../chaos/jobs.js';
 import { type Injection, makePlan, planLines } from '../../chaos/plan.js';
 
 const options = { instances: 5, seconds: 600, seed: 42, dataLoss: true, only: [] };
@@ -112,6 +112,25 @@ describe('the plan of a chaos run', () => {
     }
   });
 
+  it('hits every second time the line, where there is one, and is the same otherwise', () => {
+    const anHour = { ...options, seconds: 3_600 };
+    const without = makePlan(anHour).injections;
+    const { injections } = makePlan({ ...anHour, callers: 3 });
+    const told = (all: readonly Injection[]) =>
+      all.map(({ at, fault, lasts, instance, delay }) => ({ at, fault, lasts, instance, delay }));
+    expect(told(injections)).toEqual(told(without));
+    const ofOne = injections.filter(({ instance }) => instance !== undefined);
+    const ofHead = ofOne.filter(({ headOf }) => headOf === LINE);
+    const ofHolder = ofOne.filter(({ holderOf, headOf }) => holderOf === LINE && headOf === undefined);
+    for (const { length } of [ofHead, ofHolder]) expect(length).toBeGreaterThan(ofOne.length / 8);
+    expect(ofHead.length + ofHolder.length).toBeLessThan(ofOne.length);
+    for (const fault of ['kill', 'pause', 'black-hole', 'lose-replies'])
+      expect(ofHead.map((one) => one.fault)).toContain(fault);
+    expect(planLines({ ...makePlan(options), injections })).toContainEqual(
+      expect.stringMatching(/kill the first in line for line, or instance-\d for \d+ ms$/),
+    );
+  });
+
   it('says which fault waits for what', () => {
     const lines = planLines(makePlan({ ...options, volley: 200 }));
     expect(lines).toContainEqual(
@@ -173,8 +192,11 @@ describe('the arguments of a chaos run', () => {
       only: [],
       volley: 0,
     });
-    expect(parseArguments(['--no-data-loss', '--only', 'kill,pause', '--volley', '200'])).toMatchObject({
+    expect(
+      parseArguments(['--no-data-loss', '--only', 'kill,pause', '--volley', '200', '--callers', '3']),
+    ).toMatchObject({
       volley: 200,
+      callers: 3,
       dataLoss: false,
       only: ['kill', 'pause'],
     });
