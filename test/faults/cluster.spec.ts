@@ -2,10 +2,11 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Cluster } from 'ioredis';
 import { startRedisCluster, type RedisCluster } from './support/redis-topologies.js';
 import { until } from '../support/until.js';
-import { hold, startApp } from './support/app.js';
+import { hold, startApp, type TestApp } from './support/app.js';
 import { lockKey } from './support/redis-view.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { faultSuite } from './support/suite.js';
+import { inOrder, Runs, standing } from './support/turns.js';
 
 faultSuite();
 
@@ -120,4 +121,37 @@ test('a name whose key cannot be made fails alone, and the others of its volley 
     true,
     true,
   ]);
+});
+
+/** Moves the slot of a lock, with its keys, to another node, as `redis-cli --cluster reshard` does. */
+async function moveSlot(name: string): Promise<void> {
+  const slot = await client.cluster('KEYSLOT', lockKey(name));
+  const owner = Math.floor(slot / (16_384 / cluster.servers.length));
+  const [from, to] = [cluster.servers[owner], cluster.servers[(owner + 1) % cluster.servers.length]];
+  if (from === undefined || to === undefined) throw new Error('a cluster has two nodes at least');
+  const [fromId, toId] = [await from.command('CLUSTER', 'MYID'), await to.command('CLUSTER', 'MYID')];
+  await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId));
+  await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId));
+  for (;;) {
+    const keys = (await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
+    if (keys.length === 0) break;
+    await from.command('MIGRATE', to.host, to.port, '', 0, 5_000, 'KEYS', ...keys);
+  }
+  for (const server of [to, from, ...cluster.servers])
+    await server.command('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId));
+}
+
+test('a slot that moves while calls wait costs nobody a turn', async () => {
+  const runs = new Runs();
+  const apps = [
+    await startApp({ connection: client, ttl: '1m' }),
+    await startApp({ connection: new Cluster(cluster.nodes), ttl: '1m' }),
+  ];
+  const holder = await hold(apps[0] as TestApp, 'lock');
+  const calls = await standing(runs, apps, 20);
+  const moved = moveSlot('lock');
+  await holder.end();
+  await moved;
+  for (const result of await Promise.all(calls)) expect(result).toMatchObject({ ran: true });
+  expect(runs).toMatchObject({ order: inOrder(20), overlaps: [] });
 });

@@ -4,6 +4,7 @@ import { startRedisSentinel, type RedisSentinel } from './support/redis-topologi
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';
+import { inOrder, Runs, standing } from './support/turns.js';
 
 faultSuite();
 
@@ -79,3 +80,23 @@ test.each([
     expect(new Set(tokens).size).toBe(tokens.length);
   },
 );
+
+test('a failover ends no wait, and those in line have their turn in their order on the new master', async () => {
+  const runs = new Runs();
+  const apps = [await withUsersClient(), await withOptions()];
+  const holder = await hold(apps[0] as TestApp, 'lock');
+  const calls = await standing(runs, apps, 6);
+  await group.master.command('WAIT', 1, 5_000);
+  await group.master.kill();
+  await until(async () => /role:master/.test(String(await group.replica.command('INFO', 'replication'))), {
+    message: 'the replica to be promoted',
+    timeout: 60_000,
+  });
+  const renewed = (): number => (apps[0] as TestApp).heard('renewed', 'lock').length;
+  const before = renewed();
+  await until(() => renewed() > before, { message: 'the lease to be renewed there', timeout: 60_000 });
+  expect(runs.order).toEqual([]);
+  await holder.end();
+  for (const result of await Promise.all(calls)) expect(result).toMatchObject({ ran: true });
+  expect(runs).toMatchObject({ order: inOrder(6), overlaps: [] });
+});

@@ -173,3 +173,56 @@ test('an application that closes hands its turn on, and leaves nothing behind', 
   expect(await first).toMatchObject({ ran: false, reason: 'shutting-down' });
   expect(await second).toMatchObject({ ran: true });
 });
+
+test('a call of greater priority has the next turn, however many others keep coming', async () => {
+  const apps = [await start(), await start()];
+  const coming = new AbortController();
+  const others: Promise<unknown>[] = [];
+  const stream = (async () => {
+    for (let i = 0; !coming.signal.aborted; i++) {
+      const { signal } = coming;
+      others.push(
+        runs.call(apps[i % 2] as TestApp, 'webhook', { signal }).catch((error: unknown) => {
+          if (error !== signal.reason) throw error;
+        }),
+      );
+      await sleep(5);
+    }
+  })();
+  await until(() => runs.order.length > 20);
+  for (let turn = 0; turn < 20; turn++) await runs.call(apps[turn % 2] as TestApp, 'cron', { priority: 1 });
+  coming.abort();
+  await Promise.all([stream, ...others]);
+  const all = apps.flatMap((app) => app.heard('acquired', 'lock'));
+  const began = all.toSorted((a, b) => a.fencingToken - b.fencingToken).map(({ at }) => at);
+  const waited = apps.flatMap((app) => app.heard('waiting')).filter(({ priority }) => priority === 1);
+  const overtaken = waited.map(({ at: since }) => {
+    const turn = runs.order.findIndex((who, index) => who === 'cron' && (began[index] ?? 0) >= since);
+    return began.filter((at, index) => at > since && index < turn).length;
+  });
+  expect(overtaken.length).toBeGreaterThan(10);
+  // One that was called before it came may still begin.
+  expect(Math.max(...overtaken)).toBeLessThanOrEqual(1);
+});
+
+test('ten thousand calls of one process wait, and leave', async () => {
+  const patient = { ttl: '3m', storeTimeout: '1m' };
+  const [many, one] = [await start(patient), await start(patient)];
+  const holder = await hold(one, 'lock');
+  const calls = new AbortController();
+  const waits = Array.from({ length: 10_000 }, () =>
+    many.locks.run('lock', { wait: '1h', signal: calls.signal }, () => undefined),
+  );
+  const ended = Promise.allSettled(waits);
+  const inLine = (): Promise<unknown> => server.command('ZCARD', '{scheduler:lock:lock}:state:line');
+  await until(async () => (await inLine()) === 10_000);
+  const last = runs.call(one, 'last');
+  await one.event('waiting');
+  calls.abort();
+  expect(new Set((await ended).map((end) => (end.status === 'rejected' ? end.reason : end)))).toEqual(
+    new Set([calls.signal.reason]),
+  );
+  await until(async () => (await inLine()) === 1);
+  await holder.end();
+  expect(await last).toMatchObject({ ran: true });
+});

@@ -16,8 +16,8 @@ const KEPT = 7_200_000;
  */
 const FIRST = /* lua */ `
 local head, more = nil, true
-for round = 1, 10 do
-  local found = more and redis.call('ZRANGE', line, 0, 99) or {}
+for round = 0, 10 do
+  local found = more and redis.call('ZRANGE', line, 0, round > 0 and 99 or 0) or {}
   for n = 1, #found do
     local ends, channel = string.match(not head and redis.call('HGET', who, found[n]) or '', '^(%d+) (.+)$')
     if ends and tonumber(ends) > now and not redis.call('HGET', who, 'p:' .. channel) then
