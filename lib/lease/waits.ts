@@ -13,6 +13,8 @@ const POLL = 50;
 const LONGEST_POLL = 250;
 /** Asks that are due so soon after one that is due now go along with it, ms. */
 const ALONG = 100;
+/** How many hints are kept for calls that are not known yet. */
+const EARLY = 100;
 /** A lease is asked for this long after it can have ended, ms: the store's clock counts whole milliseconds. */
 const AFTER_END = 5;
 
@@ -50,6 +52,8 @@ export class Waits {
   /** In the order of their places. */
   readonly #lines = new Map<string, Turn[]>();
   readonly #byToken = new Map<string, Turn>();
+  /** Calls with a hint that was faster than the answer of their first ask. */
+  readonly #early = new Set<string>();
   #channel: HintChannel | undefined;
   #timer: Timer | undefined;
   #wakeAt = Infinity;
@@ -101,6 +105,7 @@ export class Waits {
     this.#lines.set(turn.name, line);
     line.push(turn);
     this.#byToken.set(turn.token, turn);
+    if (this.#early.delete(turn.token)) turn.missed = 'ask';
     if (this.#closed) turn.missed = 'closing';
     return turn;
   }
@@ -175,7 +180,10 @@ export class Waits {
 
   #called(token: string): void {
     const turn = this.#byToken.get(token);
-    if (turn !== undefined) this.#go(turn, 'ask');
+    if (turn !== undefined) return this.#go(turn, 'ask');
+    const [oldest] = this.#early;
+    if (oldest !== undefined && this.#early.size >= EARLY) this.#early.delete(oldest);
+    this.#early.add(token);
   }
 
   #go(turn: Turn, next: Next): void {

@@ -54,9 +54,11 @@ export class ReferenceStore extends ReferenceLeases {
   }
 
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const wasCalled = this.called.get(lease.name)?.one.token === lease.token;
     if (lease.wait !== undefined && options.outcome === 'abandoned') this.leave(lease.name, lease.token);
     const result = await super.release(lease, options);
-    if (this.handsOver(options) && this.lock(lease.name) === undefined) this.call(lease.name);
+    const isOver = result.released || wasCalled;
+    if (isOver && this.handsOver(options) && this.lock(lease.name) === undefined) this.call(lease.name);
     return result;
   }
 

@@ -27,6 +27,8 @@ class LossyStore extends MemoryLockStore {
   attempts = 0;
   /** The holder whose attempts do not even arrive. */
   away: string | undefined;
+  /** The answers of this holder are on their way until then. */
+  slow: { readonly holder: string; readonly until: Promise<void> } | undefined;
   /** Whether hints are lost on their way. */
   mute = false;
 
@@ -39,6 +41,7 @@ class LossyStore extends MemoryLockStore {
     if (this.cut === request.holder) throw new StoreUnavailableError('cut off', { outcome: 'not-applied' });
     if (this.away === request.holder) return new Promise(() => undefined);
     const result = await super.acquire(request);
+    if (this.slow?.holder === request.holder) await this.slow.until;
     return this.deaf === request.holder ? new Promise(() => undefined) : result;
   }
 }
@@ -157,6 +160,21 @@ describe('calls that wait', () => {
     await fleet.clock.advance(1_100);
     expect(before.lock).toBeDefined();
     await fleet.end(before);
+  });
+
+  test('have their turn at once when its hint comes before the answer that they stand in line', async () => {
+    const holder = await fleet.call('a');
+    // Its process listens for hints from the first wait on.
+    await fleet.call('b', { wait: 1 });
+    await fleet.clock.advance(1);
+    let arrives!: () => void;
+    fleet.store.slow = { holder: 'b', until: new Promise((resolve) => (arrives = resolve)) };
+    const waiting = await fleet.call('b', MINUTE);
+    await fleet.end(holder);
+    arrives();
+    await fleet.clock.advance(0);
+    expect(waiting.lock).toBeDefined();
+    await fleet.end(waiting);
   });
 
   test('take a free lock at once, without a line', async () => {
