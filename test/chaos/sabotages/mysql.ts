@@ -1,4 +1,3 @@
-import { SQL_LINE_SABOTAGES } from './lines.js';
 import type { Sabotages } from './sabotage.js';
 
 const STATEMENTS = 'stores/mysql/statements.js';
@@ -62,5 +61,22 @@ export const MYSQL_SABOTAGES: Sabotages = {
     only: ['kill'],
     seed: 328,
   },
-  ...SQL_LINE_SABOTAGES,
+  'turns-for-whoever-asks': {
+    file: 'stores/sql/lines.js',
+    search: 'asks: token })?.token !== token)',
+    replace: "asks: token })?.token === '')",
+    caughtBy: 'waiting',
+    only: ['throwing-logger'],
+    callers: 3,
+    seed: 3,
+  },
+  'dead-head-that-keeps-its-turn': {
+    file: 'stores/line.js',
+    search: 'if (called !== undefined && called.token !== asks) {',
+    replace: 'if (called === null) {',
+    caughtBy: 'waiting',
+    only: ['kill'],
+    callers: 3,
+    seed: 286,
+  },
 };

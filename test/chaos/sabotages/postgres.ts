@@ -1,4 +1,3 @@
-import { SQL_LINE_SABOTAGES } from './lines.js';
 import type { Sabotages } from './sabotage.js';
 
 const STATEMENTS = 'stores/postgres/statements.js';
@@ -75,5 +74,4 @@ export const POSTGRES_SABOTAGES: Sabotages = {
     callers: 3,
     seed: 3,
   },
-  ...SQL_LINE_SABOTAGES,
 };
