@@ -28,29 +28,19 @@ import {
   readAttempt,
   readMissedRelease,
   type SeenRow,
-  unsettled,
 } from './answers.js';
 import { Attempts } from './attempts.js';
 import type { SqlDialect } from './dialect.js';
-import { describeFailure, errorsIn, isNotConnected } from './failure.js';
+import { describeFailure } from './failure.js';
 import { SqlLines } from './lines.js';
 import { lockInfo, type LockRow } from './lock-row.js';
-import { OutageGate } from './outage-gate.js';
+import { giveUp, Operations, pauseAfter, TRIES, TRYING } from './operations.js';
 import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
-/**
- * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
- * meanwhile. Each time, another client has made progress.
- */
-const TRIES = 10;
-/** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
-const LONGEST_PAUSE = 50;
 /** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
 const START_WAIT = 8_000;
-/** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
-const TRYING = 1_000;
 
 /**
  * Leases in a table of a database. What changes a row is one statement, in a transaction of its own, on the database's clock. The
@@ -60,7 +50,7 @@ export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
-  readonly #gate: OutageGate;
+  readonly #operations: Operations<Table>;
   readonly #clock: Clock;
   readonly #lines: SqlLines<Table>;
   readonly #attempts = new Attempts(
@@ -77,7 +67,7 @@ export class SqlLockStore<Table> implements LockStore {
     this.#dialect = dialect;
     this.#lines = new SqlLines(dialect);
     this.#table = new SqlTable(dialect, { migrate, clock });
-    this.#gate = new OutageGate(clock);
+    this.#operations = new Operations(dialect, this.#table, clock);
     this.#clock = clock;
   }
 
@@ -97,7 +87,7 @@ export class SqlLockStore<Table> implements LockStore {
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
         throw new SchedulerLockConfigError([`store: the database refused: ${describeFailure(error)}.`]);
       }
-      throw this.#failed(error);
+      throw this.#operations.failed(error);
     }
   }
 
@@ -114,7 +104,7 @@ export class SqlLockStore<Table> implements LockStore {
       await this.#table.migrate();
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
-      throw this.#failed(error);
+      throw this.#operations.failed(error);
     }
   }
 
@@ -156,7 +146,7 @@ export class SqlLockStore<Table> implements LockStore {
   #attempt(request: AcquireRequest): Promise<AcquireResult> {
     // Most first asks find a free lock.
     let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
-    return this.#run<AcquireResult>(
+    return this.#operations.run<AcquireResult>(
       async (table) => {
         if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request);
         const row = await this.#dialect.attempt(table, request);
@@ -175,11 +165,11 @@ export class SqlLockStore<Table> implements LockStore {
     const start = this.#clock.monotonic();
     const passed = (): number => this.#clock.monotonic() - start;
     const late = (): boolean => passed() >= limit / 2;
-    const failed = (error: unknown, lock: string): SchedulerLockError => this.#failed(error, lock);
+    const failed = (error: unknown, lock: string): SchedulerLockError => this.#operations.failed(error, lock);
     const renewal = new Renewal(this.#dialect, leases, late, failed);
     for (let tries = 1; ; tries++) {
       try {
-        await this.#run((table) => renewal.try(table), giveUp, {
+        await this.#operations.run((table) => renewal.try(table), giveUp, {
           limit: limit - passed(),
           ofLease: true,
         });
@@ -190,13 +180,13 @@ export class SqlLockStore<Table> implements LockStore {
       }
       const pause = pauseAfter(tries);
       if (renewal.done || tries === TRIES || passed() + pause >= limit / 2) return renewal.results();
-      await this.#pause(pause);
+      await this.#operations.pause(pause);
     }
   }
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', keepFor = 0 } = options;
-    return this.#run(
+    return this.#operations.run(
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
         const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
@@ -211,14 +201,16 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   async inspect(): Promise<LockInfo[]> {
-    const rows = await this.#run((table) => this.#dialect.rows(table), giveUp);
+    const rows = await this.#operations.run((table) => this.#dialect.rows(table), giveUp);
     return rows.map(lockInfo);
   }
 
   /** Reads the rows of some locks at once. */
   async #look(names: readonly [string, ...string[]]): Promise<LockRow[]> {
     try {
-      return await this.#run((table) => this.#dialect.rows(table, names), giveUp, { lock: names[0] });
+      return await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp, {
+        lock: names[0],
+      });
     } catch (error) {
       // One of the names may be the reason.
       if (error instanceof LockStateError) return [];
@@ -239,105 +231,6 @@ export class SqlLockStore<Table> implements LockStore {
     const recorded = await this.#dialect.writeBack(table, lease, row.by, outcome);
     return recorded ? { released: false, reason: 'expired' } : result;
   }
-
-  /**
-   * Runs an operation until its answer is conclusive.
-   *
-   * @param call `lock`: the one lock of the operation; `limit`: how long the caller waits, ms; `ofLease`: whether the operation is
-   *   for leases that may be live. These go on with an incomplete table, as long as their statements do not need what is missing
-   */
-  async #run<T>(
-    operation: (table: Table) => Promise<T | typeof AGAIN>,
-    otherwise: () => T,
-    {
-      lock,
-      limit = TRYING,
-      ofLease = false,
-    }: { lock?: string; limit?: number | undefined; ofLease?: boolean } = {},
-  ): Promise<T> {
-    const start = this.#clock.monotonic();
-    let conflict: unknown;
-    let lookedAgain = false;
-    for (let tries = 1; tries <= TRIES; tries++) {
-      try {
-        const result = await this.#ask(operation, ofLease && !lookedAgain ? this.#table.known : undefined);
-        if (result !== AGAIN) return result;
-        conflict = undefined;
-      } catch (error) {
-        const failure = error instanceof SchedulerLockError ? undefined : this.#dialect.failure(error);
-        const ofTable = failure === 'table' || (failure === 'too-long' && !ofLease);
-        if (ofTable && !lookedAgain) {
-          // Another look at the table shows what is missing or too short, or that it has just been repaired.
-          this.#table.forget();
-          lookedAgain = true;
-          continue;
-        }
-        if (failure === 'too-long' && lock !== undefined && !ofLease) throw this.#unkept(lock);
-        if (failure !== 'conflict') throw this.#failed(error, lock);
-        conflict = error;
-        const pause = pauseAfter(tries);
-        if (tries === TRIES || this.#clock.monotonic() - start + pause >= limit) break;
-        await this.#pause(pause);
-      }
-    }
-    if (conflict !== undefined) throw this.#failed(conflict, lock);
-    return otherwise();
-  }
-
-  async #ask<T>(operation: (table: Table) => Promise<T>, known: Table | undefined): Promise<T> {
-    const late = this.#gate.enter();
-    if (late !== undefined) await late;
-    try {
-      return await operation(this.#table.ready ?? known ?? (await this.#table.whenReady()));
-    } finally {
-      this.#gate.leave();
-    }
-  }
-
-  /** Colliding clients would collide again if they all came back at once. */
-  #pause(delay: number): Promise<void> {
-    return new Promise((resolve) => this.#clock.setTimer(resolve, delay, { keepAlive: true }));
-  }
-
-  /** The error for a name that the table cannot keep: nothing was written. */
-  #unkept(lock: string): SchedulerLockConfigError {
-    const problem =
-      this.nameProblem(lock) ??
-      `the column name of ${this.#dialect.table} has no room for it. Give a shorter name.`;
-    return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
-  }
-
-  /** The error that a caller gets for a failed call. */
-  #failed(error: unknown, lock?: string): SchedulerLockError {
-    if (error instanceof TableError) {
-      return new StoreUnavailableError(error.message, { outcome: 'not-applied', refused: true });
-    }
-    if (error instanceof SchedulerLockError) return error;
-    const failure = this.#dialect.failure(error);
-    const reason = describeFailure(error);
-    if ((failure === 'lock' || failure === 'too-long') && lock !== undefined) {
-      return new LockStateError(
-        lock,
-        `the database refused the call: ${reason}. Look at its row in ${this.#dialect.table}.`,
-      );
-    }
-    if (failure === 'table') this.#table.forget();
-    if (failure === 'unknown') {
-      return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
-    }
-    const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
-    const refused = failure === 'table' || failure === 'denied';
-    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
-  }
 }
 
 const METHODS = { acquire: SqlLockStore.prototype.acquire, release: SqlLockStore.prototype.release };
-
-/** How long to pause after so many tries, ms. */
-function pauseAfter(tries: number): number {
-  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
-}
-
-function giveUp(): never {
-  throw unsettled(TRIES);
-}

@@ -1,0 +1,159 @@
+import type { Clock } from '../../clock.js';
+import {
+  LockStateError,
+  SchedulerLockConfigError,
+  SchedulerLockError,
+  StoreUnavailableError,
+} from '../../errors.js';
+import { AGAIN, unsettled } from './answers.js';
+import type { SqlDialect } from './dialect.js';
+import { describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
+import { OutageGate } from './outage-gate.js';
+import type { SqlTable } from './sql-table.js';
+import { TableError } from './table-judgement.js';
+
+/**
+ * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
+ * meanwhile. Each time, another client has made progress.
+ */
+export const TRIES = 10;
+/** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
+const LONGEST_PAUSE = 50;
+/** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
+export const TRYING = 1_000;
+
+/** How an operation is run. */
+interface HowToRun {
+  /** The one lock of the operation. */
+  readonly lock?: string;
+  /** How long the caller waits, ms. */
+  readonly limit?: number | undefined;
+  /**
+   * Whether the operation is for leases that may be live. These go on with an incomplete table, as long as their statements do not
+   * need what is missing.
+   */
+  readonly ofLease?: boolean;
+}
+
+/** Carries out what a store does in its table, tries again what others have disturbed, and says what has failed. */
+export class Operations<Table> {
+  readonly #gate: OutageGate;
+
+  constructor(
+    private readonly dialect: SqlDialect<Table>,
+    private readonly table: SqlTable<Table>,
+    private readonly clock: Clock,
+  ) {
+    this.#gate = new OutageGate(clock);
+  }
+
+  /** Runs an operation until its answer is conclusive. */
+  async run<T>(
+    operation: (table: Table) => Promise<T | typeof AGAIN>,
+    otherwise: () => T,
+    how: HowToRun = {},
+  ): Promise<T> {
+    const { lock, limit = TRYING } = how;
+    const until = this.clock.monotonic() + limit;
+    let conflict: unknown;
+    let lookedAgain = false;
+    for (let tries = 1; tries <= TRIES; tries++) {
+      try {
+        const result = await this.#ask(operation, lookedAgain ? {} : how);
+        if (result !== AGAIN) return result;
+        conflict = undefined;
+      } catch (error) {
+        if (!lookedAgain && this.#isOfTable(error, how)) {
+          // Another look at the table shows what is missing or too short, or that it has just been repaired.
+          this.table.forget();
+          lookedAgain = true;
+          continue;
+        }
+        if (this.#kindOf(error) !== 'conflict') throw this.#refusal(error, how);
+        conflict = error;
+        if (!(await this.#pause(tries, until))) break;
+      }
+    }
+    if (conflict !== undefined) throw this.failed(conflict, lock);
+    return otherwise();
+  }
+
+  #kindOf(error: unknown): SqlFailure | undefined {
+    return error instanceof SchedulerLockError ? undefined : this.dialect.failure(error);
+  }
+
+  #isOfTable(error: unknown, { ofLease = false }: HowToRun): boolean {
+    const failure = this.#kindOf(error);
+    return failure === 'table' || (failure === 'too-long' && !ofLease);
+  }
+
+  #refusal(error: unknown, { lock, ofLease = false }: HowToRun): SchedulerLockError {
+    const isUnkept = this.#kindOf(error) === 'too-long' && !ofLease;
+    return isUnkept && lock !== undefined ? this.#unkept(lock) : this.failed(error, lock);
+  }
+
+  /** Returns whether there is time for one more try. */
+  async #pause(tries: number, until: number): Promise<boolean> {
+    const pause = pauseAfter(tries);
+    if (tries === TRIES || this.clock.monotonic() + pause >= until) return false;
+    await this.pause(pause);
+    return true;
+  }
+
+  async #ask<T>(operation: (table: Table) => Promise<T>, { ofLease = false }: HowToRun): Promise<T> {
+    const late = this.#gate.enter();
+    if (late !== undefined) await late;
+    try {
+      const known = ofLease ? this.table.known : undefined;
+      return await operation(this.table.ready ?? known ?? (await this.table.whenReady()));
+    } finally {
+      this.#gate.leave();
+    }
+  }
+
+  /** Colliding clients would collide again if they all came back at once. */
+  pause(delay: number): Promise<void> {
+    return new Promise((resolve) => this.clock.setTimer(resolve, delay, { keepAlive: true }));
+  }
+
+  /** The error for a name that the table cannot keep: nothing was written. */
+  #unkept(lock: string): SchedulerLockConfigError {
+    const problem =
+      (this.table.known === undefined ? undefined : this.dialect.nameProblem(this.table.known, lock)) ??
+      `the column name of ${this.dialect.table} has no room for it. Give a shorter name.`;
+    return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
+  }
+
+  /** The error that a caller gets for a failed call. */
+  failed(error: unknown, lock?: string): SchedulerLockError {
+    if (error instanceof TableError) {
+      return new StoreUnavailableError(error.message, { outcome: 'not-applied', refused: true });
+    }
+    if (error instanceof SchedulerLockError) return error;
+    const failure = this.dialect.failure(error);
+    const reason = describeFailure(error);
+    if ((failure === 'lock' || failure === 'too-long') && lock !== undefined) {
+      return new LockStateError(
+        lock,
+        `the database refused the call: ${reason}. Look at its row in ${this.dialect.table}.`,
+      );
+    }
+    if (failure === 'table') this.table.forget();
+    if (failure === 'unknown') {
+      return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
+    }
+    const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
+    const refused = failure === 'table' || failure === 'denied';
+    return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
+  }
+}
+
+/** How long to pause after so many tries, ms. */
+export function pauseAfter(tries: number): number {
+  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+}
+
+/** The end of an operation whose answer stays unclear. */
+export function giveUp(): never {
+  throw unsettled(TRIES);
+}
