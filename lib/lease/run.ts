@@ -1,6 +1,6 @@
 import { LockTimeoutError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
-import type { AcquireRequest, AcquireResult, ReleaseOutcome } from '../stores/lock-store.js';
+import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOutcome } from '../stores/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
@@ -163,16 +163,27 @@ export class Run<T> {
     this.#line?.told(result);
     if (!result.acquired) return refusalOf(request, result);
     const now = engine.clock.monotonic();
-    if (engine.closing || now >= leaseDeadline(sentAt, call.settings.ttl)) {
-      const ref = { ...request, fencingToken: result.fencingToken };
-      engine.releases.abandon(ref, call.settings.storeTimeout);
-      // That a closing instance does not take the lease is no failure of the store.
-      return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
-    }
+    if (this.#isUnwanted(now, sentAt))
+      return this.#giveBack({ ...request, fencingToken: result.fencingToken });
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
     reportMismatch(engine, lease, request.schedule, result.previousSchedule);
     return lease;
+  }
+
+  /** Whether a grant came too late for its caller. */
+  #isUnwanted(now: number, sentAt: number): boolean {
+    const { signal, settings } = this.call;
+    return signal?.aborted === true || this.engine.closing || now >= leaseDeadline(sentAt, settings.ttl);
+  }
+
+  /** @throws the reason of the call's signal */
+  #giveBack(lease: LeaseRef): Lease | Skipped {
+    const { engine, call } = this;
+    engine.releases.abandon(lease, call.settings.storeTimeout);
+    if (call.signal?.aborted === true) throw call.signal.reason;
+    // That a closing instance does not take the lease is no failure of the store.
+    return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
   }
 
   /** The store has failed, or not answered the acquire in time. */

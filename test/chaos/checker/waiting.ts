@@ -187,6 +187,7 @@ function wrongEnd(model: Model, turn: Turn): string[] {
   const [told] = refusals;
   if (run !== undefined && told !== undefined && told.m < run.m)
     return [`${describe(turn)} ran although it had been refused (${told.reason})`];
+  if (run !== undefined && run.m > aborted) return [`${describe(turn)} ran although its signal had aborted`];
   // An instance that is down, frozen or busy ends nothing in time.
   const excused = troublesIn(model, limit - GRACE - facts.storeTimeout, limit, turn.i).length > 0;
   if (over <= limit || limit >= model.over || excused) return [];

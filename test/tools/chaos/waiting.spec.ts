@@ -109,6 +109,14 @@ describe('calls in line', () => {
     ]);
   });
 
+  it('do not run when their signal has aborted', () => {
+    const history = line().run({ ...turn, since: 1_400, wait: 5_000 });
+    history.add({ k: 'aborted', m: 2_001, i: 'instance-2', n: 1, job: 'job', call: 2 });
+    expect(judged(history).violations).toEqual([
+      expect.stringContaining('ran although its signal had aborted'),
+    ]);
+  });
+
   it('are handed the lock soon, as a rule', () => {
     const passed = (gap: number, hints = false): HandMade => {
       const history = new HandMade({ jobs: [{ kind: 'call', wait: 1 }], hints });

@@ -233,6 +233,32 @@ describe('calls that wait', () => {
     expect(fleet.order).toEqual(['a', 'c']);
   });
 
+  test.each([
+    ['in line', true],
+    ['at their first ask', false],
+  ])(
+    'that give up while a grant is on its way run nothing, %s, and the next one is called',
+    async (_, inLine) => {
+      const gaveUp = new Error('gave up');
+      const aborting = new AbortController();
+      const holder = inLine ? await fleet.call('a') : undefined;
+      const call = { signal: aborting.signal };
+      let waiting = inLine ? await fleet.call('b', MINUTE, call) : undefined;
+      let arrives!: () => void;
+      fleet.store.slow = { holder: 'b', until: new Promise((resolve) => (arrives = resolve)) };
+      waiting ??= await fleet.call('b', MINUTE, call);
+      if (holder !== undefined) await fleet.end(holder);
+      const next = await fleet.call('c', MINUTE);
+      aborting.abort(gaveUp);
+      arrives();
+      await fleet.clock.advance(0);
+      expect(waiting.error).toBe(gaveUp);
+      expect(fleet.order).not.toContain('b');
+      expect(next.lock).toBeDefined();
+      await fleet.end(next);
+    },
+  );
+
   test('take over from a holder that has died, within its ttl', async () => {
     await fleet.call('a', { heartbeat: false });
     const waiting = await fleet.call('b', MINUTE);
