@@ -152,8 +152,9 @@ export class Waits {
     const index = line.indexOf(turn);
     if (index >= 0) line.splice(index, 1);
     const [first] = line;
-    if (first === undefined) this.#lines.delete(turn.name);
-    else if (index === 0) this.#wakeBy(this.#dueAt(first));
+    if (first === undefined) return void this.#lines.delete(turn.name);
+    first.wasFirst = true;
+    if (index === 0) this.#wakeBy(this.#dueAt(first));
   }
 
   /** The store is back: every call asks. */
@@ -196,22 +197,17 @@ export class Waits {
 
   /** Moves a call to its place. One that the store has not placed yet is the last. */
   #sort(turn: Turn): void {
-    const line = this.#lines.get(turn.name);
-    if (line === undefined || line.length < 2) return;
+    const line = this.#lines.get(turn.name) ?? [];
     line.splice(line.indexOf(turn), 1);
     const { place = Infinity } = turn;
     const after = line.findIndex((other) => (other.place ?? Infinity) > place);
     line.splice(after < 0 ? line.length : after, 0, turn);
-  }
-
-  /** Whether the store is to be asked for this call. */
-  #asks(turn: Turn): boolean {
-    turn.wasFirst ||= this.#lines.get(turn.name)?.[0] === turn;
-    return turn.wasFirst;
+    const [first = turn] = line;
+    first.wasFirst = true;
   }
 
   #dueAt(turn: Turn): number {
-    return this.#asks(turn) ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
+    return turn.wasFirst ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
   }
 
   #wakeBy(at: number): void {
@@ -230,7 +226,7 @@ export class Waits {
     for (const turn of this.#byToken.values()) {
       if (turn.wake === undefined) continue;
       if (turn.deadline <= now) this.#go(turn, 'limit');
-      else if (this.#asks(turn) && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
+      else if (turn.wasFirst && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
       else next = Math.min(next, this.#dueAt(turn));
     }
     if (next !== Infinity) this.#wakeBy(next);

@@ -52,17 +52,7 @@ const RUNS = [
 
 // A few at a time: see maxConcurrency in jest.config.js.
 test.concurrent.each(RUNS)('a short chaos run on %s finds nothing wrong', async (store, seed) => {
-  const args = [
-    '--instances',
-    '4',
-    '--seconds',
-    '20',
-    '--seed',
-    String(seed),
-    '--no-data-loss',
-    '--callers',
-    '3',
-  ];
+  const args = `--instances 4 --seconds 20 --seed ${seed} --no-data-loss --callers 3`.split(' ');
   await chaos([...args, '--store', store], (code, output) => {
     expect(output).toMatch(/^injected: .*kill/m);
     expect(output).toMatch(/^All checks passed/m);

@@ -16,7 +16,7 @@ import { TableError } from './table-judgement.js';
  * How often a statement is tried if others caused its rollback, or if its answer explains nothing because the row changed
  * meanwhile. Each time, another client has made progress.
  */
-export const TRIES = 10;
+const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
 /** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
@@ -71,7 +71,7 @@ export class Operations<Table> {
         }
         if (this.#kindOf(error) !== 'conflict') throw this.#refusal(error, how);
         conflict = error;
-        if (!(await this.#pause(tries, until))) break;
+        if (!(await this.mayTryAgain(tries, until))) break;
       }
     }
     if (conflict !== undefined) throw this.failed(conflict, lock);
@@ -92,11 +92,16 @@ export class Operations<Table> {
     return isUnkept && lock !== undefined ? this.#unkept(lock) : this.failed(error, lock);
   }
 
-  /** Returns whether there is time for one more try. */
-  async #pause(tries: number, until: number): Promise<boolean> {
-    const pause = pauseAfter(tries);
+  /**
+   * Pauses before one more try: colliding clients would collide again if they all came back at once.
+   *
+   * @param until when it is too late for that, monotonic
+   * @returns whether there is one more
+   */
+  async mayTryAgain(tries: number, until: number): Promise<boolean> {
+    const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
     if (tries === TRIES || this.clock.monotonic() + pause >= until) return false;
-    await this.pause(pause);
+    await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
     return true;
   }
 
@@ -111,15 +116,16 @@ export class Operations<Table> {
     }
   }
 
-  /** Colliding clients would collide again if they all came back at once. */
-  pause(delay: number): Promise<void> {
-    return new Promise((resolve) => this.clock.setTimer(resolve, delay, { keepAlive: true }));
+  /** Why the table cannot keep a name; `undefined` as well if nothing is known of the table yet. */
+  nameProblem(name: string): string | undefined {
+    const { known } = this.table;
+    return known === undefined ? undefined : this.dialect.nameProblem(known, name);
   }
 
   /** The error for a name that the table cannot keep: nothing was written. */
   #unkept(lock: string): SchedulerLockConfigError {
     const problem =
-      (this.table.known === undefined ? undefined : this.dialect.nameProblem(this.table.known, lock)) ??
+      this.nameProblem(lock) ??
       `the column name of ${this.dialect.table} has no room for it. Give a shorter name.`;
     return new SchedulerLockConfigError([`the lock "${lock}": ${problem}`]);
   }
@@ -146,11 +152,6 @@ export class Operations<Table> {
     const refused = failure === 'table' || failure === 'denied';
     return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
-}
-
-/** How long to pause after so many tries, ms. */
-export function pauseAfter(tries: number): number {
-  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
 }
 
 /** The end of an operation whose answer stays unclear. */

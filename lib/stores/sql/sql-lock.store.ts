@@ -34,7 +34,7 @@ import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { SqlLines } from './lines.js';
 import { lockInfo, type LockRow } from './lock-row.js';
-import { giveUp, Operations, pauseAfter, TRIES, TRYING } from './operations.js';
+import { giveUp, Operations, TRYING } from './operations.js';
 import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
@@ -118,8 +118,7 @@ export class SqlLockStore<Table> implements LockStore {
 
   /** Judged by the columns of the table; `undefined` if the store could not look at the table yet. */
   nameProblem(name: string): string | undefined {
-    const { known } = this.#table;
-    return known === undefined ? undefined : this.#dialect.nameProblem(known, name);
+    return this.#operations.nameProblem(name);
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
@@ -178,9 +177,8 @@ export class SqlLockStore<Table> implements LockStore {
         // The earlier tries have judged other leases.
         return renewal.results(error as SchedulerLockError);
       }
-      const pause = pauseAfter(tries);
-      if (renewal.done || tries === TRIES || passed() + pause >= limit / 2) return renewal.results();
-      await this.#operations.pause(pause);
+      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, start + limit / 2));
+      if (isOver) return renewal.results();
     }
   }
 

@@ -56,9 +56,10 @@ export function checkWaiting(model: Model): Finding {
     if (passed !== undefined)
       violations.push(`${describe(passed)} was passed over: ${describeHandOver(handOver)}`);
     const [took, most] = [tookOf(handOver), longest(model, handOver)];
-    if (inLine.length > 0 && took > most)
+    const [waiting] = inLine;
+    if (waiting !== undefined && took > most)
       violations.push(
-        `the lock was free for ${took.toFixed(0)} ms, while ${describe(inLine[0]!)} waited: ${describeHandOver(handOver)}`,
+        `the lock was free for ${took.toFixed(0)} ms, while ${describe(waiting)} waited: ${describeHandOver(handOver)}`,
       );
     if (isCalm(model, handOver)) prompt.push(took);
   }
@@ -139,9 +140,9 @@ const tookOf = (handOver: HandOver): number => handOver.to.m - endOf(handOver);
 
 /** Whether a call was in line before the lock was free, until it was taken. */
 function standsThrough(turn: Turn, handOver: HandOver): boolean {
-  const { from, to } = handOver;
+  const { to } = handOver;
   const until = Math.min(turn.over, turn.aborted, turn.m + turn.waits);
-  return turn.facts.lock === to.lock && turn.entered + READING < from.endedAt! && until > to.m + READING;
+  return turn.facts.lock === to.lock && turn.entered + READING < endOf(handOver) && until > to.m + READING;
 }
 
 function wasWell(model: Model, { i, m }: Turn, handOver: HandOver): boolean {

@@ -42,18 +42,10 @@ export class Recorder {
     const call = ++this.#count;
     const tick = kind === 'cron' ? Math.floor(Date.now() / every) * every : undefined;
     this.write({ k: 'fired', m: monotonic(), job, call });
-    this.#open.set(call, { job, tick });
-    try {
-      await this.#calls.run(call, run);
-    } catch (error) {
-      // Does not pass the error to the scheduler, whose reaction is not tested here.
-      this.write({ k: 'rejected', m: monotonic(), job, call, error: String(error) });
-    } finally {
-      this.#open.delete(call);
-    }
+    await this.#make({ job, tick }, call, run);
   }
 
-  /** Runs a call of the application, and tells it how to abort it. */
+  /** Runs a call of the application, which gets its number, and answers why it was refused, if it was. */
   async ask(
     how: { readonly wait: number; readonly priority: number },
     run: (call: number) => Promise<string | undefined>,
@@ -61,12 +53,19 @@ export class Recorder {
     const { job } = CALLER;
     const call = ++this.#count;
     this.write({ k: 'fired', m: monotonic(), job, call, ...how });
-    this.#open.set(call, { job, wait: how.wait });
-    try {
-      const reason = await this.#calls.run(call, () => run(call));
+    await this.#make({ job, wait: how.wait }, call, async () => {
+      const reason = await run(call);
       if (reason !== undefined) this.write({ k: 'skipped', m: monotonic(), job, call, reason });
+    });
+  }
+
+  async #make(open: OpenCall, call: number, run: () => Promise<void>): Promise<void> {
+    this.#open.set(call, open);
+    try {
+      await this.#calls.run(call, run);
     } catch (error) {
-      this.write({ k: 'rejected', m: monotonic(), job, call, error: String(error) });
+      // Does not pass the error to the scheduler, whose reaction is not tested here.
+      this.write({ k: 'rejected', m: monotonic(), job: open.job, call, error: String(error) });
     } finally {
       this.#open.delete(call);
     }
