@@ -12,18 +12,20 @@ faultSuite();
 
 let cluster: RedisCluster;
 let client: Cluster;
+/** What another process would use. */
+let second: Cluster;
 beforeEach(async () => {
   cluster = await startRedisCluster();
   // A node that hangs takes away its own slots only.
   await Promise.all(
     cluster.servers.map((server) => server.command('CONFIG', 'SET', 'cluster-require-full-coverage', 'no')),
   );
-  client = new Cluster(cluster.nodes);
-  client.on('error', () => undefined);
+  [client, second] = [new Cluster(cluster.nodes), new Cluster(cluster.nodes, { lazyConnect: true })];
+  for (const each of [client, second]) each.on('error', () => undefined);
   await until(() => client.status === 'ready');
 });
 afterEach(async () => {
-  client.disconnect();
+  for (const each of [client, second]) each.disconnect();
   await cluster.stop();
 });
 
@@ -145,7 +147,7 @@ test('a slot that moves while calls wait costs nobody a turn', async () => {
   const runs = new Runs();
   const apps = [
     await startApp({ connection: client, ttl: '1m' }),
-    await startApp({ connection: new Cluster(cluster.nodes), ttl: '1m' }),
+    await startApp({ connection: second, ttl: '1m' }),
   ];
   const holder = await hold(apps[0] as TestApp, 'lock');
   const calls = await standing(runs, apps, 20);
