@@ -24,15 +24,16 @@ export function undo(
 ): void {
   if (wasNotApplied(error)) return;
   const release = releases.abandon({ ...request, fencingToken: 0 }, asked.limit, true);
+  const leavesNothing = !isStart && request.wait === undefined;
   asked.listen((outcome) => {
     if ('result' in outcome) {
       const { result } = outcome;
-      // A client may have sent it twice. Then its own start can refuse it, if the lease ran out in between.
-      if (!result.acquired && !isStart) return releases.end(release);
+      // A client may have sent it twice. Then its own start can refuse it, if the lease ran out in between. A call in line stands there.
+      if (!result.acquired && leavesNothing) return releases.end(release);
       release.arrived(result.acquired ? result.fencingToken : 0);
     } else {
       // That the store refuses a second copy says nothing of the first one.
-      if (wasNotApplied(outcome.error) && !isStart) return releases.end(release);
+      if (wasNotApplied(outcome.error) && leavesNothing) return releases.end(release);
       release.failedLate();
     }
     releases.tryNow(release);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { v4 as uuid } from 'uuid';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, POSTGRES } from '../support/database.js';
+import { testPool } from '../support/postgres-server.js';
 import { until } from '../support/until.js';
 import { shedLock } from '../integration/support/shedlock.js';
 import { hold, logged, startApp, type TestApp } from './support/app.js';
@@ -132,6 +133,37 @@ onEachDatabase((sql) => {
     await spring.unlock('lock');
     await Promise.all(later);
     expect(runs.order).toEqual(inOrder(8));
+  });
+});
+
+onDatabase('with a client that loses its connection', POSTGRES, (sql) => {
+  test('a call that has entered the line, and does not learn it, leaves it', async () => {
+    const pool = testPool(sql.url, { max: 8 });
+    let isCut = false;
+    const query = async (text: string, values?: unknown[]): Promise<unknown> => {
+      if (isCut) throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      const result = await pool.query(text, values);
+      if (text.includes("'calls', coalesce(")) isCut = true;
+      return result;
+    };
+    try {
+      const store = new PostgresLockStore({ query }, { table: sql.table });
+      const [one, two] = [
+        await startApp({ store: sql.open(sql.url).store({ table: sql.table }), ttl: '3s' }),
+        await startApp({ store, ttl: '3s' }),
+      ];
+      const holder = await hold(one, 'lock');
+      const call = two.locks.run('lock', { wait: '1m' }, () => 'never');
+      expect(await call).toMatchObject({ ran: false, reason: 'store-unavailable' });
+      const stands = async () => JSON.stringify((await sql.row('lock'))['job_state']).includes('"place"');
+      expect(await stands()).toBe(true);
+      isCut = false;
+      await until(async () => !(await stands()), { message: 'the call to leave' });
+      await holder.end();
+      await Promise.all([one.close(), two.close()]);
+    } finally {
+      await pool.end();
+    }
   });
 });
 

@@ -29,6 +29,8 @@ class LossyStore extends MemoryLockStore {
   away: string | undefined;
   /** The answers of this holder are on their way until then. */
   slow: { readonly holder: string; readonly until: Promise<void> } | undefined;
+  /** The attempts of this holder arrive only then. */
+  late: { readonly holder: string; readonly until: Promise<void> } | undefined;
   /** Whether hints are lost on their way. */
   mute = false;
 
@@ -40,6 +42,7 @@ class LossyStore extends MemoryLockStore {
     this.attempts += 1;
     if (this.cut === request.holder) throw new StoreUnavailableError('cut off', { outcome: 'not-applied' });
     if (this.away === request.holder) return new Promise(() => undefined);
+    if (this.late?.holder === request.holder) await this.late.until;
     const result = await super.acquire(request);
     if (this.slow?.holder === request.holder) await this.slow.until;
     return this.deaf === request.holder ? new Promise(() => undefined) : result;
@@ -334,6 +337,21 @@ describe('calls that wait', () => {
     const lost = await fleet.call('b', MINUTE);
     await fleet.clock.advance(2_000);
     expect(lost.result).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    await fleet.end(holder);
+    const next = await fleet.call('c');
+    expect(next.lock).toBeDefined();
+    await fleet.end(next);
+  });
+
+  test('leave nothing in line when the first ask arrives after it was given up', async () => {
+    const holder = await fleet.call('a');
+    let arrive!: () => void;
+    fleet.store.late = { holder: 'b', until: new Promise((resolve) => (arrive = resolve)) };
+    const given = await fleet.call('b', MINUTE);
+    await fleet.clock.advance(2_000);
+    expect(given.result).toMatchObject({ ran: false, reason: 'store-unavailable' });
+    arrive();
+    await fleet.clock.advance(10);
     await fleet.end(holder);
     const next = await fleet.call('c');
     expect(next.lock).toBeDefined();
