@@ -1,48 +1,13 @@
-import { describe, expect, jest, test } from '@jest/globals';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { expect, jest, test } from '@jest/globals';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { STORE_SABOTAGES } from '../chaos/sabotage.js';
-import { CORE_SABOTAGES } from '../chaos/sabotages/core.js';
-import { REDIS_SABOTAGES } from '../chaos/sabotages/redis.js';
-import { guard } from '../support/child.js';
 import { builtScript, projectRoot } from '../support/machine.js';
+import { chaos, node } from './support/chaos.js';
 
-/*
- * The chaos run has to notice what it is there for: each of these runs a library with one thing taken away, and ends
- * as soon as that is seen. Beside them short runs on the library as it is; longer ones, and that on Redis, are steps of
- * .ci/run.
- */
+/* Short runs on the databases. Longer ones, that on Redis, and those of broken libraries are steps of .ci/run. */
 
 /** Longer than the longest run below, on a busy machine. */
 jest.setTimeout(700_000);
-
-async function node(args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ code: unknown; output: string }> {
-  const child = spawn(process.execPath, args, { cwd: projectRoot, env: { ...process.env, ...env } });
-  guard(child);
-  let output = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
-  const [code] = (await once(child, 'close')) as [unknown];
-  return { code, output };
-}
-
-/** Runs the chaos run, and hands its output and its history to the judgement. */
-async function chaos(
-  args: readonly string[],
-  judge: (code: unknown, output: string, folder: string) => void | Promise<void>,
-): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
-  try {
-    const { code, output } = await node([builtScript('test/chaos/main.js'), ...args, '--history', folder]);
-    await judge(code, output, folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
 
 /** On each database kills, pauses, a crash of the server, a broken logger and faults of the network, in a few seconds. */
 const RUNS = [
@@ -57,26 +22,6 @@ test.concurrent.each(RUNS)('a short chaos run on %s finds nothing wrong', async 
     expect(output).toMatch(/^injected: .*kill/m);
     expect(output).toMatch(/^All checks passed/m);
     expect(code).toBe(0);
-  });
-});
-
-const BROKEN = Object.entries({
-  ...STORE_SABOTAGES,
-  redis: { ...REDIS_SABOTAGES, ...CORE_SABOTAGES },
-}).flatMap(([store, sabotages]) =>
-  Object.entries(sabotages).map(([name, how]) => [name, store, how] as const),
-);
-
-describe('a chaos run catches a library', () => {
-  test.concurrent.each(BROKEN)('with %s on %s', async (name, store, { caughtBy, seed }) => {
-    const args = ['--instances', '5', '--seconds', '480', '--seed', String(seed), '--store', store];
-    await chaos([...args, '--sabotage', name], async (code, output, folder) => {
-      expect(output).toMatch(new RegExp(`^FAILED: .*\\b${caughtBy}\\b`, 'm'));
-      expect(code).toBe(1);
-      // The history tells it to whoever asks again.
-      const again = await node([builtScript('test/chaos/check.js'), folder]);
-      expect(again.code).toBe(1);
-    });
   });
 });
 
