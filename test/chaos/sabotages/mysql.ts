@@ -70,13 +70,4 @@ export const MYSQL_SABOTAGES: Sabotages = {
     callers: 3,
     seed: 3,
   },
-  'dead-head-that-keeps-its-turn': {
-    file: 'stores/line.js',
-    search: 'if (called !== undefined && called.token !== asks) {',
-    replace: 'if (called === null) {',
-    caughtBy: 'waiting',
-    only: ['kill'],
-    callers: 3,
-    seed: 286,
-  },
 };
