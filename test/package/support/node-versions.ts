@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../../support/machine.js';
 import { npm } from './tarball.js';
@@ -13,10 +13,18 @@ import { npm } from './tarball.js';
 export async function nodeBinary(version: string): Promise<string> {
   const folder = join(projectRoot, '.cache/node', version);
   const binary = join(folder, 'node_modules/node/bin/node');
-  if (!existsSync(binary)) {
-    await mkdir(folder, { recursive: true });
+  if (existsSync(binary)) return binary;
+  // Another suite may install the same one now: whoever is first has it moved to its place.
+  await mkdir(join(projectRoot, '.cache/node'), { recursive: true });
+  const own = await mkdtemp(`${folder}-`);
+  try {
     // Installed here, not in the project above.
-    await npm(['install', '--prefix', folder, '--no-package-lock', '--no-save', `node@${version}`], folder);
+    await npm(['install', '--prefix', own, '--no-package-lock', '--no-save', `node@${version}`], own);
+    await rename(own, folder).catch((error: unknown) => {
+      if (!existsSync(binary)) throw error;
+    });
+  } finally {
+    await rm(own, { recursive: true, force: true });
   }
   return binary;
 }
