@@ -8,7 +8,10 @@ export type SkipReason =
   | 'shutting-down'
   | 'disabled'
   | 'not-leader'
-  | 'invalid-name';
+  | 'invalid-name'
+  /** Kept, and run later: `onHeld: 'queue'`. */
+  | 'queued'
+  | 'queue-full';
 
 /**
  * Why an instance does not lead any more: its lease was lost (`deadline`, `taken`, `expired`), it resigned, it is shutting
@@ -127,6 +130,8 @@ const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined; cau
   'shutting-down': () => 'this instance is shutting down.',
   disabled: () => 'it is switched off on this instance by `enabled: false`.',
   'not-leader': () => 'scheduled jobs are paused on this instance, as it does not lead.',
+  queued: () => 'the call is kept, and runs when the lock is free.',
+  'queue-full': () => 'as many calls as may be kept for it wait already.',
   'invalid-name': ({ cause }) =>
     cause instanceof SchedulerLockConfigError ? cause.problems.join(' ') : 'the name is not valid.',
 };

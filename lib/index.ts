@@ -4,8 +4,10 @@ export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './n
 export { SchedulerLock, type SchedulerLockDecorator } from './decorators/scheduler-lock.decorator.js';
 export type {
   LockOptions,
+  OnHeld,
   OnSkip,
   OnStoreError,
+  QueueOptions,
   RunOptions,
   SchedulerLockModuleOptions,
   SchedulerLockOptions,
@@ -20,7 +22,7 @@ export { SchedulerLeader } from './nest/scheduler-leader.js';
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
 export type { AcquiredLock } from './lease/acquired-lock.js';
-export type { RunResult, Skipped } from './lease/lock-call.js';
+export type { EventFacts, RunResult, Skipped } from './lease/lock-call.js';
 export type { PingResult } from './store-access/ping.js';
 export { SchedulerLockService } from './nest/scheduler-lock.service.js';
 
@@ -33,12 +35,14 @@ export { tickOf } from './scheduler/tick-of.js';
 export { SchedulerLockEvents, type SchedulerLockListener } from './events/scheduler-lock.events.js';
 export type {
   AcquiredEvent,
+  DeadLetteredEvent,
   ElectedEvent,
   HookFailedEvent,
   LostEvent,
   OutageEndedEvent,
   OutageStartedEvent,
   OverrunEvent,
+  QueuedEvent,
   ReleasedEvent,
   RenewalFailedEvent,
   RenewedEvent,
@@ -89,6 +93,16 @@ export type {
   ReleaseResult,
   WaitRequest,
 } from './stores/lock-store.js';
+export type {
+  DeadLetter,
+  DeliveredEvent,
+  Enqueued,
+  EventStore,
+  LeftEvents,
+  NewEvent,
+  NextOptions,
+  NextResult,
+} from './stores/event-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,

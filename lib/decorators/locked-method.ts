@@ -8,6 +8,8 @@ export type Method = (this: object, ...args: never[]) => unknown;
 export interface LockedMethod {
   readonly key: string | symbol;
   readonly options: SchedulerLockOptions;
+  /** The method itself, without its lock. */
+  readonly method: Method;
 }
 
 /** Runs the original method of one instance through its lock. */
@@ -37,7 +39,7 @@ export function lockMethod(
   method: Method,
   options: SchedulerLockOptions,
 ): Method {
-  const declaration: LockedMethod = { key, options };
+  const declaration: LockedMethod = { key, options, method };
   declared.set(prototype, [...(declared.get(prototype) ?? []), declaration]);
   const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);

@@ -66,6 +66,31 @@ export interface SkippedEvent extends LockFacts, RefusalFacts {
   readonly error?: Error;
 }
 
+/** A call found its lock taken, and was kept until the lock is free (`onHeld: 'queue'`). */
+export interface QueuedEvent extends LockFacts {
+  readonly type: 'queued';
+  readonly job: string;
+  /** Absent if it has none. */
+  readonly key?: string;
+  /** How many calls besides the first one it stands for: the run for all of them has not begun. */
+  readonly merged: number;
+}
+
+/**
+ * A call that was kept will not be run any more: its run failed or passed its `timeout`, or was interrupted too often. `inspect()` shows
+ * it, and `redeliver(lock)` puts it back.
+ */
+export interface DeadLetteredEvent extends LockFacts {
+  readonly type: 'dead-lettered';
+  readonly job: string;
+  readonly key?: string;
+  readonly reason: 'failed' | 'timed-out' | 'interrupted';
+  /** How often it was delivered. */
+  readonly deliveries: number;
+  /** What its run threw, for the reason `failed`. */
+  readonly error?: unknown;
+}
+
 /** The last start of a job came from another schedule: instances, or their time zones, differ. */
 export interface ScheduleMismatchEvent extends LeaseFacts {
   readonly type: 'schedule-mismatch';
@@ -233,6 +258,8 @@ export type SchedulerLockEvent =
   | AcquiredEvent
   | WaitingEvent
   | SkippedEvent
+  | QueuedEvent
+  | DeadLetteredEvent
   | ScheduleMismatchEvent
   | RenewedEvent
   | RenewalFailedEvent

@@ -64,6 +64,19 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       return event.reason === 'clock-skew' ? `${line}: ${skew(event)}` : line;
     },
   },
+  queued: {
+    level: 'debug',
+    text: (event) =>
+      `${subject(event)}: queued${ofKey(event)}${event.merged === 0 ? '' : `, as one with ${event.merged} before it`}`,
+  },
+  'dead-lettered': {
+    level: 'error',
+    text(event) {
+      const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
+      const error = event.error === undefined ? '' : `: ${textOf(event.error)}`;
+      return `${subject(event)}: the event${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
+    },
+  },
   'renewal-failed': {
     level: 'debug',
     text(event) {
@@ -207,6 +220,8 @@ function whileHolding({ holding }: { holding?: readonly string[] }): string {
 function subject({ job, lock }: { job?: string; lock: string }): string {
   return job === undefined || job === lock ? lock : `${job} [${lock}]`;
 }
+
+const ofKey = ({ key }: { key?: string }): string => (key === undefined ? '' : ` "${key}"`);
 
 function left(run: ShutdownLeftEvent['runs'][number]): string {
   const { expiresIn } = run;

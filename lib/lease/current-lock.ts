@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockLostError, LockNotHeldError } from '../errors.js';
 import { shared } from '../shared.js';
 import type { Lease } from './lease.js';
+import type { EventFacts } from './lock-call.js';
 import { begin } from './work.js';
 
 /** The lock that a job runs under. */
@@ -25,6 +26,8 @@ export interface Lock {
   readonly attempt: number;
   /** How long the call stood in line, milliseconds; 0 if it did not. */
   readonly waited: number;
+  /** The event that the job runs for; `undefined` if the call was not kept in the queue (`onHeld: 'queue'`). */
+  readonly event: EventFacts | undefined;
   /**
    * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError`, `LockShutdownError` or, under a
    * leader, `LockResignedError`. In a nested call that its outer job did not await: `LockNotHeldError`. Pass it on to
@@ -209,6 +212,10 @@ export class LeasedLock implements Lock {
 
   get waited(): number {
     return this.lease.waited;
+  }
+
+  get event(): EventFacts | undefined {
+    return this.lease.event;
   }
 
   get signal(): AbortSignal {

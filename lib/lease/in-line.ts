@@ -52,7 +52,7 @@ export class InLine {
     this.#began = engine.clock.monotonic();
     this.#deadline = this.#began + wait;
     this.#refusal = { ran: false, reason: 'held', holder: engine.instance };
-    this.#place = this.#job === undefined ? undefined : engine.waits.placeOf(call.name, this.#job);
+    this.#place = this.#job === undefined ? call.place : engine.waits.placeOf(call.name, this.#job);
   }
 
   /** What the last ask was for, without how it waits. */

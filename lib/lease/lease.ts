@@ -3,6 +3,7 @@ import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit, LeaseFacts } from '../events/events.js';
+import type { EventFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {
@@ -41,6 +42,8 @@ export class Lease {
   waited = 0;
   /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
   seenUntil = -Infinity;
+  /** The event that its job runs for. */
+  event: EventFacts | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
 

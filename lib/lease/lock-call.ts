@@ -19,6 +19,18 @@ export interface LockSettings {
   readonly abortOnShutdown: boolean;
 }
 
+/** A call that was kept until its lock was free. */
+export interface EventFacts {
+  /** Its key; `undefined` if it has none. */
+  readonly key: string | undefined;
+  /** Which delivery this is, from 1: greater if earlier runs of it were interrupted. */
+  readonly delivery: number;
+  /** When the call was made, by the store's clock, epoch milliseconds. */
+  readonly queuedAt: number;
+  /** For how many later calls with the same key it stands. */
+  readonly merged: number;
+}
+
 /** One call through a lock. */
 export interface LockCall {
   readonly name: string;
@@ -38,8 +50,12 @@ export interface LockCall {
   readonly brief?: boolean;
   /** Ends the wait in line. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether the call is an attempt to lead. A refusal is then nothing unusual, and no job was skipped. */
+  /** Whether the call is an attempt to lead, or to work off events. A refusal is then nothing unusual, and no job was skipped. */
   readonly campaign?: boolean;
+  /** Whether the call is kept if it finds its lock taken: then it was not skipped. */
+  readonly kept?: boolean;
+  /** The place that it takes in line. */
+  readonly place?: number;
 }
 
 /** The origin of a call, for messages. */

@@ -2,9 +2,12 @@ import type { Clock } from '../clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
+import type { Outcome } from '../store-access/asked.js';
+import type { Enqueued, NewEvent } from '../stores/event-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
 import { findScope, heldLocks, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
+import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
@@ -90,6 +93,33 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
+  /** Works the events of a lock off as soon as its turn has come. */
+  drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
+    const within = (lease: Lease, job: () => unknown): unknown =>
+      withScope(this, new LeasedLock(lease), lease, job);
+    const drain = new Drain(this.#engine, drainer, call.settings.storeTimeout, within);
+    return this.#start(call, () => undefined, drain);
+  }
+
+  /**
+   * Keeps an event.
+   *
+   * @param limit of the call, ms
+   */
+  async enqueue(event: NewEvent, limit: number): Promise<Outcome<Enqueued>> {
+    const { store, clock, outages } = this.#engine;
+    this.#running.begin();
+    try {
+      const outcome = await store.enqueue(event, limit, clock.monotonic()).outcome;
+      if ('error' in outcome)
+        outages.failed(outcome.error, { call: 'acquire', locks: [event.name], skipped: true });
+      else outages.succeeded('acquire', event.name);
+      return outcome;
+    } finally {
+      this.#running.end();
+    }
+  }
+
   /** Whether the store sends hints to calls in line. */
   get hasHints(): boolean {
     return !this.#engine.closing && this.#engine.waits.hasHints;
@@ -102,7 +132,7 @@ export class LockRunner {
 
   // Admission.
 
-  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
+  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>, drain?: Drain): Promise<RunResult<T>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
       reportSkipped(this.#engine, call, refusal);
@@ -111,7 +141,7 @@ export class LockRunner {
     }
     if (call.signal?.aborted === true) return rejected(call.signal.reason);
     this.#running.begin();
-    const run = new Run(this.#engine, call, job, this.#admission);
+    const run = new Run(this.#engine, call, job, this.#admission, drain);
     // One that waits leaves the lock to others until its turn has come.
     if (!mayWait(call)) this.#busy.set(call.name, run);
     return run.run();

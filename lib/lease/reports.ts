@@ -9,14 +9,14 @@ import type { Writable } from './writable.js';
 
 // Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
 
-/** A call did not run its job. An attempt to lead that is refused is nothing unusual: it is not reported. */
+/** A call did not run its job. */
 export function reportSkipped(
   { instance, clock, emit }: Engine,
   call: LockCall,
   skipped: Skipped,
   holding?: readonly string[],
 ): void {
-  if (call.campaign === true) return;
+  if (isExpected(call, skipped)) return;
   const { name, job, start } = call;
   const { reason, error } = skipped;
   const lock = reason === 'invalid-name' ? displayName(name) : name;
@@ -28,6 +28,13 @@ export function reportSkipped(
   if (skipped.waited !== undefined && holding !== undefined && holding.length > 0) event.holding = holding;
   emit(carry(event, skipped));
 }
+
+/** Whether no job was skipped: nobody made the call, or it is kept. */
+const isExpected = ({ campaign, kept }: LockCall, skipped: Skipped): boolean =>
+  campaign === true || (kept === true && isTaken(skipped));
+
+/** Whether a call found its lock taken. */
+export const isTaken = ({ reason }: Skipped): boolean => reason === 'held' || reason === 'cooling-down';
 
 export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
   const { ref } = lease;

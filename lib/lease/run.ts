@@ -1,7 +1,14 @@
 import { LockTimeoutError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
-import type { AcquireRequest, AcquireResult, LeaseRef, ReleaseOutcome } from '../stores/lock-store.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  LeaseRef,
+  ReleaseOutcome,
+  ReleaseResult,
+} from '../stores/lock-store.js';
 import { jobEnded } from './current-lock.js';
+import type { Drain } from './drain.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
@@ -48,6 +55,7 @@ export class Run<T> {
     readonly call: LockCall,
     private readonly job: (lease: Lease) => T | Promise<T>,
     private readonly admission: Admission,
+    private readonly drain?: Drain,
   ) {
     const { wait = 0 } = call.settings;
     const brief = call.brief === true && wait === 0 && !engine.hears('refusal');
@@ -78,8 +86,12 @@ export class Run<T> {
         reportSkipped(engine, call, lease, this.#holding);
         return lease;
       }
+      if (this.drain !== undefined) {
+        await this.#workOff(this.drain, lease);
+        return { ran: true, value: undefined as T };
+      }
       engine.waiting.end();
-      let ended = this.#begin(lease);
+      let ended = this.#begin(lease, this.job);
       if (ended instanceof Promise) ended = await ended;
       engine.waiting.begin();
       const end = this.#end(lease, ended);
@@ -222,13 +234,13 @@ export class Run<T> {
 
   // Keep the lease, and run the job.
 
-  #begin(lease: Lease): Ended<T> | Promise<Ended<T>> {
+  #begin(lease: Lease, job: (lease: Lease) => T | Promise<T>): Ended<T> | Promise<Ended<T>> {
     const { engine } = this;
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed && engine.hears('acquired')) reportAcquired(engine, lease);
     try {
-      const work = this.job(lease);
+      const work = job(lease);
       // Does not await a value that is there already: even that would cost a turn of promises.
       if (!(work instanceof Promise)) return this.#done(work);
       return work.then(
@@ -249,7 +261,35 @@ export class Run<T> {
     }
   }
 
+  /** Runs one event after another, and gives the lease back. */
+  async #workOff(drain: Drain, granted: Lease): Promise<void> {
+    const { engine } = this;
+    let lease = granted;
+    let end: EndOfRun | undefined;
+    for (;;) {
+      const next = await drain.next(lease, end);
+      if (next === 'none' || next === 'silent') {
+        const answer = await this.#release(lease, end?.outcome ?? 'completed');
+        if (next === 'silent' && end !== undefined) drain.ended(lease, end, answer);
+        return;
+      }
+      lease = next.lease;
+      engine.waiting.end();
+      const ended = await this.#begin(lease, next.run as (lease: Lease) => T);
+      engine.waiting.begin();
+      end = this.#end(lease, ended);
+      if (lease.renewal !== undefined) await lease.renewal;
+    }
+  }
+
   // Give the lease back, and report.
+
+  async #release(lease: Lease, outcome: ReleaseOutcome): Promise<ReleaseResult | Error> {
+    const { releases } = this.engine;
+    const release = new Release(this.#facts(lease, outcome));
+    const asked = releases.send(release);
+    return releases.tried(release, asked, await asked.outcome);
+  }
 
   /** The job has ended. */
   #end(lease: Lease, ended: Ended<T>): EndOfRun {

@@ -3,10 +3,12 @@ import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Elections } from '../leader/elections.js';
 import type { LockHandle } from '../lease/acquired-lock.js';
-import { following, type Lock } from '../lease/current-lock.js';
+import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
+import type { EventJob } from '../lease/drain.js';
 import { LockRunner } from '../lease/lock-runner.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
+import { Queues } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
 import { TimeLimits } from '../store-access/time-limits.js';
 import type { LockStore } from '../stores/lock-store.js';
@@ -27,6 +29,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /** The problems of the module's options. */
   readonly problems: readonly string[];
   readonly elections: Elections;
+  readonly queues: Queues;
   readonly #runner: LockRunner;
   #started: Promise<void> | undefined;
   #ready = false;
@@ -42,6 +45,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.settings = settings;
     this.problems = problems;
     this.#runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
+    this.queues = new Queues(store, this.#runner, instanceId, clock, emit);
     this.elections = new Elections(
       { patience, clock, emit },
       (call) => this.acquire(call),
@@ -64,6 +68,12 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   async acquire(call: LockCall): Promise<LockHandle> {
     if (!this.#ready) await this.start();
     return this.#runner.acquire(call);
+  }
+
+  /** A method whose calls can be kept. */
+  addEventJob(job: EventJob): void {
+    if (this.settings.leader === undefined) return this.queues.add(job);
+    this.queues.add({ ...job, run: (args) => following(() => job.run(args), currentLock()) });
   }
 
   /** Reports a call that the scheduler did not make because the job still runs here. */
@@ -108,6 +118,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /** Waits for the leases that the elections release, but not for the elections: a hook of theirs may never end. */
   async onModuleDestroy(): Promise<void> {
     void this.elections.stop();
+    this.queues.stop();
     await this.#runner.shutdown(this.settings.shutdownTimeout);
   }
 

@@ -17,6 +17,7 @@ import {
 import { SchedulerLockConfigError } from '../errors.js';
 import { outsideOfLocks } from '../lease/current-lock.js';
 import { checkElection, checkLockOptions, ofModule } from '../options/check.js';
+import { readQueue } from '../options/queue.js';
 import { unknownOptions } from '../options/table.js';
 import { invalidNames } from '../options/values.js';
 import { CronJobState } from '../scheduler/cron-job-state.js';
@@ -46,6 +47,7 @@ import {
   placeOf,
   sharedKeys,
   sharedNames,
+  withoutEvents,
   withoutLines,
   startLine,
 } from './start-checks.js';
@@ -87,7 +89,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
-    problems.push(...withoutLines(this.#found, store));
+    problems.push(...withoutLines(this.#found, store), ...withoutEvents(this.#found, store));
     problems.push(...this.dynamic.meet(this.#found));
     const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
@@ -111,6 +113,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (this.leader.election === undefined)
       for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
+    this.host.queues.start();
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
     if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));
@@ -238,7 +241,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       // Problems of the module's own options are reported elsewhere.
       ...problems.filter((problem) => !this.host.problems.includes(problem)),
     ];
-    const bound = { job, name, settings, ...this.#firing(instance, key, job) };
+    const queue = readQueue(options, isScheduled(Reflect.get(instance, key)), found);
+    const bound = { job, name, settings, queue, ...this.#firing(instance, key, job) };
     this.#found.push({ instance, method, bound });
     return found.map((problem) => `${place}: ${problem}`);
   }
@@ -269,6 +273,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const kept = bind(instance, method, (proceed, args) =>
       this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
+    if (bound.queue !== undefined && bound.settings.enabled)
+      this.host.addEventJob({
+        job: bound.job,
+        settings: bound.settings,
+        run: (args) => Reflect.apply(method.method, instance, args) as unknown,
+      });
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);
   }

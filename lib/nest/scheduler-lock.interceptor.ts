@@ -3,12 +3,16 @@ import type { Timer } from '../clock.js';
 import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
+import { isTaken } from '../lease/reports.js';
 import { displayName } from '../lock-name.js';
 import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { JobState } from '../scheduler/cron-job-state.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { JobSettings } from '../options/check.js';
+import type { QueueOptions } from '../options/queue.js';
+import { checkKey, writeArguments } from '../queue/payload.js';
+import type { EventCall } from '../queue/queues.js';
 import { logError, logWarning } from '../events/log.js';
 import { LockHost } from './lock-host.js';
 
@@ -17,6 +21,8 @@ export interface BoundJob {
   readonly job: string;
   readonly name: string | ((...args: never[]) => unknown);
   readonly settings: JobSettings;
+  /** How its calls are kept that find their lock taken; `undefined`: they are not. */
+  readonly queue?: QueueOptions | undefined;
   /** The schedule of the job, if the scheduler fires it. */
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
@@ -55,12 +61,26 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
     const call: LockCall = { name: lockName, job, settings, scheduled: scheduled !== undefined };
     if (scheduled !== undefined) return this.#fired(bound, call, scheduled, proceed);
-    const result = await this.#execute(bound, call, proceed);
+    const result = await this.#byHand(bound, call, args, proceed);
     if (result.ran) return result.value;
-    if (settings.onSkip === 'throw') {
+    if (settings.onSkip === 'throw' && result.reason !== 'queued') {
       throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
     }
     return undefined;
+  }
+
+  /** A call by hand: kept if it finds its lock taken, where the options say so. */
+  async #byHand(
+    bound: BoundJob,
+    call: LockCall,
+    args: readonly unknown[],
+    proceed: () => unknown,
+  ): Promise<RunResult<unknown>> {
+    if (bound.queue === undefined) return this.#execute(bound, call, proceed);
+    // What cannot be kept is found out before anything is sent.
+    const event = eventOf(bound.job, bound.queue, args);
+    const result = await this.#execute(bound, { ...call, kept: true }, proceed);
+    return result.ran || !isTaken(result) ? result : this.host.queues.keep(call, event);
   }
 
   /** A call by the scheduler. */
@@ -159,6 +179,11 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   onModuleDestroy(): void {
     this.missedTicks.stop();
   }
+}
+
+function eventOf(job: string, { key, max, redeliver }: QueueOptions, args: readonly unknown[]): EventCall {
+  const made = typeof key === 'function' ? checkKey(job, Reflect.apply(key, undefined, args)) : key;
+  return { key: made, args: writeArguments(job, args), max, redeliver };
 }
 
 function isStoreError(error: unknown): boolean {

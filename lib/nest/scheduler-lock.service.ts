@@ -138,6 +138,19 @@ export class SchedulerLockService {
   }
 
   /**
+   * Puts the dead letters of a lock back to their places (`onHeld: 'queue'`): they run as if they had never been delivered.
+   *
+   * @param name name of the lock
+   * @returns how many
+   * @throws SchedulerLockConfigError if the store keeps no events
+   * @throws StoreUnavailableError if the store does not answer
+   */
+  async redeliver(name: string): Promise<number> {
+    await this.#host.start();
+    return this.#host.queues.redeliver(name);
+  }
+
+  /**
    * Asks the store for an answer, and changes nothing. For health checks. While the store is away, jobs are skipped; restarting
    * this process would not help.
    *

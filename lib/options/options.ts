@@ -10,6 +10,33 @@ export type OnStoreError = 'skip' | 'throw' | 'run';
 /** How a skipped call by hand ends; see {@link LockOptions.onSkip}. */
 export type OnSkip = 'ignore' | 'throw';
 
+/** What becomes of a call by hand that finds its lock taken; see {@link SchedulerLockOptions.onHeld}. */
+export type OnHeld = 'skip' | 'queue' | 'once-more';
+
+/** How calls are kept that find their lock taken, for a method with the parameters `A`. */
+export interface QueueOptions<A extends readonly unknown[] = never> {
+  /**
+   * Calls with the same key that wait become one: the newest arguments count, the first place is kept. A call that comes while the run
+   * for its key goes on gets one more run. `''`: all calls become one.
+   *
+   * @default none: each call stands alone
+   */
+  readonly key?: '' | ((...args: A) => string) | undefined;
+  /**
+   * How many calls are kept for one lock, from 1 to 10000. One more is refused as `queue-full`.
+   *
+   * @default 1000
+   */
+  readonly max?: number | undefined;
+  /**
+   * How often a call is run again after its run was interrupted: its process died, lost its lease, or was shut down. After that it
+   * becomes a dead letter. A call whose run throws, or passes its `timeout`, becomes one at once.
+   *
+   * @default 3
+   */
+  readonly redeliver?: number | undefined;
+}
+
 /** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
 export interface LockOptions {
   /**
@@ -213,6 +240,20 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    * @default 'ClassName.methodName' of the concrete class
    */
   readonly job?: string | undefined;
+  /**
+   * What becomes of a call by hand that finds its lock taken (after its `wait`, if it has one). `'skip'`: it does not run. `'queue'`: it
+   * is kept in the store with its arguments, resolves `undefined`, and runs when the lock is free: at least once, also if this process
+   * dies. `'once-more'`: so is one call of all that come meanwhile, with the newest arguments.
+   *
+   * @default 'skip'
+   */
+  readonly onHeld?: OnHeld | undefined;
+  /**
+   * How `onHeld: 'queue'` keeps calls.
+   *
+   * @default none
+   */
+  readonly queue?: QueueOptions<A> | undefined;
 }
 
 /** Options of `SchedulerLockService.run()` and `acquire()`. */

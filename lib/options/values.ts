@@ -158,6 +158,8 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   lost: true,
   overrun: true,
   waiting: true,
+  queued: true,
+  'dead-lettered': true,
   timeout: true,
   unlocked: true,
   'schedule-mismatch': true,

@@ -42,6 +42,10 @@ export function wrongRelease(answer: ReleaseResult): Wrong | undefined {
   return typeof released === 'boolean' ? undefined : wrong('.released', released, 'true or false');
 }
 
+export function wrongObject(answer: object): Wrong | undefined {
+  return isObject(answer) ? undefined : wrong('', answer, 'an object');
+}
+
 /** Checks the answer as a whole. `wrongExtend()` checks the result of each lease. */
 export function wrongBatch(answer: readonly ExtendResult[], leases: number): Wrong | undefined {
   if (!Array.isArray(answer)) return wrong('', answer, 'an array');

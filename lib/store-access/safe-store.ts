@@ -9,9 +9,17 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../stores/event-store.js';
 import { fastPortOf, type Told } from '../stores/fast-port.js';
 import { Asked } from './asked.js';
-import { type Wrong, wrongAcquire, wrongBatch, wrongExtend, wrongRelease } from './answer-checks.js';
+import {
+  type Wrong,
+  wrongAcquire,
+  wrongBatch,
+  wrongExtend,
+  wrongObject,
+  wrongRelease,
+} from './answer-checks.js';
 import { storeLabel } from './store-label.js';
 import type { TimeLimits } from './time-limits.js';
 
@@ -43,6 +51,29 @@ export class SafeStore {
     const port = fastPortOf(this.store);
     if (port !== undefined) port.release(lease, options, asked);
     else void this.#ask('release', () => this.store.release(lease, options), wrongRelease, asked);
+    return asked;
+  }
+
+  /** @param sentAt now, monotonic */
+  next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
+    return this.#ofEvents('next', (events) => events.next(lease, options), limit, sentAt);
+  }
+
+  /** @param sentAt now, monotonic */
+  enqueue(event: NewEvent, limit: number, sentAt: number): Asked<Enqueued> {
+    return this.#ofEvents('enqueue', (events) => events.enqueue(event), limit, sentAt);
+  }
+
+  #ofEvents<T extends object>(
+    call: string,
+    send: (events: EventStore) => Promise<T>,
+    limit: number,
+    sentAt: number,
+  ): Asked<T> {
+    const asked = new Asked<T>(this.limits, limit, sentAt);
+    const { events } = this.store;
+    const none = (): Promise<T> => Promise.reject(new Error('the store keeps no events'));
+    void this.#ask(call, () => (events === undefined ? none() : send(events)), wrongObject, asked);
     return asked;
   }
 

@@ -1,5 +1,9 @@
 import type { SchedulerLockError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
+import type { DeadLetter, EventStore } from './event-store.js';
+import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
+
+export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 
 /**
  * Where leases live. Data access only: no timers, no policy, no logging.
@@ -47,6 +51,14 @@ import type { JobStart } from '../job-start.js';
  * 14. Who was called and did not come in time is not in line any more, and its whole process is passed over until it asks again:
  *     a dead process costs the others one such time, however many of its calls stand in line. So are calls whose `limit` has passed.
  *     If nobody is left, the lock is free for all.
+ *
+ * A store with `events` keeps events as well, in a queue for each lock:
+ *
+ * 15. An event leaves only with the end of its run. `enqueue` puts it behind those of its priority, or gives its arguments to one with
+ *     the same job and key that no lease has taken yet. `next` ends the event of a live lease, and takes the first one of the jobs that
+ *     the caller can run, with a new fencing token, unless a call in line stands before it. So does `release` end the event of its
+ *     lease. An event whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is delivered
+ *     again, `redeliver` times at most. After that, and if its run failed, it becomes a dead letter.
  *
  * A hint only says that it is worth while to ask now: one that is lost, late or false costs time, nothing else.
  *
@@ -109,49 +121,12 @@ export interface LockStore {
    * @returns `undefined` if there are no hints: calls in line find out by asking
    */
   hints?(process: string, called: (token: string) => void): HintChannel | undefined;
+  /** Only a store with this takes events. */
+  readonly events?: EventStore;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
   onLost?(listener: (name: string, holder: string) => void): () => void;
-}
-
-/** Identifies a lease, with all data needed to restore it. Plain data. */
-export interface LeaseRef {
-  /** Name of the lock. */
-  readonly name: string;
-  /** UUID v4, drawn for this attempt only. Proves ownership. */
-  readonly token: string;
-  /** The grant's fencing token; 0 if the answer to the acquire never arrived. */
-  readonly fencingToken: number;
-  /** How long the lease lives in the store without a renewal, whole milliseconds. */
-  readonly ttl: number;
-  /** Instance id of the holder. */
-  readonly holder: string;
-  /** Identity of the job, if the lease is for one. */
-  readonly job?: string;
-  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
-  readonly tick?: number;
-  /** Which run of the tick this is, from 1. */
-  readonly attempt?: number;
-  /** How the call waits, if it may stand in line. */
-  readonly wait?: WaitRequest;
-}
-
-/** How a call waits for its turn. */
-export interface WaitRequest {
-  /** For how many more milliseconds: after that, its place in line is void. */
-  readonly limit: number;
-  /** A whole number from -100 to 100: greater goes first. */
-  readonly priority: number;
-  /** Names the process, for hints. */
-  readonly process: string;
-  /** The place that the store has told this call, or that of a call whose place it takes. */
-  readonly place?: number;
-  /**
-   * For how many more milliseconds a lease that the call was told of may be live. A store that has forgotten everything about the lock
-   * grants it to nobody in line before: its holder writes it back meanwhile.
-   */
-  readonly notBefore?: number;
 }
 
 /** The channel on which a process hears of its calls in line. */
@@ -228,9 +203,6 @@ export type ExtendResult =
   /** This lease could not be judged; the others of the batch were. */
   | { readonly held: null; readonly error: SchedulerLockError };
 
-/** How a run ended. `abandoned`: nothing ran. */
-export type ReleaseOutcome = 'completed' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';
-
 /** Options of {@link LockStore.release}. */
 export interface ReleaseOptions {
   /** @default 'completed' */
@@ -260,6 +232,10 @@ export interface LockInfo {
   readonly fencingToken?: number;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
+  /** How many events wait for their run, or have begun it. Absent: none. */
+  readonly queued?: number;
+  /** Events whose run failed, or was interrupted too often, newest first. Absent: none. */
+  readonly dead?: readonly DeadLetter[];
 }
 
 /** The last start of a job. */

@@ -72,6 +72,7 @@ setBypass((proceed, job) => {
     tick,
     attempt,
     waited: 0,
+    event: undefined,
     signal,
     assertLocked: () => signal.throwIfAborted(),
   };

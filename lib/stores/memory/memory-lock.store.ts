@@ -14,6 +14,7 @@ import type {
 } from '../lock-store.js';
 import { isWaiting, Line, placeAt, placed, type WaitingRequest } from '../line.js';
 import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
+import { MemoryEvents } from './events.js';
 import { Starts } from './starts.js';
 
 /** How many locks there have to be before any is forgotten. */
@@ -36,6 +37,7 @@ interface Entry {
  */
 export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
+  readonly events: MemoryEvents;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #lines = new Map<string, Line>();
@@ -48,6 +50,15 @@ export class MemoryLockStore implements LockStore {
 
   constructor(options: { clock?: Clock } = {}) {
     this.#clock = options.clock ?? systemClock;
+    this.events = new MemoryEvents(
+      {
+        isFree: (name) => (this.#entries.get(name)?.freeAt ?? 0) <= this.#clock.monotonic(),
+        firstPlace: (name) => this.#lines.get(name)?.standing[0]?.place,
+        isHeld: (lease) => this.#held(lease) !== undefined,
+        renew: (lease, ttl) => this.#renew(lease, ttl),
+      },
+      this.#clock,
+    );
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {
@@ -88,6 +99,7 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
+      this.events.end(lease, outcome);
       const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#leave(lease);
       if (entry?.lease.token !== lease.token) {
         const result = this.#missedRelease(lease, outcome, entry);
@@ -121,9 +133,25 @@ export class MemoryLockStore implements LockStore {
           ...(free ? undefined : { expiresIn: Math.ceil(freeAt - now) }),
           fencingToken: lease.fencingToken,
           jobs: starts.all(),
+          ...this.events.of(name),
         };
       });
     });
+  }
+
+  #held({ name, token }: LeaseRef): Entry | undefined {
+    const entry = this.#entries.get(name);
+    const isOurs = entry?.lease.token === token && !entry.ended && entry.freeAt > this.#clock.monotonic();
+    return isOurs ? entry : undefined;
+  }
+
+  /** Gives a held lease another fencing token. */
+  #renew(lease: LeaseRef, ttl: number): number {
+    const entry = this.#held(lease) as Entry;
+    const fencingToken = Math.max(entry.lease.fencingToken + 1, Math.trunc(this.#clock.now() * 1_000));
+    entry.lease = { ...entry.lease, fencingToken };
+    entry.freeAt = this.#clock.monotonic() + ttl;
+    return fencingToken;
   }
 
   /** Takes a lock away from its holder. @internal for tests */

@@ -82,13 +82,19 @@ export function sharedKeys(names: Iterable<string>, key: (name: string) => unkno
 const STATE = ':state';
 const LINE = ':state:line';
 const WHO = ':state:who';
+const QUEUE = ':state:queue';
+const EVENTS = ':state:events';
+const DEAD = ':state:dead';
 
 /**
  * Whether a key, prefix included, is or could be the key of a state. Then no lock can have it, even if the lock of that state does
  * not exist. All state keys have a hash tag: that of the lock key, or one around it.
  */
 export function isStateKey(stored: string): boolean {
-  return [STATE, LINE, WHO].some((end) => stored.endsWith(end)) && hashTag(stored) !== undefined;
+  return (
+    [STATE, LINE, WHO, QUEUE, EVENTS, DEAD].some((end) => stored.endsWith(end)) &&
+    hashTag(stored) !== undefined
+  );
 }
 
 /** The keys of a lock's line, by that of its state. */
@@ -96,6 +102,12 @@ export const lineKeys = (state: string): [line: string, who: string] => [
   state.slice(0, -STATE.length) + LINE,
   state.slice(0, -STATE.length) + WHO,
 ];
+
+/** The keys of a lock's events, by that of its state. */
+export const eventKeys = (state: string): [queue: string, events: string, dead: string] => {
+  const lock = state.slice(0, -STATE.length);
+  return [lock + QUEUE, lock + EVENTS, lock + DEAD];
+};
 
 /**
  * The key of a lock's state. Both keys share a Cluster slot, also with the client's own `keyPrefix` (which the client puts before

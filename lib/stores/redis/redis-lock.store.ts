@@ -23,6 +23,7 @@ import type { FastPort, Told } from '../fast-port.js';
 import { NOTHING_RAN } from '../rules.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
+import { RedisEvents } from './events.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
 import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
 import { checkRights } from './probe.js';
@@ -69,6 +70,7 @@ export interface RedisLockStoreOptions {
  * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
 export class RedisLockStore implements LockStore {
+  readonly events: RedisEvents;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -98,6 +100,7 @@ export class RedisLockStore implements LockStore {
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
     this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
+    this.events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
   }
 
   /** The kind and the place of the server, without secrets. */
@@ -173,6 +176,7 @@ export class RedisLockStore implements LockStore {
     release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
       const { name, token, fencingToken, holder, tick, job = '' } = lease;
       if (lease.wait !== undefined && outcome === NOTHING_RAN) return this.#leave(lease, told);
+      if (lease.event !== undefined) return this.#endEvent(lease, { outcome, keepFor }, told);
       const args = [token, String(fencingToken)];
       if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
       // A lock that stays taken has to show its last holder.
@@ -200,6 +204,15 @@ export class RedisLockStore implements LockStore {
   #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
     const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
     this.#leaves.call(lease.name, [lease.token], { answered, failed: (error) => told.failed(error) });
+  }
+
+  /** Ends the event of a lease, and then releases it. */
+  #endEvent(lease: LeaseRef, options: Required<ReleaseOptions>, told: Told<ReleaseResult>): void {
+    const { event: _event, ...rest } = lease;
+    void this.events.end(lease, options.outcome).then(
+      () => this.fastPort.release(rest, options, told),
+      (error: unknown) => told.failed(error as Error),
+    );
   }
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {

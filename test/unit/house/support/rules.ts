@@ -5,7 +5,7 @@ import { type Import, nodesOf, type Source } from './sources.js';
 const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
-const CONTRACT = 'stores/(lock-store|fast-port|line|rules)';
+const CONTRACT = 'stores/(lock-store|lease-ref|event-store|fast-port|line|rules)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -21,6 +21,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['store-access/', `${CONTRACT}|events/events`, 'calls of a store know nothing of leases'],
   ['lease/', `${CONTRACT}|events/events|store-access/.+`, 'leases know neither jobs nor schedules'],
   ['leader/', 'events/events|lease/.+', 'elections know leases, and nothing of the scheduler'],
+  [
+    'queue/',
+    `${CONTRACT}|events/events|lease/(drain|lock-call|lock-runner)`,
+    'queues know runs, and nothing of Nest',
+  ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
   ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import type { Emit, QueuedEvent } from '../events/events.js';
+import type { Drainer, EventJob } from '../lease/drain.js';
+import type { LockCall, Skipped } from '../lease/lock-call.js';
+import type { LockRunner } from '../lease/lock-runner.js';
+import type { LockStore } from '../stores/lock-store.js';
+
+/** Why no call can be kept. */
+export const NO_EVENTS =
+  "onHeld: the store keeps no events. Leave `onHeld: 'queue'` out, or use a store that does: see docs/events-in-line.md.";
+
+/** How often locks are looked for whose events nobody works off, because all who did have died, ms. */
+const SWEEP = 30_000;
+/** How long somebody who works events off stands in line before it enters again, ms. */
+const WAIT = 3_600_000;
+
+/** How calls of a job are kept. */
+export interface QueueSettings {
+  /** How many events the lock may have. */
+  readonly max: number;
+  /** How often an event is delivered again after its run was interrupted. */
+  readonly redeliver: number;
+}
+
+/** A call to keep. */
+export interface EventCall extends QueueSettings {
+  readonly key: string | undefined;
+  /** JSON. */
+  readonly args: string;
+}
+
+/** Somebody who stands in line to work the events of a lock off, or does so. */
+interface Worker {
+  readonly place: number;
+  /** Whether it has the lock. */
+  works: boolean;
+  /** The first place of events that came since the store was last asked for one. */
+  wanted: number | undefined;
+}
+
+/**
+ * The calls of one application that are kept until their lock is free. Whoever keeps an event also stands in line for it, at its place,
+ * and works off all that are there when its turn comes. If it dies, so does somebody else who keeps one, or who finds it by a look.
+ */
+export class Queues {
+  readonly #jobs = new Map<string, EventJob>();
+  readonly #workers = new Map<string, Set<Worker>>();
+  #timer: Timer | undefined;
+  #stopListening: (() => void) | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly store: LockStore,
+    private readonly runner: LockRunner,
+    private readonly instance: string,
+    private readonly clock: Clock,
+    private readonly emit: Emit,
+  ) {}
+
+  /** A job whose events can run here. */
+  add(job: EventJob): void {
+    this.#jobs.set(job.job, job);
+  }
+
+  /** Begins to look for events that were left. */
+  start(): void {
+    if (this.#jobs.size === 0 || this.store.events === undefined) return;
+    this.#stopListening = this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
+    void this.#sweep();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#stopListening?.();
+    this.#timer?.cancel();
+  }
+
+  /**
+   * Keeps a call whose lock is taken.
+   *
+   * @returns why it has not run
+   */
+  async keep(
+    { name, job = '', settings }: LockCall,
+    { key, args, max, redeliver }: EventCall,
+  ): Promise<Skipped> {
+    const { priority = 0, storeTimeout } = settings;
+    const event = { name, id: randomUUID(), job, args, priority, max, redeliver };
+    const outcome = await this.runner.enqueue(key === undefined ? event : { ...event, key }, storeTimeout);
+    if ('error' in outcome) {
+      if (settings.onStoreError === 'throw') throw outcome.error;
+      return this.#skipped({ name, job }, { reason: 'store-unavailable', error: outcome.error });
+    }
+    const { result } = outcome;
+    if (!result.queued) return this.#skipped({ name, job }, { reason: 'queue-full' });
+    const facts = { type: 'queued', ...this.#facts({ name, job }), merged: result.merged } as const;
+    this.emit((key === undefined ? facts : { ...facts, key }) satisfies QueuedEvent);
+    inModuleContext(() => this.#want(name, result.place, settings));
+    return { ran: false, reason: 'queued' };
+  }
+
+  /**
+   * Puts the dead letters of a lock back.
+   *
+   * @returns how many
+   * @throws SchedulerLockConfigError if the store keeps no events
+   */
+  async redeliver(name: string): Promise<number> {
+    const { events } = this.store;
+    if (events === undefined) throw new SchedulerLockConfigError([NO_EVENTS]);
+    const count = await events.redeliver(name);
+    if (count > 0) void this.#sweep();
+    return count;
+  }
+
+  #skipped(of: { name: string; job: string }, why: Pick<Skipped, 'reason' | 'error'>): Skipped {
+    this.emit({ type: 'skipped', ...this.#facts(of), ...why });
+    return { ran: false, ...why };
+  }
+
+  #facts({ name, job }: { name: string; job: string }) {
+    return { lock: name, job, instance: this.instance, at: this.clock.now() };
+  }
+
+  /** An event is in the queue: somebody here has to take it along. */
+  #want(name: string, place: number, settings: LockCall['settings']): void {
+    if (this.#stopped) return;
+    const workers = this.#workers.get(name) ?? new Set();
+    this.#workers.set(name, workers);
+    for (const worker of workers) {
+      if (worker.works) worker.wanted = Math.min(worker.wanted ?? Infinity, place);
+      if (worker.works || worker.place <= place) return;
+    }
+    void this.#work({ name, place, settings }, workers);
+  }
+
+  async #work(
+    { name, place, settings }: { name: string; place: number; settings: LockCall['settings'] },
+    workers: Set<Worker>,
+  ): Promise<void> {
+    const worker: Worker = { place, works: false, wanted: undefined };
+    workers.add(worker);
+    const drainer: Drainer = {
+      jobs: this.#jobs,
+      asks: () => Object.assign(worker, { works: true, wanted: undefined }),
+      standsBehind: (next) => {
+        // It stands in line again before it gives the lock away.
+        void this.#work({ name, place: next, settings }, workers);
+      },
+    };
+    const { ttl, heartbeat, storeTimeout, enabled } = settings;
+    const call: LockCall = {
+      name,
+      job: undefined,
+      scheduled: true,
+      campaign: true,
+      place,
+      settings: {
+        ttl,
+        heartbeat,
+        storeTimeout,
+        enabled,
+        wait: WAIT,
+        timeout: undefined,
+        atLeast: 0,
+        onStoreError: 'skip',
+        abortOnShutdown: false,
+      },
+    };
+    const result = await this.runner.drain(call, drainer);
+    workers.delete(worker);
+    if (workers.size === 0) this.#workers.delete(name);
+    if (worker.wanted !== undefined) this.#want(name, worker.wanted, settings);
+    else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
+  }
+
+  /** Looks for events that nobody works off. */
+  async #sweep(): Promise<void> {
+    this.#timer?.cancel();
+    const { events } = this.store;
+    if (this.#stopped || events === undefined) return;
+    this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
+    const [settings] = [...this.#jobs.values()].map((job) => job.settings);
+    if (settings === undefined) return;
+    // An outage is told of by those who ask for locks.
+    const left = await events.left([...this.#jobs.keys()]).catch(() => []);
+    for (const { name, place } of left) this.#want(name, place, settings);
+  }
+}

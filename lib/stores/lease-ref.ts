@@ -1,0 +1,43 @@
+/** Identifies a lease, with all data needed to restore it. Plain data. */
+export interface LeaseRef {
+  /** Name of the lock. */
+  readonly name: string;
+  /** UUID v4, drawn for this attempt only. Proves ownership. */
+  readonly token: string;
+  /** The grant's fencing token; 0 if the answer to the acquire never arrived. */
+  readonly fencingToken: number;
+  /** How long the lease lives in the store without a renewal, whole milliseconds. */
+  readonly ttl: number;
+  /** Instance id of the holder. */
+  readonly holder: string;
+  /** Identity of the job, if the lease is for one. */
+  readonly job?: string;
+  /** Scheduled fire time that the run belongs to, epoch milliseconds. */
+  readonly tick?: number;
+  /** Which run of the tick this is, from 1. */
+  readonly attempt?: number;
+  /** How the call waits, if it may stand in line. */
+  readonly wait?: WaitRequest;
+  /** The id of the event that the lease has taken. */
+  readonly event?: string;
+}
+
+/** How a call waits for its turn. */
+export interface WaitRequest {
+  /** For how many more milliseconds: after that, its place in line is void. */
+  readonly limit: number;
+  /** A whole number from -100 to 100: greater goes first. */
+  readonly priority: number;
+  /** Names the process, for hints. */
+  readonly process: string;
+  /** The place that the store has told this call, or that of a call whose place it takes. */
+  readonly place?: number;
+  /**
+   * For how many more milliseconds a lease that the call was told of may be live. A store that has forgotten everything about the lock
+   * grants it to nobody in line before: its holder writes it back meanwhile.
+   */
+  readonly notBefore?: number;
+}
+
+/** How a run ended. `abandoned`: nothing ran. */
+export type ReleaseOutcome = 'completed' | 'failed' | 'timed-out' | 'aborted' | 'abandoned';

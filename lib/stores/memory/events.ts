@@ -1,0 +1,174 @@
+import type { Clock } from '../../clock.js';
+import {
+  DEAD_KEPT,
+  type DeadLetter,
+  type DeliveredEvent,
+  type Enqueued,
+  EVENTS_KEPT,
+  type EventStore,
+  type LeftEvents,
+  type NewEvent,
+  type NextOptions,
+  type NextResult,
+} from '../event-store.js';
+import { placeAt } from '../line.js';
+import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+
+/** An event of a queue. */
+interface Kept extends NewEvent {
+  args: string;
+  merged: number;
+  readonly place: number;
+  readonly queuedAt: number;
+  delivery: number;
+  /** The token of the lease that has taken it. */
+  taken: string | undefined;
+}
+
+/** A dead letter, with its event. */
+interface Dead {
+  readonly event: Kept;
+  readonly letter: DeadLetter;
+}
+
+interface Queue {
+  /** In their order. */
+  events: Kept[];
+  /** Newest first. */
+  dead: Dead[];
+}
+
+/** What the queues need to know of the locks. */
+export interface Locks {
+  isFree(name: string): boolean;
+  /** The place of the first call in line. */
+  firstPlace(name: string): number | undefined;
+  isHeld(lease: LeaseRef): boolean;
+  /** Gives a lease that is held a new fencing token, and lets it live for this long from now on, ms. */
+  renew(lease: LeaseRef, ttl: number): number;
+}
+
+/** Events in the memory of this process. */
+export class MemoryEvents implements EventStore {
+  readonly #queues = new Map<string, Queue>();
+  /** The newest place, without its priority. */
+  #newest = 0;
+
+  constructor(
+    private readonly locks: Locks,
+    private readonly clock: Clock,
+  ) {}
+
+  async enqueue(event: NewEvent): Promise<Enqueued> {
+    const queue = this.#queue(event.name);
+    const { id, job, key } = event;
+    const same = (one: Kept): boolean =>
+      one.id === id ||
+      (key !== undefined &&
+        one.taken === undefined &&
+        one.delivery === 0 &&
+        one.job === job &&
+        one.key === key);
+    const known = queue.events.find(same);
+    if (known !== undefined) {
+      if (known.id !== id) Object.assign(known, { args: event.args, merged: known.merged + 1 });
+      return { queued: true, place: known.place, merged: known.merged };
+    }
+    if (queue.events.length >= event.max) return { queued: false };
+    // Two events in one microsecond, or after the clock was set back, keep their order.
+    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.clock.now() * 1_000));
+    const place = placeAt(this.#newest, event.priority);
+    const queuedAt = this.clock.now();
+    this.#insert(queue, { ...event, merged: 0, place, queuedAt, delivery: 0, taken: undefined });
+    return { queued: true, place, merged: 0 };
+  }
+
+  async next(lease: LeaseRef, { outcome, takes }: NextOptions): Promise<NextResult> {
+    const { name, token } = lease;
+    const queue = this.#queue(name);
+    const dead: DeadLetter[] = [];
+    if (outcome !== undefined) this.end(lease, outcome);
+    if (!this.locks.isHeld(lease)) return { held: false, dead };
+    for (const event of queue.events.slice()) {
+      const taker = takes.find(({ job }) => job === event.job);
+      if (taker === undefined) continue;
+      if (event.taken !== token && event.delivery > event.redeliver) {
+        dead.push(this.#bury(queue, event, 'interrupted'));
+        continue;
+      }
+      const first = this.locks.firstPlace(name);
+      if (first !== undefined && first < event.place) return { held: true, place: event.place, dead };
+      // Otherwise the answer was lost, and it is asked for again.
+      if (event.taken !== token) Object.assign(event, { taken: token, delivery: event.delivery + 1 });
+      return { held: true, event: delivered(event), fencingToken: this.locks.renew(lease, taker.ttl), dead };
+    }
+    return { held: true, dead };
+  }
+
+  async left(jobs: readonly string[]): Promise<LeftEvents[]> {
+    return [...this.#queues].flatMap(([name, { events }]) => {
+      const first = events.find(({ job }) => jobs.includes(job));
+      return first === undefined || !this.locks.isFree(name) ? [] : [{ name, place: first.place }];
+    });
+  }
+
+  async redeliver(name: string): Promise<number> {
+    const queue = this.#queue(name);
+    const dead = queue.dead.splice(0);
+    for (const { event } of dead) this.#insert(queue, { ...event, delivery: 0, taken: undefined });
+    return dead.length;
+  }
+
+  /** The run of a lease's event has ended. */
+  end({ name, token, event: id }: LeaseRef, outcome: ReleaseOutcome): void {
+    const queue = this.#queues.get(name);
+    const event = queue?.events.find((one) => one.id === id && one.taken === token);
+    if (queue === undefined || event === undefined) return;
+    if (outcome === 'completed') queue.events.splice(queue.events.indexOf(event), 1);
+    else if (outcome === 'failed' || outcome === 'timed-out') this.#bury(queue, event, outcome);
+    else event.taken = undefined;
+  }
+
+  /** What a lock has of them, for people. */
+  of(name: string): Pick<LockInfo, 'queued' | 'dead'> {
+    const { events = [], dead = [] } = this.#queues.get(name) ?? {};
+    return {
+      ...(events.length === 0 ? undefined : { queued: events.length }),
+      ...(dead.length === 0 ? undefined : { dead: dead.map(({ letter }) => letter) }),
+    };
+  }
+
+  #queue(name: string): Queue {
+    const now = this.clock.now();
+    const queue = this.#queues.get(name) ?? { events: [], dead: [] };
+    queue.events = queue.events.filter(({ queuedAt }) => queuedAt + EVENTS_KEPT > now);
+    queue.dead = queue.dead.filter(({ letter }) => letter.at + EVENTS_KEPT > now);
+    this.#queues.set(name, queue);
+    return queue;
+  }
+
+  #insert({ events }: Queue, event: Kept): void {
+    const after = events.findIndex(({ place }) => place > event.place);
+    events.splice(after < 0 ? events.length : after, 0, event);
+  }
+
+  #bury(queue: Queue, event: Kept, reason: DeadLetter['reason']): DeadLetter {
+    queue.events.splice(queue.events.indexOf(event), 1);
+    const { id, job, key, delivery } = event;
+    const letter = {
+      id,
+      job,
+      ...(key === undefined ? undefined : { key }),
+      deliveries: delivery,
+      reason,
+      at: this.clock.now(),
+    };
+    queue.dead.unshift({ event, letter });
+    queue.dead.splice(DEAD_KEPT);
+    return letter;
+  }
+}
+
+function delivered({ id, job, key, args, delivery, queuedAt, merged }: Kept): DeliveredEvent {
+  return { id, job, ...(key === undefined ? undefined : { key }), args, delivery, queuedAt, merged };
+}

@@ -1,0 +1,244 @@
+import { DEAD_KEPT, EVENTS_KEPT } from '../event-store.js';
+import { STEP_OF_PRIORITY } from '../rules.js';
+import { script } from './script.js';
+
+/*
+ * Three keys exist only while a lock has events, beside those of script.ts: a sorted set of their ids by place, one of the dead letters
+ * by the time when they became that, and a hash of both:
+ *
+ *   info:<id>           '<delivery> <when it came, ms> <merged> <redeliver> <token, reason or '-'> <place> <job>' and, after a line feed,
+ *                       '=' and its key if it has one. The token is that of the lease that has taken it, the reason that of a dead letter
+ *   args:<id>           its arguments, JSON
+ *   key:<job>\n=<key>   the id of the event with this key that no lease has taken yet
+ */
+
+/**
+ * Lua: reads what is known of an event.
+ *
+ * needs: events, id
+ * leaves: delivery, came, merged, redeliver, taken, place, rest
+ */
+const INFO = /* lua */ `
+local delivery, came, merged, redeliver, taken, place, rest = string.match(
+  redis.call('HGET', events, 'info:' .. id) or '', '^(%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (.*)$')`;
+
+/**
+ * Lua: writes what is known of an event.
+ *
+ * needs: events, id, delivery, came, merged, redeliver, taken, place, rest
+ * leaves: -
+ */
+const NOTE = /* lua */ `
+redis.call('HSET', events, 'info:' .. id, table.concat({ delivery, came, merged, redeliver, taken, place, rest }, ' '))`;
+
+/**
+ * Lua: makes a dead letter of an event; \`taken\` is the reason.
+ *
+ * needs: queue, events, dead, id, delivery, came, merged, redeliver, taken, place, rest
+ * leaves: -
+ */
+const BURY = /* lua */ `${NOTE}
+redis.call('ZREM', queue, id)
+local at = redis.call('TIME')
+redis.call('ZADD', dead, string.format('%.0f', at[1] * 1000 + (at[2] - at[2] % 1000) / 1000), id)
+local old = redis.call('ZRANGE', dead, 0, -${DEAD_KEPT + 1})
+for n = 1, #old do
+  redis.call('ZREM', dead, old[n])
+  redis.call('HDEL', events, 'info:' .. old[n], 'args:' .. old[n])
+end
+redis.call('PEXPIRE', dead, ${EVENTS_KEPT})
+redis.call('PEXPIRE', events, ${EVENTS_KEPT})`;
+
+/**
+ * Lua: ends the event \`id\`, if the lease \`token\` has taken it.
+ *
+ * needs: queue, events, dead, id, token, outcome
+ * leaves: -
+ */
+const END = /* lua */ `${INFO}
+if taken == token and outcome == 'completed' then
+  redis.call('ZREM', queue, id)
+  redis.call('HDEL', events, 'info:' .. id, 'args:' .. id)
+elseif taken == token and (outcome == 'failed' or outcome == 'timed-out') then
+  taken = outcome${BURY}
+elseif taken == token then
+  taken = '-'${NOTE}
+end`;
+
+/**
+ * Keeps an event.
+ *
+ * KEYS: queue, events
+ * ARGV: id, job, key, args, priority, max, redeliver
+ *
+ * The key is '' if it has none, otherwise it begins with '='.
+ *
+ * Returns its place and how many calls it stands for besides the first, or 0 if there is no room.
+ */
+export const ENQUEUE = script(/* lua */ `
+local queue, events = KEYS[1], KEYS[2]
+local slot = 'key:' .. ARGV[2] .. '\\n' .. ARGV[3]
+local id = ARGV[1]
+if not redis.call('ZSCORE', queue, id) and ARGV[3] ~= '' then id = redis.call('HGET', events, slot) or id end
+local score = redis.call('ZSCORE', queue, id)
+if score then
+  if id ~= ARGV[1] then${INFO}
+    merged = merged + 1${NOTE}
+    redis.call('HSET', events, 'args:' .. id, ARGV[4])
+  end
+  return { score, string.match(redis.call('HGET', events, 'info:' .. id), '^%d+ %d+ (%d+)') }
+end
+if redis.call('ZCARD', queue) >= tonumber(ARGV[6]) then return 0 end
+local t = redis.call('TIME')
+local micros = t[1] * 1000000 + t[2]
+local place = string.format('%.0f', micros - ARGV[5] * ${STEP_OF_PRIORITY})
+local rest, came = ARGV[2] .. '\\n' .. ARGV[3], string.format('%.0f', (micros - micros % 1000) / 1000)
+id = ARGV[1]
+redis.call('ZADD', queue, place, id)
+redis.call('HSET', events, 'args:' .. id, ARGV[4],
+  'info:' .. id, table.concat({ 0, came, 0, ARGV[7], '-', place, rest }, ' '))
+if ARGV[3] ~= '' then redis.call('HSET', events, slot, id) end
+redis.call('PEXPIRE', queue, ${EVENTS_KEPT})
+redis.call('PEXPIRE', events, ${EVENTS_KEPT})
+return { place, 0 }`);
+
+/**
+ * Ends the event of a lease, and takes the next one for it.
+ *
+ * KEYS: lock, state, line, queue, events, dead
+ * ARGV: token, holder, event, outcome, takes...
+ *
+ * The event is '' if the lease has none. What it takes is a job and how long the lease lives for it, ms, in turn.
+ *
+ * Returns { 0, buried } if the lease is over; { 1, buried, place of the first event or '' } if there is nothing to take, a place if a call
+ * in line stands before that; { 2, buried, fencing token, id, delivery, when it came, merged, job and key, args }. Buried are the events
+ * that were over their limit, four fields each: id, delivery, job and key, reason.
+ */
+export const NEXT = script(/* lua */ `
+local lock, state, line, queue, events, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local token, id, outcome = ARGV[1], ARGV[3], ARGV[4]
+if id ~= '' then${END}
+end
+local buried = {}
+if redis.call('GET', lock) ~= token then return { 0, buried } end
+local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
+for round = 0, 99 do
+  local found = redis.call('ZRANGE', queue, round * 100, round * 100 + 99)
+  if #found == 0 then return { 1, buried, '' } end
+  for n = 1, #found do
+    id = found[n]${INFO}
+    local job, ttl = string.match(rest or '', '^([^\\n]*)\\n'), nil
+    for a = 5, #ARGV, 2 do
+      if ARGV[a] == job then ttl = ARGV[a + 1] end
+    end
+    if not rest then redis.call('ZREM', queue, id) end
+    if ttl and taken ~= token and tonumber(delivery) > tonumber(redeliver) then
+      taken = 'interrupted'${BURY}
+      buried[#buried + 1] = { id, delivery, rest, taken }
+    elseif ttl and first and tonumber(first) < tonumber(place) then
+      return { 1, buried, place }
+    elseif ttl then
+      if taken ~= token then
+        taken = token
+        delivery = delivery + 1${NOTE}
+        if redis.call('HGET', events, 'key:' .. rest) == id then redis.call('HDEL', events, 'key:' .. rest) end
+      end
+      local last = tonumber(redis.call('HGET', state, 'fence') or 0)
+      local t = redis.call('TIME')
+      local fence = math.max(last + 1, t[1] * 1000000 + t[2])
+      redis.call('PEXPIRE', lock, ttl)
+      redis.call('HSET', state, 'token', token, 'fence', string.format('%.0f', fence), 'holder', ARGV[2])
+      return { 2, buried, string.format('%.0f', fence), id, delivery, came, merged, rest, redis.call('HGET', events, 'args:' .. id) }
+    end
+  end
+end
+return { 1, buried, '' }`);
+
+/**
+ * Ends the event of a lease that is released.
+ *
+ * KEYS: queue, events, dead
+ * ARGV: id, token, outcome
+ *
+ * Returns 0.
+ */
+export const END_EVENT = script(/* lua */ `
+local queue, events, dead = KEYS[1], KEYS[2], KEYS[3]
+local id, token, outcome = ARGV[1], ARGV[2], ARGV[3]${END}
+return 0`);
+
+/**
+ * Whether a lock is free, and has events of some jobs.
+ *
+ * KEYS: lock, queue, events
+ * ARGV: jobs...
+ *
+ * Returns the place of the first one, 0 if nobody is needed, or '' if there are no events at all.
+ */
+export const PEEK = script(/* lua */ `
+local lock, queue, events = KEYS[1], KEYS[2], KEYS[3]
+local found = redis.call('ZRANGE', queue, 0, 99)
+if #found == 0 then return '' end
+if redis.call('GET', lock) then return 0 end
+for n = 1, #found do
+  local id = found[n]${INFO}
+  for a = 1, #ARGV do
+    if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then return place end
+  end
+end
+return 0`);
+
+/**
+ * Puts the dead letters of a lock back.
+ *
+ * KEYS: queue, events, dead
+ * ARGV: -
+ *
+ * Returns how many.
+ */
+export const REDELIVER = script(/* lua */ `
+local queue, events, dead = KEYS[1], KEYS[2], KEYS[3]
+local found = redis.call('ZRANGE', dead, 0, -1)
+for n = 1, #found do
+  local id = found[n]${INFO}
+  if rest then
+    delivery, taken = 0, '-'${NOTE}
+    redis.call('ZADD', queue, place, id)
+  end
+  redis.call('ZREM', dead, id)
+end
+if #found > 0 then
+  redis.call('PEXPIRE', queue, ${EVENTS_KEPT})
+  redis.call('PEXPIRE', events, ${EVENTS_KEPT})
+end
+return #found`);
+
+/**
+ * Notes that a lock may have events.
+ *
+ * KEYS: index
+ * ARGV: name
+ *
+ * Returns 0.
+ */
+export const INDEX = script(/* lua */ `
+redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${EVENTS_KEPT})
+return 0`);
+
+/**
+ * The locks that may have events, a thousand at most. Takes a lock out that has none, unless it was noted again in the last ten minutes:
+ * an event may be on its way.
+ *
+ * KEYS: index
+ * ARGV: without...
+ *
+ * Returns their names.
+ */
+export const INDEXED = script(/* lua */ `
+local now = redis.call('TIME')[1]
+for n = 1, #ARGV do
+  local noted = redis.call('ZSCORE', KEYS[1], ARGV[n])
+  if noted and now - noted > 600 then redis.call('ZREM', KEYS[1], ARGV[n]) end
+end
+return redis.call('ZRANGE', KEYS[1], 0, 999)`);

@@ -1,0 +1,149 @@
+import { type Clock, systemClock } from '../../clock.js';
+import type {
+  DeadLetter,
+  DeliveredEvent,
+  Enqueued,
+  EventStore,
+  LeftEvents,
+  NewEvent,
+  NextOptions,
+  NextResult,
+} from '../event-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { END_EVENT, ENQUEUE, INDEX, INDEXED, NEXT, PEEK, REDELIVER } from './event-scripts.js';
+import { eventKeys } from './keys.js';
+import { failure, type LeaseScripts } from './lease-scripts.js';
+import { runScript } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
+import type { Script } from './script.js';
+
+/** How often a process notes that a lock has events, ms: less often than notes are taken out. */
+const NOTED = 60_000;
+/** How many locks are remembered as noted. A caller can make up a name per call. */
+const MAX_NOTED = 10_000;
+
+/** Events in Redis: see event-scripts.ts. */
+export class RedisEvents implements EventStore {
+  /** When a lock was noted to have events, by its name, monotonic. */
+  readonly #noted = new Map<string, number>();
+  /** Locks without events, as the last look has found. */
+  #without: string[] = [];
+
+  /** @param index key of the locks that may have events; in a Cluster its slot is not theirs */
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly scripts: LeaseScripts,
+    private readonly index: string,
+    private readonly clock: Clock = systemClock,
+  ) {}
+
+  async enqueue({ name, id, job, key, args, priority, max, redeliver }: NewEvent): Promise<Enqueued> {
+    const { queue, events } = this.#keys(name);
+    // Before the event: whoever looks finds a lock too many rather than one too few.
+    await this.#note(name);
+    const given = [id, job, key === undefined ? '' : `=${key}`, args, priority, max, redeliver].map(String);
+    const answer = await this.#run(ENQUEUE, [queue, events], given);
+    if (!Array.isArray(answer)) return { queued: false };
+    const [place, merged] = answer.map(Number);
+    return { queued: true, place: Number(place), merged: Number(merged) };
+  }
+
+  async next(
+    { name, token, holder, event = '' }: LeaseRef,
+    { outcome, takes }: NextOptions,
+  ): Promise<NextResult> {
+    const { lock, state, line, queue, events, dead } = this.#keys(name);
+    const taken = outcome === undefined ? '' : event;
+    const args = [
+      token,
+      holder,
+      taken,
+      outcome ?? '',
+      ...takes.flatMap(({ job, ttl }) => [job, String(ttl)]),
+    ];
+    return readNext(await this.#run(NEXT, [lock, state, line, queue, events, dead], args), this.clock.now());
+  }
+
+  /** The lease of an event is released. */
+  async end({ name, token, event = '' }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+    const { queue, events, dead } = this.#keys(name);
+    await this.#run(END_EVENT, [queue, events, dead], [event, token, outcome]);
+  }
+
+  async left(jobs: readonly string[]): Promise<LeftEvents[]> {
+    const without = this.#without;
+    const names = (await this.#run(INDEXED, [this.index], without)) as string[];
+    const looks = await Promise.all(names.map((name) => this.#peek(name, jobs)));
+    this.#without = names.filter((_, i) => looks[i] === '');
+    return names.flatMap((name, i) => {
+      const place = Number(looks[i]);
+      return looks[i] === '' || place === 0 ? [] : [{ name, place }];
+    });
+  }
+
+  async redeliver(name: string): Promise<number> {
+    const { queue, events, dead } = this.#keys(name);
+    await this.#note(name);
+    return Number(await this.#run(REDELIVER, [queue, events, dead], []));
+  }
+
+  async #peek(name: string, jobs: readonly string[]): Promise<unknown> {
+    const { lock, queue, events } = this.#keys(name);
+    return this.#run(PEEK, [lock, queue, events], jobs);
+  }
+
+  async #note(name: string): Promise<void> {
+    const now = this.clock.monotonic();
+    if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
+    await this.#run(INDEX, [this.index], [name]);
+    if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
+    this.#noted.set(name, now);
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await runScript(this.connection, script, keys.length, [...keys, ...args]);
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  #keys(name: string) {
+    const [lock, state, line] = this.scripts.keys(name);
+    const [queue, events, dead] = eventKeys(state);
+    return { lock, state, line, queue, events, dead };
+  }
+}
+
+type Buried = [id: string, delivery: string, rest: string, reason: DeadLetter['reason']];
+
+function readNext(reply: unknown, now: number): NextResult {
+  const [kind, buried, detail = '', id = '', delivery, came, merged, rest = '', args = ''] = reply as [
+    number,
+    Buried[],
+    ...string[],
+  ];
+  const dead = buried.map((letter) => readDead(letter, now));
+  if (Number(kind) === 0) return { held: false, dead };
+  if (Number(kind) === 1)
+    return detail === '' ? { held: true, dead } : { held: true, dead, place: Number(detail) };
+  const event: DeliveredEvent = {
+    id,
+    ...jobAndKey(rest),
+    args,
+    delivery: Number(delivery),
+    queuedAt: Number(came),
+    merged: Number(merged),
+  };
+  return { held: true, event, fencingToken: Number(detail), dead };
+}
+
+export function readDead([id, delivery, rest, reason]: Buried, at: number): DeadLetter {
+  return { id, ...jobAndKey(rest), deliveries: Number(delivery), reason, at };
+}
+
+function jobAndKey(rest: string): { job: string; key?: string } {
+  const end = rest.indexOf('\n');
+  const [job, key] = [rest.slice(0, end), rest.slice(end + 1)];
+  return key === '' ? { job } : { job, key: key.slice(1) };
+}
