@@ -70,6 +70,21 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     return this.#runner.acquire(call);
   }
 
+  /**
+   * Opens the queues of the store. One that cannot be reached does not stop the start.
+   *
+   * @throws SchedulerLockConfigError if it can keep no events
+   */
+  async startQueues(): Promise<void> {
+    try {
+      await this.store.events?.init?.();
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) return;
+      await this.#close().catch(() => undefined);
+      throw error;
+    }
+  }
+
   /** A method whose calls can be kept. */
   addEventJob(job: EventJob): void {
     if (this.settings.leader === undefined) return this.queues.add(job);

@@ -97,6 +97,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.pauseJobs(this.#orchestrators);
     await this.host.start();
+    if (this.#found.some(({ bound }) => bound.queue !== undefined)) await this.host.startQueues();
     await this.host.checkNames(knownNames(this.#found, elections.places));
     for (const found of this.#found) this.#bind(found);
   }

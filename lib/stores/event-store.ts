@@ -5,6 +5,13 @@ import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
  * It rejects as the other calls of a store do.
  */
 export interface EventStore {
+  /**
+   * Called once at the start if there are jobs whose calls are kept.
+   *
+   * @throws SchedulerLockConfigError to stop the start: a missing right, a missing table
+   * @throws StoreUnavailableError if the store cannot be reached now
+   */
+  init?(): Promise<void>;
   /** Keeps an event, or gives its arguments to one that waits with the same job and key. Idempotent per `id`. */
   enqueue(event: NewEvent): Promise<Enqueued>;
   /**

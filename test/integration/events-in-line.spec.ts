@@ -13,6 +13,8 @@ import {
 } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
+import { DATABASES } from '../support/database.js';
+import { uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 
@@ -80,6 +82,20 @@ const STORES: readonly [
       return { store: () => new RedisLockStore(server.url, { keyPrefix }), stop: () => server.stop() };
     },
   ],
+  ...DATABASES.map((database): (typeof STORES)[number] => [
+    database.name,
+    async () => {
+      const server = await database.provide();
+      const pool = database.pool(server.url);
+      const table = uniqueTable('events');
+      const drop = async (): Promise<void> => {
+        for (const each of [table, `${table}_events`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
+        await pool.end();
+        await server.stop();
+      };
+      return { store: () => pool.store({ table }), stop: drop };
+    },
+  ]),
 ];
 
 const ids = (ran: readonly Ran[]): string[] => ran.map(({ id }) => id);

@@ -18,6 +18,7 @@ import {
   type SqlDialect,
   type TableLook,
 } from '../sql/dialect.js';
+import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { isPlain, lockedBy } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
@@ -27,6 +28,7 @@ import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
+import { mysqlEvents } from './events.js';
 import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
 import { mysqlTable } from './schema.js';
@@ -56,6 +58,7 @@ interface SeenAttempt extends AttemptRow {
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly table: string;
+  readonly events: EventsDialect<MysqlTableInfo>;
   readonly #where: { table: string; schema: string | undefined };
   readonly #lastGranted = new LastGranted();
 
@@ -64,6 +67,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     options: SqlStoreOptions,
   ) {
     this.table = mysqlTable(options);
+    this.events = mysqlEvents(options, client);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
   }
 

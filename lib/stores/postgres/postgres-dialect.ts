@@ -2,6 +2,7 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
+import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
 import { endedBy, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
@@ -9,6 +10,7 @@ import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
+import { postgresEvents } from './events.js';
 import { postgresTable, withLockTimeout } from './schema.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
@@ -64,6 +66,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
    */
   #counts = false;
 
+  readonly events: EventsDialect<PostgresTableInfo>;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
   readonly hint: SqlDialect<PostgresTableInfo>['hint'];
@@ -75,6 +78,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
     this.table = postgresTable(options);
+    this.events = postgresEvents(options, (statement, values) => this.#rows(statement, values));
     const { listen = false } = options;
     if (listen === false) return;
     if (!isPool(client)) {

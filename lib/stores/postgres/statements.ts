@@ -129,6 +129,11 @@ UPDATE ${table} SET lock_until = ${end('$3')}, locked_at = ${now}, locked_by = $
   fencing_token = greatest(fencing_token + 1, ${microseconds})
 WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER} AND job_state -> 'line' IS NULL
 RETURNING fencing_token AS granted`,
+    /* A live lease goes on with another fencing token. $1 name  $2 locked_by  $3 ttl, ms  Answers the token, or nothing. */
+    advance: `
+UPDATE ${table} SET lock_until = ${end('$3')}, fencing_token = greatest(fencing_token + 1, ${microseconds})
+WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER}
+RETURNING fencing_token AS granted`,
     acquire: {
       any: acquire(ANY_START),
       ofTick: acquire(tickStart(clockEpoch)),

@@ -1,5 +1,6 @@
 import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
+import type { EventsDialect } from './events-dialect.js';
 import type { SqlFailure } from './failure.js';
 import type { LockRow } from './lock-row.js';
 
@@ -64,6 +65,9 @@ export interface SqlDialect<Table> {
   readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
   /** Tells a process that a call of it is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
+
+  /** Events: a table of their own. */
+  readonly events: EventsDialect<Table>;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;

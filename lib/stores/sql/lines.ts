@@ -152,6 +152,9 @@ function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['w
   return line.hasMissed(wait.process) ? undefined : line.find(token);
 }
 
+/** The place of the first call in line; `undefined`: nobody stands there. */
+export const firstPlace = (row: LockRow): number | undefined => readLine(row).standing[0]?.place;
+
 /** When the lock became free, by the store's clock, epoch ms. */
 function freeSince(row: LockRow): number {
   const past = -Number(row.remaining);

@@ -32,6 +32,7 @@ import {
 import { Attempts } from './attempts.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
+import { SqlEvents } from './events.js';
 import { SqlLines } from './lines.js';
 import { lockInfo, type LockRow } from './lock-row.js';
 import { giveUp, Operations, TRYING } from './operations.js';
@@ -48,6 +49,7 @@ const START_WAIT = 8_000;
  */
 export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
+  readonly events: SqlEvents<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
@@ -69,6 +71,7 @@ export class SqlLockStore<Table> implements LockStore {
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#operations = new Operations(dialect, this.#table, clock);
     this.#clock = clock;
+    this.events = new SqlEvents(dialect, this.#operations, migrate, clock);
   }
 
   /**
@@ -186,6 +189,7 @@ export class SqlLockStore<Table> implements LockStore {
     const { outcome = 'completed', keepFor = 0 } = options;
     return this.#operations.run(
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
+        if (lease.event !== undefined) await this.events.end(lease, outcome);
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
         const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
@@ -200,7 +204,8 @@ export class SqlLockStore<Table> implements LockStore {
 
   async inspect(): Promise<LockInfo[]> {
     const rows = await this.#operations.run((table) => this.#dialect.rows(table), giveUp);
-    return rows.map(lockInfo);
+    const events = await this.events.all();
+    return rows.map((row) => ({ ...lockInfo(row), ...events.get(row.name) }));
   }
 
   /** Reads the rows of some locks at once. */

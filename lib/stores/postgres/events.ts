@@ -1,0 +1,65 @@
+import type { EventsDialect } from '../sql/events-dialect.js';
+import { lockedBy } from '../sql/locked-by.js';
+import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { postgresTable } from './schema.js';
+import type { PostgresTableInfo } from './table-look.js';
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+const EPOCH = 'extract(epoch FROM clock_timestamp())';
+
+/** @param send runs a statement */
+export function postgresEvents(
+  { table = SQL_DEFAULTS.table, ...options }: SqlStoreOptions,
+  send: (statement: string, values: unknown[]) => Promise<Rows>,
+): EventsDialect<PostgresTableInfo> {
+  const numbered = (text: string): string => {
+    let number = 0;
+    return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => events.table);
+  };
+  const events: EventsDialect<PostgresTableInfo> = {
+    // Made when it is needed: a longer name may be too long.
+    get table() {
+      return postgresTable({ ...options, table: `${table}_events` });
+    },
+    get creation() {
+      return creationOf(events.table, `${table}_events_place`);
+    },
+    now: `(${EPOCH} * 1000)::bigint`,
+    micros: `(${EPOCH} * 1000000)::bigint`,
+    int: '?::text::bigint',
+    read: (text, values) => send(numbered(text), [...values]),
+    write: async (text, values) => (await send(`${numbered(text)} RETURNING id`, [...values])).length,
+    stored: (name) => name,
+    nameOf: (stored) => stored,
+    async advance({ advance }, lease, ttl) {
+      const [row] = await send(advance, [lease.name, lockedBy(lease), String(ttl)]);
+      return row && Number(row['granted']);
+    },
+  };
+  return events;
+}
+
+/** PostgreSQL cuts what is too long. */
+const index = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** @param name of the index */
+const creationOf = (table: string, name: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${table} (
+  id VARCHAR(36) NOT NULL PRIMARY KEY,
+  name VARCHAR(255) NOT NULL,
+  job VARCHAR(255) NOT NULL,
+  event_key VARCHAR(255),
+  slot VARCHAR(64) UNIQUE,
+  place BIGINT NOT NULL,
+  args TEXT NOT NULL,
+  queued_at BIGINT NOT NULL,
+  merged INTEGER NOT NULL,
+  redeliver INTEGER NOT NULL,
+  delivery INTEGER NOT NULL,
+  taken VARCHAR(36),
+  dead VARCHAR(16),
+  dead_at BIGINT
+)`,
+  `CREATE INDEX IF NOT EXISTS ${index(name)} ON ${table} (name, place) WHERE dead IS NULL`,
+];

@@ -1,0 +1,290 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../clock.js';
+import { SchedulerLockConfigError } from '../../errors.js';
+import {
+  DEAD_KEPT,
+  type DeadLetter,
+  type DeliveredEvent,
+  type Enqueued,
+  EVENTS_KEPT,
+  type EventStore,
+  type LeftEvents,
+  type NewEvent,
+  type NextOptions,
+  type NextResult,
+} from '../event-store.js';
+import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { STEP_OF_PRIORITY } from '../rules.js';
+import { AGAIN, isFree } from './answers.js';
+import type { SqlDialect } from './dialect.js';
+import { firstPlace } from './lines.js';
+import { lockedBy } from './locked-by.js';
+import { giveUp, type Operations } from './operations.js';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** How often events that are too old are deleted, ms. */
+const TIDY = 3_600_000;
+/** How many locks are looked at for events that were left. */
+const MOST_LEFT = 1_000;
+
+const COLUMNS =
+  'id, name, job, event_key, place, args, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
+
+/**
+ * Events in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its events, so statements one after
+ * another do what needs one operation elsewhere.
+ */
+export class SqlEvents<Table> implements EventStore {
+  #tidied = -Infinity;
+
+  constructor(
+    private readonly dialect: SqlDialect<Table>,
+    private readonly operations: Operations<Table>,
+    private readonly migrate: boolean,
+    private readonly clock: Clock,
+  ) {}
+
+  /**
+   * Creates the table, unless `migrate` is false.
+   *
+   * @throws SchedulerLockConfigError if it is missing then
+   */
+  async init(): Promise<void> {
+    const { events } = this.dialect;
+    if (this.migrate)
+      return this.#run(async () => {
+        for (const statement of events.creation) await this.dialect.migrate(statement);
+      });
+    await this.#run(() => events.read(`SELECT ${COLUMNS} FROM {t} WHERE id = ''`, [])).catch(
+      (error: unknown) => {
+        if (!(error instanceof Error && 'refused' in error && error.refused === true)) throw error;
+        throw new SchedulerLockConfigError([
+          `store: the table ${events.table} for events is missing, or lacks columns. Run this: ${events.creation.join('; ')};`,
+        ]);
+      },
+    );
+  }
+
+  enqueue(event: NewEvent): Promise<Enqueued> {
+    const { name, id, job, key, args, priority, max, redeliver } = event;
+    const { events } = this.dialect;
+    const slot = key === undefined ? null : slotOf(name, job, key);
+    return this.#run(async () => {
+      if (
+        slot !== null &&
+        (await events.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ?', [args, slot])) > 0
+      ) {
+        const merged = await this.#placeOf('slot', slot);
+        // It was taken in between: a new one it is.
+        if (merged === undefined) return AGAIN;
+        return merged;
+      }
+      const [count] = await events.read('SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL', [
+        events.stored(name),
+      ]);
+      if (Number(count?.['n']) >= max) return { queued: false };
+      await events.write(
+        `INSERT INTO {t} (id, name, job, event_key, slot, place, args, queued_at, merged, redeliver, delivery)
+VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?, ${events.now}, 0, ${events.int}, 0)`,
+        [id, events.stored(name), job, key ?? null, slot, String(priority), args, String(redeliver)],
+      );
+      return (await this.#placeOf('id', id)) ?? AGAIN;
+    }, name);
+  }
+
+  next(lease: LeaseRef, { outcome, takes }: NextOptions): Promise<NextResult> {
+    return this.#run(async (table) => {
+      if (outcome !== undefined) await this.#end(lease, outcome);
+      const [row] = await this.dialect.rows(table, [lease.name]);
+      const dead: DeadLetter[] = [];
+      if (row === undefined || isFree(row) || row.by !== lockedBy(lease)) return { held: false, dead };
+      const first = firstPlace(row) ?? Infinity;
+      for (;;) {
+        const event = await this.#first(
+          lease.name,
+          takes.map(({ job }) => job),
+        );
+        if (event === undefined) return { held: true, dead };
+        if (event.taken !== lease.token && event.delivery > event.redeliver) {
+          dead.push(await this.#bury(lease.name, event));
+          continue;
+        }
+        if (first < event.place) return { held: true, place: event.place, dead };
+        return { ...(await this.#take(table, lease, event, takes)), dead };
+      }
+    }, lease.name);
+  }
+
+  /** The lease of an event is released. */
+  end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+    return this.#run(() => this.#end(lease, outcome), lease.name);
+  }
+
+  left(jobs: readonly string[]): Promise<LeftEvents[]> {
+    const { events } = this.dialect;
+    return this.#run(async (table) => {
+      await this.#tidy();
+      const found = await events.read(
+        `SELECT name, min(place) AS place FROM {t} WHERE dead IS NULL AND job IN (${marks(jobs)}) GROUP BY name LIMIT ${MOST_LEFT}`,
+        [...jobs],
+      );
+      const left = found.map((row) => ({
+        name: events.nameOf(String(row['name'])),
+        place: Number(row['place']),
+      }));
+      if (left.length === 0) return left;
+      const rows = await this.dialect.rows(
+        table,
+        left.map(({ name }) => name),
+      );
+      const taken = new Set(rows.filter((row) => !isFree(row)).map(({ name }) => name));
+      return left.filter(({ name }) => !taken.has(name));
+    });
+  }
+
+  redeliver(name: string): Promise<number> {
+    const { events } = this.dialect;
+    const text =
+      'UPDATE {t} SET dead = NULL, dead_at = NULL, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL';
+    return this.#run(() => events.write(text, [events.stored(name)]), name);
+  }
+
+  /** What locks have of events, by their names, for people. Nothing if there is no table. */
+  async all(): Promise<ReadonlyMap<string, Pick<LockInfo, 'queued' | 'dead'>>> {
+    const { events } = this.dialect;
+    const rows = await events
+      .read(`SELECT ${COLUMNS} FROM {t} ORDER BY dead_at DESC, place, id`, [])
+      .catch(() => []);
+    const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();
+    for (const row of rows) {
+      const name = events.nameOf(String(row['name']));
+      const info = infos.get(name) ?? {};
+      infos.set(name, info);
+      if (row['dead'] === null) info.queued = (info.queued ?? 0) + 1;
+      else
+        (info.dead ??= []).push(
+          letterOf(kept(row), row['dead'] as DeadLetter['reason'], Number(row['dead_at'])),
+        );
+    }
+    return infos;
+  }
+
+  async #placeOf(column: 'id' | 'slot', value: string): Promise<Enqueued | undefined> {
+    const [row] = await this.dialect.events.read(`SELECT place, merged FROM {t} WHERE ${column} = ?`, [
+      value,
+    ]);
+    return row && { queued: true, place: Number(row['place']), merged: Number(row['merged']) };
+  }
+
+  async #first(name: string, jobs: readonly string[]): Promise<Kept | undefined> {
+    if (jobs.length === 0) return undefined;
+    const { events } = this.dialect;
+    const [row] = await events.read(
+      `SELECT ${COLUMNS} FROM {t} WHERE name = ? AND dead IS NULL AND job IN (${marks(jobs)}) ORDER BY place, id LIMIT 1`,
+      [events.stored(name), ...jobs],
+    );
+    return row && kept(row);
+  }
+
+  async #take(table: Table, lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
+    const { id, job, taken } = event;
+    let { delivery } = event;
+    const { events } = this.dialect;
+    // Otherwise the answer was lost, and it is asked for again.
+    if (taken !== lease.token) {
+      delivery += 1;
+      await events.write('UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ?', [
+        lease.token,
+        id,
+      ]);
+    }
+    const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
+    const fencingToken = await events.advance(table, lease, ttl);
+    // The lease has run out meanwhile: the next holder takes the event.
+    if (fencingToken === undefined) return { held: false as const };
+    return { held: true as const, event: delivered({ ...event, delivery }), fencingToken };
+  }
+
+  async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+    if (event === undefined) return;
+    const { events } = this.dialect;
+    if (outcome === 'completed')
+      await events.write('DELETE FROM {t} WHERE id = ? AND taken = ?', [event, token]);
+    else if (outcome === 'failed' || outcome === 'timed-out') {
+      const text = `UPDATE {t} SET dead = ?, dead_at = ${events.now}, taken = NULL WHERE id = ? AND taken = ?`;
+      if ((await events.write(text, [outcome, event, token])) > 0) await this.#trim(name);
+    } else await events.write('UPDATE {t} SET taken = NULL WHERE id = ? AND taken = ?', [event, token]);
+  }
+
+  async #bury(name: string, event: Kept): Promise<DeadLetter> {
+    const { events } = this.dialect;
+    const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${events.now}, taken = NULL, slot = NULL WHERE id = ?`;
+    await events.write(text, [event.id]);
+    await this.#trim(name);
+    return letterOf(event, 'interrupted', this.clock.now());
+  }
+
+  /** Keeps the newest dead letters of a lock. */
+  async #trim(name: string): Promise<void> {
+    const { events } = this.dialect;
+    const old = await events.read(
+      `SELECT id FROM {t} WHERE name = ? AND dead IS NOT NULL ORDER BY dead_at DESC, id LIMIT 100 OFFSET ${DEAD_KEPT}`,
+      [events.stored(name)],
+    );
+    for (const { id } of old) await events.write('DELETE FROM {t} WHERE id = ?', [id]);
+  }
+
+  /** Deletes what is too old. */
+  async #tidy(): Promise<void> {
+    const now = this.clock.monotonic();
+    if (now - this.#tidied < TIDY) return;
+    const { events } = this.dialect;
+    await events.write(
+      `DELETE FROM {t} WHERE coalesce(dead_at, queued_at) < ${events.now} - ${EVENTS_KEPT}`,
+      [],
+    );
+    this.#tidied = now;
+  }
+
+  #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
+    return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
+  }
+}
+
+/** An event as its row has it. */
+interface Kept extends DeliveredEvent {
+  readonly place: number;
+  readonly redeliver: number;
+  readonly taken: string | null;
+}
+
+function kept(row: Row): Kept {
+  const key = row['event_key'] as string | null;
+  return {
+    id: String(row['id']),
+    job: String(row['job']),
+    ...(key === null ? undefined : { key }),
+    args: String(row['args']),
+    delivery: Number(row['delivery']),
+    queuedAt: Number(row['queued_at']),
+    merged: Number(row['merged']),
+    place: Number(row['place']),
+    redeliver: Number(row['redeliver']),
+    taken: row['taken'] as string | null,
+  };
+}
+
+function delivered({ place: _place, redeliver: _redeliver, taken: _taken, ...event }: Kept): DeliveredEvent {
+  return event;
+}
+
+function letterOf({ id, job, key, delivery }: Kept, reason: DeadLetter['reason'], at: number): DeadLetter {
+  return { id, job, ...(key === undefined ? undefined : { key }), deliveries: delivery, reason, at };
+}
+
+/** Unique among the events that no lease has taken yet. */
+const slotOf = (...parts: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+
+const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');
