@@ -41,6 +41,8 @@ interface Queue {
 /** What the queues need to know of the locks. */
 export interface Locks {
   isFree(name: string): boolean;
+  /** A place behind all others, without its priority: calls in line and events are in one order. */
+  newPlace(): number;
   /** The place of the first call in line. */
   firstPlace(name: string): number | undefined;
   isHeld(lease: LeaseRef): boolean;
@@ -51,9 +53,6 @@ export interface Locks {
 /** Events in the memory of this process. */
 export class MemoryEvents implements EventStore {
   readonly #queues = new Map<string, Queue>();
-  /** The newest place, without its priority. */
-  #newest = 0;
-
   constructor(
     private readonly locks: Locks,
     private readonly clock: Clock,
@@ -75,9 +74,7 @@ export class MemoryEvents implements EventStore {
       return { queued: true, place: known.place, merged: known.merged };
     }
     if (queue.events.length >= event.max) return { queued: false };
-    // Two events in one microsecond, or after the clock was set back, keep their order.
-    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.clock.now() * 1_000));
-    const place = placeAt(this.#newest, event.priority);
+    const place = placeAt(this.locks.newPlace(), event.priority);
     const queuedAt = this.clock.now();
     this.#insert(queue, { ...event, merged: 0, place, queuedAt, delivery: 0, taken: undefined });
     return { queued: true, place, merged: 0 };

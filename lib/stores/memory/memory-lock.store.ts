@@ -53,6 +53,7 @@ export class MemoryLockStore implements LockStore {
     this.events = new MemoryEvents(
       {
         isFree: (name) => (this.#entries.get(name)?.freeAt ?? 0) <= this.#clock.monotonic(),
+        newPlace: () => this.#newPlace(),
         firstPlace: (name) => this.#lines.get(name)?.standing[0]?.place,
         isHeld: (lease) => this.#held(lease) !== undefined,
         renew: (lease, ttl) => this.#renew(lease, ttl),
@@ -179,10 +180,14 @@ export class MemoryLockStore implements LockStore {
   }
 
   #enter({ token, wait }: WaitingRequest, line: Line): void {
-    // Two calls in one microsecond, or after the clock was set back, keep their order.
-    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.#clock.now() * 1_000));
-    const place = line.find(token)?.place ?? wait.place ?? placeAt(this.#newest, wait.priority);
+    const place = line.find(token)?.place ?? wait.place ?? placeAt(this.#newPlace(), wait.priority);
     line.enter({ token, process: wait.process, place, until: this.#clock.monotonic() + wait.limit });
+  }
+
+  /** Two calls in one microsecond, or after the clock was set back, keep their order. */
+  #newPlace(): number {
+    this.#newest = Math.max(this.#newest + 1, Math.trunc(this.#clock.now() * 1_000));
+    return this.#newest;
   }
 
   /** Takes a call out of line. Returns whether it was called. */

@@ -70,7 +70,12 @@ export class SqlEvents<Table> implements EventStore {
     const { name, id, job, key, args, priority, max, redeliver } = event;
     const { events } = this.dialect;
     const slot = key === undefined ? null : slotOf(name, job, key);
+    let isFirst = true;
     return this.#run(async () => {
+      // The same call, or another one with its key, was faster.
+      const known = isFirst ? undefined : await this.#placeOf('id', id);
+      if (known !== undefined) return known;
+      isFirst = false;
       if (
         slot !== null &&
         (await events.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ?', [args, slot])) > 0

@@ -1,6 +1,7 @@
 import { abandonCases } from './abandon-cases.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
+import { eventCases } from './event-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { inspectCases } from './inspect-cases.js';
 import { Kit } from './kit.js';
@@ -41,6 +42,7 @@ const definitions: readonly CaseDefinition[] = [
   ...batchCases,
   ...inspectCases,
   ...lineCases,
+  ...eventCases,
 ].sort((a, b) => a.rule - b.rule);
 
 /**
@@ -58,6 +60,7 @@ export function lockStoreContract(options: LockStoreContractOptions): ContractCa
       run: async () => {
         const subject = await options.create();
         try {
+          if (options.events === true) await subject.store.events?.init?.();
           await run(new Kit(subject, options));
         } finally {
           await subject.close?.();

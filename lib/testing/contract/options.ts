@@ -38,6 +38,8 @@ export interface LockStoreContractOptions {
   readonly lines?: true;
   /** Its hints arrive: `open` of their channel becomes true. */
   readonly hints?: true;
+  /** The store has `events`: the suite checks rule 15 as well. */
+  readonly events?: true;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;
 }
@@ -52,4 +54,5 @@ export type ContractHook =
   | 'setClockBack'
   | 'inspects'
   | 'lines'
+  | 'events'
   | 'hints';

@@ -54,6 +54,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
   const options: LockStoreContractOptions = {
     inspects: true,
     lines: true,
+    events: true,
     ...(subject.hints && { hints: true }),
     async create() {
       if (stores.length === 0) {

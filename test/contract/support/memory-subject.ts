@@ -18,12 +18,16 @@ export function memoryContract(): LockStoreContractOptions {
         release: (lease, options) => current.release(lease, options),
         hints: (process, called) =>
           current.hints?.(process, called) ?? { open: false, close: () => undefined },
+        get events() {
+          return (current as MemoryLockStore).events;
+        },
         inspect: async () => (await current.inspect?.()) ?? [],
       };
       return { store, others: [store] };
     },
     inspects: true,
     lines: true,
+    events: true,
     hints: true,
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),

@@ -67,6 +67,7 @@ export function redisContract(connect: () => TestClient): RedisContract {
     },
     inspects: true,
     lines: true,
+    events: true,
     hints: true,
     wait: (ms) => sleep(ms),
     forget: (name) => remove(locks(name)),

@@ -1,0 +1,324 @@
+import { v4 as uuid } from 'uuid';
+import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../../stores/event-store.js';
+import type { LeaseRef } from '../../stores/lock-store.js';
+import { check, show } from './assert.js';
+import type { CaseDefinition } from './case.js';
+import { HOUR, type Kit, SHORT } from './kit.js';
+
+const TAKES = [{ job: 'job', ttl: HOUR }];
+
+type Taken = Extract<NextResult, { readonly fencingToken: number }>;
+
+const events = ({ store }: Kit): EventStore => store.events as EventStore;
+
+const event = (name: string, fields: Partial<NewEvent> = {}): NewEvent =>
+  Object.freeze({
+    name,
+    id: uuid(),
+    job: 'job',
+    args: '["a"]',
+    priority: 0,
+    max: 10,
+    redeliver: 1,
+    ...fields,
+  });
+
+async function keep(kit: Kit, one: NewEvent): Promise<Extract<Enqueued, { readonly queued: true }>> {
+  const result = await events(kit).enqueue(one);
+  if (result.queued) return result;
+  throw new Error(`an event should be kept while there is room, but got ${show(result)}`);
+}
+
+const next = (kit: Kit, lease: LeaseRef, options: Partial<NextOptions> = {}): Promise<NextResult> =>
+  events(kit).next(lease, { takes: TAKES, ...options });
+
+/** Takes the next event, which has to be this one. Returns the lease with it. */
+async function takes(
+  kit: Kit,
+  lease: LeaseRef,
+  id: string,
+  { what, ...options }: Partial<NextOptions> & { readonly what: string },
+): Promise<LeaseRef & Pick<Taken, never>> {
+  const result = await next(kit, lease, options);
+  check(
+    result.event?.id === id,
+    () => `${what} should be the event of the next run, but got ${show(result.event ?? result)}`,
+  );
+  return { ...lease, fencingToken: (result as Taken).fencingToken, event: id };
+}
+
+async function none(
+  kit: Kit,
+  lease: LeaseRef,
+  what: string,
+  options: Partial<NextOptions> = {},
+): Promise<NextResult> {
+  const result = await next(kit, lease, options);
+  check(
+    result.event === undefined,
+    () => `${what}: there should be no event to run, but got ${show(result.event)}`,
+  );
+  return result;
+}
+
+/** Rule 15: calls that are kept until their lock is free. */
+export const eventCases: readonly CaseDefinition[] = [
+  {
+    rule: 15,
+    sentence:
+      'an event is delivered as it was kept, with a greater fencing token, and leaves when its run has completed',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const one = event(lease.name, { key: 'k', args: '[{"é":"\\n"}]' });
+      await keep(kit, one);
+      const result = await next(kit, lease);
+      const { job, key, args, delivery, merged } = result.event ?? {};
+      check(
+        show([job, key, args, delivery, merged]) === show(['job', 'k', one.args, 1, 0]),
+        () => `the event should be delivered as it was kept, but got ${show(result.event ?? result)}`,
+      );
+      const { fencingToken } = result as Taken;
+      check(
+        fencingToken > lease.fencingToken,
+        () => `its fencing token should be greater than that of the lease before, but is ${fencingToken}`,
+      );
+      const own = { ...lease, fencingToken, event: one.id };
+      await kit.stillHeld(own, 'while it runs');
+      await none(kit, own, 'after it has completed', { outcome: 'completed' });
+      await kit.store.release(lease);
+      await kit.free(lease.name, 'after the release');
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'events are delivered by priority, then in the order in which they came',
+    needs: ['events'],
+    async run(kit) {
+      let lease = await kit.take(kit.name());
+      const all = [0, 5, -5, 5, 0].map((priority) => event(lease.name, { priority }));
+      for (const one of all) await keep(kit, one);
+      const order: number[] = [];
+      for (const _ of all) {
+        const result = await next(kit, lease, lease.event === undefined ? {} : { outcome: 'completed' });
+        order.push(all.findIndex(({ id }) => id === result.event?.id));
+        lease = { ...lease, event: result.event?.id ?? '' };
+      }
+      check(order.join() === '1,3,0,4,2', () => `the order should be 1,3,0,4,2, but is ${order.join()}`);
+    },
+  },
+  {
+    rule: 15,
+    sentence:
+      'an event with the key of one that waits becomes one with it: its arguments, the other one’s place',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [first, other] = [event(lease.name, { key: 'k' }), event(lease.name, { key: 'other' })];
+      for (const one of [first, other]) await keep(kit, one);
+      const { merged } = await keep(kit, event(lease.name, { key: 'k', args: '["b"]' }));
+      check(merged === 1, () => `it should stand for 1 more call, but the answer says ${merged}`);
+      const result = await next(kit, lease);
+      const { id, args } = result.event ?? {};
+      check(
+        id === first.id && args === '["b"]',
+        () =>
+          `the first one should be delivered, with the arguments of the last, but got ${show(result.event ?? result)}`,
+      );
+      const own = await takes(kit, { ...lease, event: first.id }, other.id, {
+        what: 'the one with another key',
+        outcome: 'completed',
+      });
+      await none(kit, own, 'after both', { outcome: 'completed' });
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'events without a key, and those of other jobs, stand alone',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const all = [{}, {}, { key: '' }, { key: '', job: 'second' }].map((fields) =>
+        event(lease.name, fields),
+      );
+      for (const one of all) {
+        const { merged } = await keep(kit, one);
+        check(
+          merged === 0,
+          () =>
+            `an event that stands alone should not become one with another, but its answer says ${merged}`,
+        );
+      }
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'an event that comes while the run for its key goes on is run after it, once',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [first, second] = [event(lease.name, { key: 'k' }), event(lease.name, { key: 'k' })];
+      await keep(kit, first);
+      const own = await takes(kit, lease, first.id, { what: 'the first one' });
+      await keep(kit, second);
+      await keep(kit, event(lease.name, { key: 'k' }));
+      const again = await takes(kit, own, second.id, {
+        what: 'the one that came meanwhile',
+        outcome: 'completed',
+      });
+      await none(kit, again, 'after that', { outcome: 'completed' });
+    },
+  },
+  {
+    rule: 15,
+    sentence:
+      'an event stays until its run has ended: after the death of its holder the next one runs it again, at its place',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [first, second] = [event(lease.name), event(lease.name)];
+      for (const one of [first, second]) await keep(kit, one);
+      await takes(kit, lease, first.id, { what: 'the first one', takes: [{ job: 'job', ttl: SHORT }] });
+      const [heir = lease] = await kit.takeExpired(lease.name, 'after the death of the holder');
+      const result = await next(kit, heir);
+      check(
+        result.event?.id === first.id && result.event.delivery === 2,
+        () =>
+          `the event of the dead holder should be delivered a 2nd time, but got ${show(result.event ?? result)}`,
+      );
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'an event that was interrupted too often becomes a dead letter, which can be put back',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const one = event(lease.name);
+      await keep(kit, one);
+      let own = await takes(kit, lease, one.id, { what: 'it' });
+      own = await takes(kit, own, one.id, { what: 'after its first interruption it', outcome: 'aborted' });
+      const result = await none(kit, own, 'after its last interruption', { outcome: 'aborted' });
+      const [dead] = result.dead;
+      check(
+        dead?.id === one.id && dead.reason === 'interrupted' && dead.deliveries === 2,
+        () => `it should be reported as a dead letter with 2 deliveries, but got ${show(result.dead)}`,
+      );
+      const count = await events(kit).redeliver(lease.name);
+      check(count === 1, () => `1 dead letter should be put back, but the answer is ${count}`);
+      await takes(kit, lease, one.id, { what: 'after it was put back it' });
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'an event whose run has failed becomes a dead letter at once',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const one = event(lease.name);
+      await keep(kit, one);
+      const own = await takes(kit, lease, one.id, { what: 'it' });
+      await none(kit, own, 'after its run has failed', { outcome: 'failed' });
+      const count = await events(kit).redeliver(lease.name);
+      check(count === 1, () => `it should be kept as a dead letter, but ${count} were put back`);
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'release ends the event of its lease',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [first, second] = [event(lease.name), event(lease.name)];
+      for (const one of [first, second]) await keep(kit, one);
+      await kit.store.release(await takes(kit, lease, first.id, { what: 'the first one' }));
+      await takes(kit, await kit.take(lease.name), second.id, { what: 'after the release the second one' });
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'no more events are kept than `max`',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const first = event(lease.name, { max: 2, key: 'k' });
+      for (const one of [first, event(lease.name, { max: 2 })]) await keep(kit, one);
+      const result = await events(kit).enqueue(event(lease.name, { max: 2 }));
+      check(!result.queued, () => `a third event should not be kept, but got ${show(result)}`);
+      await keep(kit, event(lease.name, { max: 2, key: 'k' }));
+    },
+  },
+  {
+    rule: 15,
+    sentence:
+      'only events of the jobs that the caller can run are delivered, and only to a lease that is held',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [other, own] = [event(lease.name, { job: 'other' }), event(lease.name)];
+      for (const one of [other, own]) await keep(kit, one);
+      await takes(kit, lease, own.id, { what: 'the one of its job' });
+      const result = await next(kit, kit.stranger(lease.name));
+      check(
+        !result.held,
+        () => `a lease that does not hold the lock should get nothing, but got ${show(result)}`,
+      );
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'a call in line that came before an event goes before it',
+    needs: ['events', 'lines'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.store.acquire(
+        kit.request(lease.name, { wait: { limit: HOUR, priority: 0, process: 'one' } }),
+      );
+      const { place } = await keep(kit, event(lease.name));
+      const result = await none(kit, lease, 'while a call stands before it');
+      check(
+        result.held && 'place' in result && result.place === place,
+        () => `the answer should be its place ${place}, but is ${show(result)}`,
+      );
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'an event is kept once, and delivered once, however often the same is asked',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const one = event(lease.name);
+      for (let i = 0; i < 2; i++) await keep(kit, one);
+      await takes(kit, lease, one.id, { what: 'it' });
+      const again = await next(kit, lease);
+      check(
+        again.event?.id === one.id && again.event.delivery === 1,
+        () =>
+          `the same lease should get the same event, still with delivery 1, but got ${show(again.event ?? again)}`,
+      );
+      await none(kit, { ...lease, event: one.id }, 'after its run', { outcome: 'completed' });
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'events of a lock that is free are found, those of one that is held are not',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const { place } = await keep(kit, event(lease.name));
+      const found = async (jobs: string[]) =>
+        (await events(kit).left(jobs)).filter(({ name }) => name === lease.name);
+      const held = await found(['job']);
+      check(held.length === 0, () => `a lock that is held should not be among them, but got ${show(held)}`);
+      await kit.store.release(lease);
+      const free = await found(['job']);
+      check(
+        show(free) === show([{ name: lease.name, place }]),
+        () => `the free lock should be found with its place ${place}, but got ${show(free)}`,
+      );
+      const others = await found(['other']);
+      check(others.length === 0, () => `it has no event of the other job, but got ${show(others)}`);
+    },
+  },
+];
