@@ -30,6 +30,7 @@ describe('every case of the contract suite', () => {
       expect(failure).toBeInstanceOf(Error);
       const readable = (failure as Error).message
         .replaceAll(/contract-[0-9a-f]{8}-/gi, '')
+        .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
         .replaceAll(/host:1:[0-9a-f]{8}/g, '<holder>');
       expect(readable).toBe(message);
     },

@@ -1,5 +1,6 @@
 import { brokenBatches } from './broken/batch.js';
 import type { BrokenStore } from './broken/broken-store.js';
+import { brokenEvents } from './broken/events.js';
 import { brokenExclusion } from './broken/exclusion.js';
 import { brokenInspection } from './broken/inspect.js';
 import { brokenLines } from './broken/lines.js';
@@ -18,4 +19,5 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenBatches,
   ...brokenInspection,
   ...brokenLines,
+  ...brokenEvents,
 ];

@@ -233,7 +233,7 @@ export class ReferenceLeases implements LockStore {
   }
 
   /** The lock, unless it is free. */
-  protected lock(name: string): LockEntry | undefined {
+  lock(name: string): LockEntry | undefined {
     const lock = this.locks.get(this.key(name));
     if (lock === 'broken') throw new LockStateError(name, 'broken on purpose');
     return lock !== undefined && lock.freeAt > this.now() ? lock : undefined;

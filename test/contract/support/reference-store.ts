@@ -9,6 +9,7 @@ import type {
   WaitRequest,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { ReferenceEvents } from './reference-events.js';
 import { ReferenceLeases } from './reference-leases.js';
 
 export type { LockEntry, StartEntry, StartRefusal, StateEntry } from './reference-leases.js';
@@ -31,6 +32,7 @@ export class ReferenceStore extends ReferenceLeases {
   readonly called = new Map<string, { readonly one: Standing; readonly until: number }>();
   readonly missed = new Set<string>();
   readonly listeners = new Map<string, (token: string) => void>();
+  events = new ReferenceEvents(this);
   #places = 0;
 
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
@@ -54,6 +56,7 @@ export class ReferenceStore extends ReferenceLeases {
   }
 
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    this.events.end(lease, options.outcome ?? 'completed');
     const wasCalled = this.called.get(lease.name)?.one.token === lease.token;
     if (lease.wait !== undefined && options.outcome === 'abandoned') this.leave(lease.name, lease.token);
     const result = await super.release(lease, options);
@@ -82,7 +85,11 @@ export class ReferenceStore extends ReferenceLeases {
   }
 
   protected placeOf({ place, priority }: WaitRequest): number {
-    return place ?? ++this.#places - priority * 1_000_000;
+    return place ?? this.newPlace(priority);
+  }
+
+  newPlace(priority: number): number {
+    return ++this.#places - priority * 1_000_000;
   }
 
   protected inLine({ name, token }: AcquireRequest, refusal: AcquireRefusal): AcquireRefusal {
@@ -171,6 +178,7 @@ export function referenceContract(
     },
     inspects: true,
     lines: true,
+    events: true,
     hints: true,
     wait: (ms) => clock.advance(ms),
     forget: (name) => void current.locks.delete(current.key(name)),

@@ -51,7 +51,7 @@ class RefusesInBrief extends ReferenceStore {
 }
 
 class TakesBrokenForFree extends ReferenceStore {
-  protected override lock(name: string): LockEntry | undefined {
+  override lock(name: string): LockEntry | undefined {
     return this.locks.get(name) === 'broken' ? undefined : super.lock(name);
   }
 }

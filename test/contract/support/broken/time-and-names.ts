@@ -3,7 +3,7 @@ import { instanceTime, type LockEntry, ReferenceStore, type StateEntry } from '.
 import { broken, type BrokenStore } from './broken-store.js';
 
 class NeverExpires extends ReferenceStore {
-  protected override lock(name: string): LockEntry | undefined {
+  override lock(name: string): LockEntry | undefined {
     const lock = this.locks.get(name);
     return lock === 'broken' ? undefined : lock;
   }

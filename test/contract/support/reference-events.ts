@@ -1,0 +1,157 @@
+import type {
+  DeadLetter,
+  Enqueued,
+  EventStore,
+  LeaseRef,
+  LeftEvents,
+  NewEvent,
+  NextOptions,
+  NextResult,
+  ReleaseOutcome,
+} from '../../../lib/index.js';
+import type { ReferenceStore } from './reference-store.js';
+
+/** An event, and how far it got. */
+export interface KeptEvent extends NewEvent {
+  args: string;
+  readonly place: number;
+  merged: number;
+  delivery: number;
+  taken: string | undefined;
+  dead: DeadLetter['reason'] | undefined;
+}
+
+/** The rule of events written down once more, in small steps, so that each can be broken. */
+export class ReferenceEvents implements EventStore {
+  readonly events: KeptEvent[] = [];
+
+  constructor(protected readonly store: ReferenceStore) {}
+
+  async enqueue(event: NewEvent): Promise<Enqueued> {
+    const known = this.events.find((one) => this.isSame(one, event));
+    if (known !== undefined) {
+      if (known.id !== event.id) this.merge(known, event);
+      return { queued: true, place: known.place, merged: known.merged };
+    }
+    if (!this.hasRoom(event)) return { queued: false };
+    const place = this.store.newPlace(event.priority);
+    this.events.push({ ...event, place, merged: 0, delivery: 0, taken: undefined, dead: undefined });
+    return { queued: true, place, merged: 0 };
+  }
+
+  async next(lease: LeaseRef, { outcome, takes }: NextOptions): Promise<NextResult> {
+    const { name, token } = lease;
+    const dead: DeadLetter[] = [];
+    if (outcome !== undefined) this.end(lease, outcome);
+    if (!this.isHeld(lease)) return { held: false, dead };
+    for (const event of this.inOrder(name)) {
+      const taker = takes.find((each) => this.canTake(each.job, event));
+      if (taker === undefined) continue;
+      if (event.taken !== token && this.isOverLimit(event)) {
+        event.dead = 'interrupted';
+        dead.push(this.letter(event));
+        continue;
+      }
+      if (this.standsBehind(event)) return { held: true, place: event.place, dead };
+      this.take(event, token);
+      const fencingToken = this.advance(lease, taker.ttl);
+      return { held: true, event: { ...event, queuedAt: 0 }, fencingToken, dead };
+    }
+    return { held: true, dead };
+  }
+
+  async left(jobs: readonly string[]): Promise<LeftEvents[]> {
+    const names = [...new Set(this.events.map(({ name }) => name))];
+    return names.flatMap((name) => {
+      const first = this.inOrder(name).find(({ job }) => jobs.includes(job));
+      return first === undefined || !this.isLeft(name) ? [] : [{ name, place: first.place }];
+    });
+  }
+
+  async redeliver(name: string): Promise<number> {
+    const dead = this.events.filter((event) => event.name === name && event.dead !== undefined);
+    for (const event of dead) Object.assign(event, { dead: undefined, delivery: 0, taken: undefined });
+    return dead.length;
+  }
+
+  /** The run of a lease's event has ended. */
+  end({ event: id, token }: LeaseRef, outcome: ReleaseOutcome): void {
+    const event = this.events.find((one) => one.id === id && one.taken === token);
+    if (event === undefined) return;
+    if (outcome === 'completed') this.remove(event);
+    else if (outcome === 'failed' || outcome === 'timed-out') this.failed(event, outcome);
+    else event.taken = undefined;
+  }
+
+  // The steps
+
+  protected isSame(one: KeptEvent, { id, name, job, key }: NewEvent): boolean {
+    if (one.id === id) return true;
+    return (
+      this.isWaiting(one) && key !== undefined && one.name === name && one.job === job && one.key === key
+    );
+  }
+
+  protected isWaiting({ taken, delivery, dead }: KeptEvent): boolean {
+    return taken === undefined && delivery === 0 && dead === undefined;
+  }
+
+  protected merge(known: KeptEvent, { args }: NewEvent): void {
+    Object.assign(known, { args, merged: known.merged + 1 });
+  }
+
+  protected hasRoom({ name, max }: NewEvent): boolean {
+    return this.inOrder(name).length < max;
+  }
+
+  protected inOrder(name: string): KeptEvent[] {
+    return this.events
+      .filter((event) => event.name === name && event.dead === undefined)
+      .sort((a, b) => a.place - b.place);
+  }
+
+  protected isHeld({ name, token }: LeaseRef): boolean {
+    return this.store.lock(name)?.token === token;
+  }
+
+  protected canTake(job: string, event: KeptEvent): boolean {
+    return event.job === job;
+  }
+
+  protected isOverLimit({ delivery, redeliver }: KeptEvent): boolean {
+    return delivery > redeliver;
+  }
+
+  protected standsBehind({ name, place }: KeptEvent): boolean {
+    const [first] = this.store.lines.get(name) ?? [];
+    return first !== undefined && first.place < place;
+  }
+
+  protected take(event: KeptEvent, token: string): void {
+    if (event.taken !== token) Object.assign(event, { taken: token, delivery: event.delivery + 1 });
+  }
+
+  protected advance({ name }: LeaseRef, ttl: number): number {
+    const state = this.store.states.get(this.store.key(name));
+    const lock = this.store.lock(name);
+    if (state === undefined || lock === undefined) throw new Error('The lease is not there');
+    lock.freeAt = this.store.now() + ttl;
+    return (state.fence += 1);
+  }
+
+  protected remove(event: KeptEvent): void {
+    this.events.splice(this.events.indexOf(event), 1);
+  }
+
+  protected failed(event: KeptEvent, outcome: 'failed' | 'timed-out'): void {
+    event.dead = outcome;
+  }
+
+  protected isLeft(name: string): boolean {
+    return this.store.lock(name) === undefined;
+  }
+
+  protected letter({ id, job, delivery }: KeptEvent): DeadLetter {
+    return { id, job, deliveries: delivery, reason: 'interrupted', at: 0 };
+  }
+}
