@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
 import {
   currentLock,
   type EventFacts,
@@ -16,7 +17,7 @@ import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { DATABASES } from '../support/database.js';
 import { uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';
-import { closeApps, gate, startApp, type TestApp } from './app.js';
+import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
 
 /* Calls by hand that find their lock taken, and are kept until it is free. */
 
@@ -98,6 +99,9 @@ const STORES: readonly [
   ]),
 ];
 
+/** How often calls and releases cross. */
+const ROUNDS = Number(process.env['ROUNDS'] ?? 100);
+
 const ids = (ran: readonly Ran[]): string[] => ran.map(({ id }) => id);
 
 describe.each(STORES)('on %s', (_, open) => {
@@ -107,10 +111,12 @@ describe.each(STORES)('on %s', (_, open) => {
     await closeApps();
     await fleet.stop();
   });
+  const start = (providers: Parameters<typeof startApp>[0]): Promise<TestApp> =>
+    startApp(providers, { store: fleet.store() });
 
   test('a call that finds its lock taken is kept, and runs with its arguments when the lock is free', async () => {
     const { Calendar, ran } = calendar();
-    const app = await startApp([Calendar], { store: fleet.store() });
+    const app = await start([Calendar]);
     expect(await app.get(Calendar).changed('free')).toBe('free');
     const letGo = await hold(app);
     expect(await app.get(Calendar).changed('kept')).toBeUndefined();
@@ -125,7 +131,7 @@ describe.each(STORES)('on %s', (_, open) => {
 
   test('kept calls run in their order, those with the same key once with the newest arguments, each with a greater fencing token', async () => {
     const { Calendar, ran } = calendar({ queue: { key: (id) => id.slice(0, 1) } });
-    const app = await startApp([Calendar], { store: fleet.store() });
+    const app = await start([Calendar]);
     const letGo = await hold(app);
     for (const id of ['a1', 'b1', 'c1', 'a2', 'b2']) await app.get(Calendar).changed(id);
     await letGo();
@@ -138,7 +144,7 @@ describe.each(STORES)('on %s', (_, open) => {
 
   test('calls that come while a run goes on get exactly one more run', async () => {
     const { Calendar, ran, work } = calendar({ onHeld: 'once-more', queue: undefined });
-    const app = await startApp([Calendar], { store: fleet.store() });
+    const app = await start([Calendar]);
     const [first, second] = [gate(), gate()];
     work.of = (id) => (id === '1' ? first.opened : id === '3' ? second.opened : Promise.resolve());
     const run = app.get(Calendar).changed('1');
@@ -155,4 +161,175 @@ describe.each(STORES)('on %s', (_, open) => {
     await until(() => ran.length === 3);
     expect(ids(ran)).toEqual(['1', '3', '5']);
   });
+
+  test('each call that comes at the very moment of a release runs', async () => {
+    const { Calendar, ran } = calendar({ queue: undefined });
+    const [one, two] = [await start([Calendar]), await start([Calendar])];
+    for (let i = 0; i < ROUNDS; i++) {
+      const app = i % 2 === 0 ? one : two;
+      const letGo = await hold(i % 3 === 0 ? one : two, 'other');
+      await letGo();
+      const other = (i % 2 === 0 ? two : one).get(SchedulerLockService).run('calendar', () => undefined);
+      await Promise.all([other, app.get(Calendar).changed(String(i))]);
+    }
+    await until(() => ran.length >= ROUNDS, { message: () => `${ran.length} of ${ROUNDS} to have run` });
+    expect(new Set(ids(ran)).size).toBe(ROUNDS);
+    expect(ran).toHaveLength(ROUNDS);
+  });
+
+  test('a run that throws leaves a dead letter, which is shown and can be put back', async () => {
+    const { Calendar, ran, work } = calendar();
+    const app = await start([Calendar]);
+    work.of = () => Promise.reject(new Error('no such calendar'));
+    const letGo = await hold(app);
+    await app.get(Calendar).changed('a');
+    await letGo();
+    await until(() => app.events.some(({ type }) => type === 'dead-lettered'));
+    expect(app.logs.own.filter((line) => line.startsWith('error'))).toEqual([
+      expect.stringMatching(
+        /Calendar.changed \[calendar\]: the event "a" will not be run any more \(failed, 1 delivery\): .*no such calendar.*redeliver\('calendar'\)/s,
+      ),
+    ]);
+    const service = app.get(SchedulerLockService);
+    await until(async () =>
+      (await service.inspect()).some(({ name, state }) => name === 'calendar' && state === 'free'),
+    );
+    const info = (await service.inspect()).find(({ name }) => name === 'calendar');
+    expect(info).toMatchObject({
+      dead: [{ job: 'Calendar.changed', key: 'a', deliveries: 1, reason: 'failed' }],
+    });
+    work.of = async () => undefined;
+    expect(await service.redeliver('calendar')).toBe(1);
+    await until(() => ran.length === 2);
+    expect(ran[1]?.event).toMatchObject({ key: 'a', delivery: 1 });
+    await until(async () => {
+      const now = (await service.inspect()).find(({ name }) => name === 'calendar');
+      return now?.dead === undefined && now?.queued === undefined;
+    });
+  });
+
+  test('a queue that is full refuses, with an error where the options say so', async () => {
+    const { Calendar } = calendar({ queue: { max: 2 }, onSkip: 'throw' });
+    const app = await start([Calendar]);
+    const letGo = await hold(app);
+    for (const id of ['a', 'b']) expect(await app.get(Calendar).changed(id)).toBeUndefined();
+    await expect(app.get(Calendar).changed('c')).rejects.toMatchObject({
+      code: 'LOCK_NOT_ACQUIRED',
+      reason: 'queue-full',
+    });
+    expect(app.events.filter(({ type }) => type === 'skipped')).toMatchObject([{ reason: 'queue-full' }]);
+    await letGo();
+  });
+
+  test('what an instance that closes has kept runs on another one', async () => {
+    const { Calendar, ran } = calendar();
+    const [one, two] = [await start([Calendar]), await start([Calendar])];
+    const letGo = await hold(two);
+    await one.get(Calendar).changed('a');
+    await two.get(Calendar).changed('b');
+    await one.close();
+    await letGo();
+    await until(() => ran.length === 2);
+    expect(ids(ran)).toEqual(['a', 'b']);
+  });
+
+  test('a call in line that came first goes first, and the kept calls after it', async () => {
+    const { Calendar, ran } = calendar({ queue: undefined });
+    const [one, two] = [await start([Calendar]), await start([Calendar])];
+    const order: string[] = [];
+    const letGo = await hold(one);
+    await one.get(Calendar).changed('a');
+    const waiting = two
+      .get(SchedulerLockService)
+      .run('calendar', { wait: '1m' }, () => void order.push(`waiter after ${ids(ran).join()}`));
+    await until(() => two.events.some(({ type }) => type === 'waiting'));
+    await two.get(Calendar).changed('b');
+    await letGo();
+    await waiting;
+    await until(() => ran.length === 2);
+    expect(order).toEqual(['waiter after a']);
+    expect(ids(ran)).toEqual(['a', 'b']);
+  });
+});
+
+describe('arguments', () => {
+  const cases: readonly [what: string, args: unknown[], message: RegExp][] = [
+    ['a Date', [{ at: new Date(0) }], /argument 1\.at is an object of class Date/],
+    ['a bigint', [['a', 1n]], /argument 1\[1\] is a bigint/],
+    ['undefined between others', [undefined, 'a'], /argument 1 is undefined/],
+    ['NaN', ['a', { n: { m: NaN } }], /argument 2\.n\.m is NaN/],
+    ['too much', ['x'.repeat(17_000)], /take 17004 bytes as JSON, more than 16384/],
+    [
+      'itself',
+      [
+        (() => {
+          const a: unknown[] = [];
+          a.push(a);
+          return a;
+        })(),
+      ],
+      /argument 1\[0\] contains itself/,
+    ],
+  ];
+
+  test.each(cases)(
+    'that are no plain values are refused with their path, before anything runs: %s',
+    async (_, args, message) => {
+      let runs = 0;
+      @Injectable()
+      class Jobs {
+        @SchedulerLock({ name: 'any', onHeld: 'queue' })
+        async any(..._args: unknown[]): Promise<void> {
+          runs += 1;
+        }
+      }
+      const app = await startApp([Jobs], { store: new MemoryLockStore() });
+      await expect(app.get(Jobs).any(...args)).rejects.toThrow(message);
+      expect(runs).toBe(0);
+      await closeApps();
+    },
+  );
+});
+
+test('options that make no sense stop the start, each with what to do', async () => {
+  const key = 'id' as never;
+  @Injectable()
+  class Jobs {
+    @Cron('0 0 1 1 *')
+    @SchedulerLock({ name: 'a', onHeld: 'queue' })
+    async a(): Promise<void> {}
+
+    @SchedulerLock({ name: 'b', queue: { max: 1 } })
+    async b(): Promise<void> {}
+
+    @SchedulerLock({ name: 'c', onHeld: 'queue', queue: { max: 0, redeliver: -1, key, keys: 1 } as object })
+    async c(): Promise<void> {}
+
+    @SchedulerLock({ name: 'd', onHeld: 'once-more', queue: { key: '' } })
+    async d(): Promise<void> {}
+
+    @SchedulerLock({ name: 'e', onHeld: 'wait' as never })
+    async e(): Promise<void> {}
+  }
+  const message = await startFailure(startApp([Jobs], { store: new MemoryLockStore() }));
+  for (const part of [
+    /Jobs\.a: onHeld: 'queue' is for methods that are called by hand.*Give `wait` instead/,
+    /Jobs\.b: queue: it has no effect without onHeld/,
+    /Jobs\.c: queue\.keys: there is no such option here\. There are key, max, redeliver/,
+    /Jobs\.c: queue\.key: 'id' is no function/,
+    /Jobs\.c: queue\.max: 0 is no whole number from 1 to 10000/,
+    /Jobs\.c: queue\.redeliver: -1 is no whole number from 0 to 10000/,
+    /Jobs\.d: queue\.key: onHeld: 'once-more' keeps one call of all/,
+    /Jobs\.e: onHeld: 'wait' is not one of 'skip', 'queue', 'once-more'/,
+  ])
+    expect(message).toMatch(part);
+});
+
+test('a store that keeps no events stops the start', async () => {
+  const { Calendar } = calendar();
+  const { acquire, extend, release, hints } = new MemoryLockStore();
+  const store = { acquire, extend, release, hints } as unknown as LockStore;
+  expect(await startFailure(startApp([Calendar], { store }))).toMatch(
+    /Calendar\.changed: onHeld: the store keeps no events/,
+  );
 });

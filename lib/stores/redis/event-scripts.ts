@@ -66,6 +66,29 @@ elseif taken == token then
 end`;
 
 /**
+ * Tries the commands of the other scripts on unused keys, and leaves nothing there.
+ *
+ * KEYS: queue, events
+ * ARGV: -
+ *
+ * Returns the commands that the user may not run. Ignores any other failure.
+ */
+export const PROBE_EVENTS = script(/* lua */ `
+local denied = {}
+local function try(command, ...)
+  local reply = redis.pcall(command, ...)
+  local message = type(reply) == 'table' and reply.err or ''
+  if string.find(message, 'NOPERM') or string.find(message, 'user executing the script') then denied[#denied + 1] = command end
+end
+try('ZSCORE', KEYS[1], 'probe')
+try('ZRANGE', KEYS[1], 0, 0)
+try('ZADD', KEYS[1], 1, 'probe')
+try('ZREM', KEYS[1], 'probe')
+try('HDEL', KEYS[2], 'probe')
+redis.pcall('DEL', KEYS[1])
+return denied`);
+
+/**
  * Keeps an event.
  *
  * KEYS: queue, events
@@ -88,7 +111,7 @@ if score then
   end
   return { score, string.match(redis.call('HGET', events, 'info:' .. id), '^%d+ %d+ (%d+)') }
 end
-if redis.call('ZCARD', queue) >= tonumber(ARGV[6]) then return 0 end
+if #redis.call('ZRANGE', queue, ARGV[6] - 1, ARGV[6] - 1) > 0 then return 0 end
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]
 local place = string.format('%.0f', micros - ARGV[5] * ${STEP_OF_PRIORITY})
@@ -187,6 +210,21 @@ for n = 1, #found do
   end
 end
 return 0`);
+
+/**
+ * What a lock has of events, for people.
+ *
+ * KEYS: queue, events, dead
+ * ARGV: -
+ *
+ * Returns how many there are, and its dead letters, newest first, three fields each: id, what is known of it, when it became one.
+ */
+export const SEE_EVENTS = script(/* lua */ `
+local letters, found = {}, redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
+for n = #found, 1, -2 do
+  letters[#letters + 1] = { found[n - 1], redis.call('HGET', KEYS[2], 'info:' .. found[n - 1]) or '', found[n] }
+end
+return { #redis.call('ZRANGE', KEYS[1], 0, -1), letters }`);
 
 /**
  * Puts the dead letters of a lock back.

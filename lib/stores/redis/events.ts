@@ -1,4 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../clock.js';
+import { SchedulerLockConfigError } from '../../errors.js';
 import type {
   DeadLetter,
   DeliveredEvent,
@@ -9,8 +11,18 @@ import type {
   NextOptions,
   NextResult,
 } from '../event-store.js';
-import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { END_EVENT, ENQUEUE, INDEX, INDEXED, NEXT, PEEK, REDELIVER } from './event-scripts.js';
+import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import {
+  END_EVENT,
+  ENQUEUE,
+  INDEX,
+  INDEXED,
+  NEXT,
+  PEEK,
+  PROBE_EVENTS,
+  REDELIVER,
+  SEE_EVENTS,
+} from './event-scripts.js';
 import { eventKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { runScript } from './redis-client.js';
@@ -36,6 +48,18 @@ export class RedisEvents implements EventStore {
     private readonly index: string,
     private readonly clock: Clock = systemClock,
   ) {}
+
+  /** @throws SchedulerLockConfigError if a right is missing */
+  async init(): Promise<void> {
+    // No lock has this name, so its keys are unused.
+    const { queue, events } = this.#keys(`probe-${randomUUID()}`);
+    const denied = (await this.#run(PROBE_EVENTS, [queue, events], [])) as string[];
+    if (denied.length === 0) return;
+    throw new SchedulerLockConfigError([
+      `connection: the Redis user may not run ${denied.join(', ')}, which calls need that are kept (onHeld). Give it the commands that ` +
+        `docs/redis.md lists: ACL SETUSER <user> ${denied.map((command) => `+${command.toLowerCase()}`).join(' ')}`,
+    ]);
+  }
 
   async enqueue({ name, id, job, key, args, priority, max, redeliver }: NewEvent): Promise<Enqueued> {
     const { queue, events } = this.#keys(name);
@@ -85,6 +109,20 @@ export class RedisEvents implements EventStore {
     const { queue, events, dead } = this.#keys(name);
     await this.#note(name);
     return Number(await this.#run(REDELIVER, [queue, events, dead], []));
+  }
+
+  /** What a lock has of events, for people. */
+  async see(name: string): Promise<Pick<LockInfo, 'queued' | 'dead'>> {
+    const { queue, events, dead } = this.#keys(name);
+    const [queued, letters] = (await this.#run(SEE_EVENTS, [queue, events, dead], [])) as [
+      number,
+      [id: string, info: string, at: string][],
+    ];
+    const found = letters.flatMap(([id, info, at]) => letterOf(id, info, Number(at)));
+    return {
+      ...(queued === 0 ? undefined : { queued }),
+      ...(found.length === 0 ? undefined : { dead: found }),
+    };
   }
 
   async #peek(name: string, jobs: readonly string[]): Promise<unknown> {
@@ -138,7 +176,13 @@ function readNext(reply: unknown, now: number): NextResult {
   return { held: true, event, fencingToken: Number(detail), dead };
 }
 
-export function readDead([id, delivery, rest, reason]: Buried, at: number): DeadLetter {
+/** @param info as event-scripts.ts describes it */
+function letterOf(id: string, info: string, at: number): DeadLetter[] {
+  const [, delivery = '', reason = '', rest = ''] = /^(\d+) \d+ \d+ \d+ (\S+) \S+ (.*)$/s.exec(info) ?? [];
+  return rest === '' ? [] : [readDead([id, delivery, rest, reason as DeadLetter['reason']], at)];
+}
+
+function readDead([id, delivery, rest, reason]: Buried, at: number): DeadLetter {
   return { id, ...jobAndKey(rest), deliveries: Number(delivery), reason, at };
 }
 

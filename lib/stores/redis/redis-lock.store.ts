@@ -254,7 +254,10 @@ export class RedisLockStore implements LockStore {
    */
   async inspect(): Promise<LockInfo[]> {
     try {
-      return await inspectRedis(this.#connection, this.#scripts.key);
+      const infos = await inspectRedis(this.#connection, this.#scripts.key);
+      return await Promise.all(
+        infos.map(async (info) => ({ ...info, ...(await this.events.see(info.name)) })),
+      );
     } catch (error) {
       throw failure(explainDenied(error));
     }
