@@ -23,6 +23,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     leave: nothing,
     changeLine: nothing,
     keepFree: nothing,
+    events: {} as SqlDialect<object>['events'],
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,
   };

@@ -1,0 +1,65 @@
+import 'reflect-metadata';
+import { Injectable, Module } from '@nestjs/common';
+import {
+  currentLock,
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockModule,
+  SchedulerLockService,
+} from 'nestjs-scheduler-lock';
+import { childMain, type Parent } from '../../support/child.js';
+import type { InstanceOptions } from '../support/instance.js';
+import { closeOnDemand, createApp } from './application.js';
+import { openStore } from './open-store.js';
+
+/*
+ * One instance of a fleet whose calls are kept while their lock is taken. Started by `startWebhooks` in ../events.spec.ts. On `hold` it
+ * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`.
+ */
+
+const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
+const store = await openStore(address);
+
+let parent: Parent;
+let end = (): void => undefined;
+let letGo = (): void => undefined;
+
+@Injectable()
+class Webhooks {
+  @SchedulerLock<[id: string]>({ name: 'calendar', onHeld: 'queue', queue: { redeliver: 1 } })
+  async changed(id: string): Promise<string> {
+    const { event, fencingToken } = currentLock();
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    await parent.send({ type: 'began', id, delivery: event?.delivery, fencingToken });
+    await ended;
+    await parent.send({ type: 'completed', id });
+    return id;
+  }
+}
+
+@Module({ imports: [SchedulerLockModule.forRoot({ ...given, ...store.options })], providers: [Webhooks] })
+class AppModule {}
+
+childMain(async (channel) => {
+  parent = channel;
+  const app = await createApp(AppModule);
+  app.get(SchedulerLockEvents).on((event) => {
+    if (event.type === 'queued' || event.type === 'dead-lettered')
+      void parent.send({ type: `event:${event.type}`, ...('reason' in event && { reason: event.reason }) });
+  });
+  parent.on('hold', async () => {
+    await app.get(SchedulerLockService).run('calendar', async () => {
+      const left = new Promise<void>((resolve) => (letGo = resolve));
+      await parent.send({ type: 'holds' });
+      await left;
+    });
+  });
+  parent.on('letGo', () => letGo());
+  parent.on('call', async ({ id }) => {
+    const result = await app.get(Webhooks).changed(String(id));
+    await parent.send({ type: 'called', id, ran: result !== undefined });
+  });
+  parent.on('end', () => end());
+  closeOnDemand(parent, app, store);
+  await parent.send({ type: 'ready' });
+});
