@@ -20,7 +20,7 @@ export interface EventStore {
    * @param lease with the `event` that it has taken, if it has one
    */
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
-  /** Free locks with events of these jobs: nobody works them off. */
+  /** Locks with events of these jobs that nobody may be about to work off: the lock is free, or nobody stands in line for it. */
   left(jobs: readonly string[]): Promise<LeftEvents[]>;
   /** Puts the dead letters of a lock back to their places, as if they had never been delivered. Returns how many. */
   redeliver(name: string): Promise<number>;
@@ -98,7 +98,7 @@ export interface DeadLetter {
   readonly at: number;
 }
 
-/** A free lock with events. */
+/** A lock with events that were left. */
 export interface LeftEvents {
   readonly name: string;
   /** That of the first event. */

@@ -105,7 +105,8 @@ export class MemoryEvents implements EventStore {
   async left(jobs: readonly string[]): Promise<LeftEvents[]> {
     return [...this.#queues].flatMap(([name, { events }]) => {
       const first = events.find(({ job }) => jobs.includes(job));
-      return first === undefined || !this.locks.isFree(name) ? [] : [{ name, place: first.place }];
+      const isLeft = this.locks.isFree(name) || this.locks.firstPlace(name) === undefined;
+      return first === undefined || !isLeft ? [] : [{ name, place: first.place }];
     });
   }
 

@@ -191,18 +191,18 @@ local id, token, outcome = ARGV[1], ARGV[2], ARGV[3]${END}
 return 0`);
 
 /**
- * Whether a lock is free, and has events of some jobs.
+ * Whether a lock has events of some jobs, and is free, or has nobody in line.
  *
- * KEYS: lock, queue, events
+ * KEYS: lock, line, queue, events
  * ARGV: jobs...
  *
  * Returns the place of the first one, 0 if nobody is needed, or '' if there are no events at all.
  */
 export const PEEK = script(/* lua */ `
-local lock, queue, events = KEYS[1], KEYS[2], KEYS[3]
+local lock, line, queue, events = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local found = redis.call('ZRANGE', queue, 0, 99)
 if #found == 0 then return '' end
-if redis.call('GET', lock) then return 0 end
+if redis.call('GET', lock) and #redis.call('ZRANGE', line, 0, 0) > 0 then return 0 end
 for n = 1, #found do
   local id = found[n]${INFO}
   for a = 1, #ARGV do

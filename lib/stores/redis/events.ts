@@ -126,8 +126,8 @@ export class RedisEvents implements EventStore {
   }
 
   async #peek(name: string, jobs: readonly string[]): Promise<unknown> {
-    const { lock, queue, events } = this.#keys(name);
-    return this.#run(PEEK, [lock, queue, events], jobs);
+    const { lock, line, queue, events } = this.#keys(name);
+    return this.#run(PEEK, [lock, line, queue, events], jobs);
   }
 
   async #note(name: string): Promise<void> {

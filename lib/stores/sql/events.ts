@@ -29,7 +29,7 @@ const TIDY = 3_600_000;
 const MOST_LEFT = 1_000;
 
 const COLUMNS =
-  'id, name, job, event_key, place, args, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
+  'id, name, job, event_key, place, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
 
 /**
  * Events in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its events, so statements one after
@@ -37,6 +37,8 @@ const COLUMNS =
  */
 export class SqlEvents<Table> implements EventStore {
   #tidied = -Infinity;
+  /** Whether the table is there, as far as is known. */
+  #ready = false;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
@@ -51,19 +53,8 @@ export class SqlEvents<Table> implements EventStore {
    * @throws SchedulerLockConfigError if it is missing then
    */
   async init(): Promise<void> {
-    const { events } = this.dialect;
-    if (this.migrate)
-      return this.#run(async () => {
-        for (const statement of events.creation) await this.dialect.migrate(statement);
-      });
-    await this.#run(() => events.read(`SELECT ${COLUMNS} FROM {t} WHERE id = ''`, [])).catch(
-      (error: unknown) => {
-        if (!(error instanceof Error && 'refused' in error && error.refused === true)) throw error;
-        throw new SchedulerLockConfigError([
-          `store: the table ${events.table} for events is missing, or lacks columns. Run this: ${events.creation.join('; ')};`,
-        ]);
-      },
-    );
+    await this.operations.run(() => (this.migrate ? this.#create() : this.#look()), giveUp);
+    this.#ready = true;
   }
 
   enqueue(event: NewEvent): Promise<Enqueued> {
@@ -143,7 +134,9 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
         table,
         left.map(({ name }) => name),
       );
-      const taken = new Set(rows.filter((row) => !isFree(row)).map(({ name }) => name));
+      const taken = new Set(
+        rows.filter((row) => !isFree(row) && firstPlace(row) !== undefined).map(({ name }) => name),
+      );
       return left.filter(({ name }) => !taken.has(name));
     });
   }
@@ -194,21 +187,20 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   async #take(table: Table, lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
     const { id, job, taken } = event;
-    let { delivery } = event;
     const { events } = this.dialect;
     // Otherwise the answer was lost, and it is asked for again.
-    if (taken !== lease.token) {
-      delivery += 1;
+    if (taken !== lease.token)
       await events.write('UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ?', [
         lease.token,
         id,
       ]);
-    }
+    // Only now no call becomes one with it any more.
+    const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const fencingToken = await events.advance(table, lease, ttl);
     // The lease has run out meanwhile: the next holder takes the event.
     if (fencingToken === undefined) return { held: false as const };
-    return { held: true as const, event: delivered({ ...event, delivery }), fencingToken };
+    return { held: true as const, event: delivered(kept(row)), fencingToken };
   }
 
   async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
@@ -252,7 +244,25 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     this.#tidied = now;
   }
 
-  #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
+  async #create(): Promise<void> {
+    for (const statement of this.dialect.events.creation) await this.dialect.migrate(statement);
+  }
+
+  async #look(): Promise<void> {
+    const { events } = this.dialect;
+    try {
+      await events.read(`SELECT ${COLUMNS} FROM {t} WHERE id = ''`, []);
+    } catch (error) {
+      if (this.dialect.failure(error) !== 'table') throw error;
+      throw new SchedulerLockConfigError([
+        `store: the table ${events.table} for kept calls is missing, or lacks columns. Run this: ${events.creation.join('; ')};`,
+      ]);
+    }
+  }
+
+  async #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
+    // The database may have been away when the application started.
+    if (!this.#ready) await this.init();
     return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
   }
 }
@@ -270,7 +280,7 @@ function kept(row: Row): Kept {
     id: String(row['id']),
     job: String(row['job']),
     ...(key === null ? undefined : { key }),
-    args: String(row['args']),
+    args: String('args' in row ? row['args'] : ''),
     delivery: Number(row['delivery']),
     queuedAt: Number(row['queued_at']),
     merged: Number(row['merged']),

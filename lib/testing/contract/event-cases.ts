@@ -302,19 +302,32 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'events of a lock that is free are found, those of one that is held are not',
-    needs: ['events'],
+    sentence:
+      'events are found that nobody in line may be about to work off, while their lock is held; or while it is free',
+    needs: ['events', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());
       const { place } = await keep(kit, event(lease.name));
       const found = async (jobs: string[]) =>
         (await events(kit).left(jobs)).filter(({ name }) => name === lease.name);
-      const held = await found(['job']);
-      check(held.length === 0, () => `a lock that is held should not be among them, but got ${show(held)}`);
+      const left = [{ name: lease.name, place }];
+      const alone = await found(['job']);
+      check(
+        show(alone) === show(left),
+        () => `the lock should be found with its place ${place}, but got ${show(alone)}`,
+      );
+      const waiter = kit.request(lease.name, { wait: { limit: HOUR, priority: 0, process: 'one' } });
+      await kit.store.acquire(waiter);
+      const attended = await found(['job']);
+      check(
+        attended.length === 0,
+        () => `a lock with a holder and a line should not be among them, but got ${show(attended)}`,
+      );
+      await kit.store.release({ ...waiter, fencingToken: 0 }, { outcome: 'abandoned' });
       await kit.store.release(lease);
       const free = await found(['job']);
       check(
-        show(free) === show([{ name: lease.name, place }]),
+        show(free) === show(left),
         () => `the free lock should be found with its place ${place}, but got ${show(free)}`,
       );
       const others = await found(['other']);

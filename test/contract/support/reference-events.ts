@@ -148,7 +148,7 @@ export class ReferenceEvents implements EventStore {
   }
 
   protected isLeft(name: string): boolean {
-    return this.store.lock(name) === undefined;
+    return this.store.lock(name) === undefined || (this.store.lines.get(name) ?? []).length === 0;
   }
 
   protected letter({ id, job, delivery }: KeptEvent): DeadLetter {

@@ -183,8 +183,8 @@ export const brokenEvents: readonly BrokenStore[] = [
     CountsEachAnswer,
   ),
   broken(
-    'events of a lock that is free are found, those of one that is held are not',
-    "a lock that is held should not be among them, but got [{'name':'lock','place':1}]",
+    'events are found that nobody in line may be about to work off, while their lock is held; or while it is free',
+    "a lock with a holder and a line should not be among them, but got [{'name':'lock','place':1}]",
     FindsHeldLocks,
   ),
 ];
