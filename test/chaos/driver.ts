@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
 import { HistoryWriter, monotonic, readHistory } from './history.js';
 import { Injector } from './injector.js';
-import { CALLER, JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
+import { CALLER, HOOK, JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
 import { Member } from './member.js';
 import type { Plan } from './plan.js';
 import { type ChaosStore, startStore } from './stores/store.js';
@@ -41,7 +41,7 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
     m: monotonic(),
     w: Date.now(),
     seed: plan.seed,
-    jobs: [...Object.values(JOBS), CALLER, ...volleyJobs(volley)],
+    jobs: [...Object.values(JOBS), CALLER, HOOK, ...volleyJobs(volley)],
     maxClockSkew: MAX_CLOCK_SKEW,
     hints: HINTS.has(options.store),
     offsets,

@@ -28,6 +28,8 @@ export interface JobFacts {
   /** How long a call waits in line, ms, and how it goes before others, if its own line does not say. */
   readonly wait: number;
   readonly priority: number;
+  /** Of webhooks: how often one is delivered again after an interruption. */
+  readonly redeliver?: number;
 }
 
 interface At {
@@ -156,6 +158,24 @@ export interface StartLine extends OfLease {
   readonly call: number;
   readonly tick?: number;
   readonly attempt: number;
+  /** Of a webhook: what it is about, and how often it was delivered, if it was kept before. */
+  readonly key?: string;
+  readonly delivery?: number;
+}
+/** A webhook that came at `since` found its lock taken, and was kept. */
+export interface KeptLine extends OfLife {
+  readonly k: 'kept';
+  readonly since: number;
+  readonly lock: string;
+  readonly key: string;
+}
+/** What was kept, and has become a dead letter, at some time between `since` and `m`. */
+export interface QueueLine extends OfLife {
+  readonly k: 'queue';
+  readonly since: number;
+  readonly lock: string;
+  readonly queued: number;
+  readonly dead: number;
 }
 export interface EndLine extends OfLease {
   readonly k: 'end';
@@ -190,7 +210,9 @@ export type Line =
   | StartLine
   | EndLine
   | LostLine
-  | ReleasedLine;
+  | ReleasedLine
+  | KeptLine
+  | QueueLine;
 
 /** Monotonic time of this machine, ms. */
 export function monotonic(): number {

@@ -50,6 +50,9 @@ export const LINE = 'line';
 /** The calls that an application makes by itself, most of them in line: see worker/callers.ts. */
 export const CALLER = job('caller', 3_000, { lock: LINE, ttl: 1_500, kind: 'call' });
 
+/** Webhooks, which are kept while their lock is taken: see worker/hooks.ts. */
+export const HOOK = { ...job('hook', 3_000, { lock: 'hooks', ttl: 1_500, kind: 'call' }), redeliver: 20 };
+
 /** The jobs of the application in worker/jobs.ts. */
 export const JOBS = {
   /** Ends long before the last clock has reached the tick. */

@@ -1,6 +1,7 @@
 import type { Line } from '../history.js';
 import { checkCatchUp } from './catch-up.js';
 import { checkDuplicates } from './duplicates.js';
+import { checkEvents } from './events.js';
 import { checkFencing } from './fencing.js';
 import type { Finding } from './finding.js';
 import { checkIdle } from './idle.js';
@@ -24,6 +25,7 @@ export const CHECKS = {
   intervals: checkIntervals,
   idle: checkIdle,
   waiting: checkWaiting,
+  events: checkEvents,
 } as const;
 
 /** The short name of a check. */

@@ -3,7 +3,9 @@ import type {
   ConfirmedLine,
   FiredLine,
   JobFacts,
+  KeptLine,
   Line,
+  QueueLine,
   RejectedLine,
   SkippedLine,
   StallLine,
@@ -96,6 +98,8 @@ export interface Model {
   /** When each call stood in line, and when its signal was aborted: see {@link callOf}. */
   readonly waiting: ReadonlyMap<string, number>;
   readonly aborted: ReadonlyMap<string, number>;
+  readonly kept: readonly KeptLine[];
+  readonly queues: readonly QueueLine[];
 }
 
 const lifeOf = ({ i, n }: { i: string; n: number }): string => `${i}.${n}`;
@@ -170,6 +174,8 @@ export function buildModel(lines: readonly Line[]): Model {
     lives,
     jobs,
     waiting: new Map(of('waiting').map((line) => [callOf(line), line.m])),
+    kept: of('kept'),
+    queues: of('queue'),
     aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
   };
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { Cron, Interval } from '@nestjs/schedule';
 import { currentLock, SchedulerLock } from 'nestjs-scheduler-lock';
-import { type JobFacts, monotonic } from '../history.js';
+import { type JobFacts, monotonic, type StartLine } from '../history.js';
 import { JOBS } from '../jobs.js';
 import type { Recorder } from './recorder.js';
 
@@ -147,11 +147,21 @@ export async function run(
   { job, lock }: JobFacts,
   least: number,
   most: number,
+  more: Pick<StartLine, 'key' | 'delivery'> = {},
 ): Promise<void> {
   const current = currentLock();
   const { tick, attempt, fencingToken: token = 0 } = current;
   const began = monotonic();
-  const start = { k: 'start', m: began, job, lock, token, attempt, call: recorder.begins() } as const;
+  const start = {
+    k: 'start',
+    m: began,
+    job,
+    lock,
+    token,
+    attempt,
+    call: recorder.begins(),
+    ...more,
+  } as const;
   recorder.write(tick === undefined ? start : { ...start, tick });
   const lasts = least + Math.random() * (most - least);
   // Not from its begin: the process can freeze between the library's last look at the lease and the job's first line.

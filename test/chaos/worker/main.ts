@@ -14,6 +14,7 @@ import { isQuiet, MAX_CLOCK_SKEW, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';
 import { storeOptions } from '../stores/worker-options.js';
 import { Callers } from './callers.js';
+import { Hooks } from './hooks.js';
 import { Jobs, volleyOf } from './jobs.js';
 import { Recorder } from './recorder.js';
 
@@ -80,6 +81,11 @@ interface Listening {
     {
       provide: Callers,
       useFactory: (locks: SchedulerLockService) => new Callers(recorder, locks, callers),
+      inject: [SchedulerLockService],
+    },
+    {
+      provide: Hooks,
+      useFactory: (locks: SchedulerLockService) => new Hooks(recorder, locks, callers > 0),
       inject: [SchedulerLockService],
     },
   ],

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SchedulerLockEvent } from 'nestjs-scheduler-lock';
 import { HistoryWriter, type JobFacts, type Line, monotonic } from '../history.js';
-import { CALLER } from '../jobs.js';
+import { CALLER, HOOK } from '../jobs.js';
 
 type WithoutLife<T> = T extends unknown ? Omit<T, 'i' | 'n' | 'w'> : never;
 
@@ -31,6 +31,11 @@ export class Recorder {
     this.#writer = new HistoryWriter(folder, `${instance}.${life}`);
     this.#life = { i: instance, n: life };
     this.#watch();
+  }
+
+  /** Names this life of this instance. */
+  get life(): string {
+    return `${this.#life.i}.${this.#life.n}`;
   }
 
   write(line: WithoutLife<Exclude<Line, { k: 'begin' }>>): void {
@@ -101,7 +106,7 @@ export class Recorder {
       case 'skipped': {
         const { job, reason } = event;
         // A call of the application tells itself how it ended.
-        if (job === undefined) return undefined;
+        if (job === undefined || job === HOOK.job) return undefined;
         const more: { tick?: number; finished?: boolean } = {};
         if (event.tick !== undefined) more.tick = event.tick;
         if (event.finished !== undefined) more.finished = event.finished;
