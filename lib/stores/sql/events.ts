@@ -151,9 +151,11 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   /** What locks have of events, by their names, for people. Nothing if there is no table. */
   async all(): Promise<ReadonlyMap<string, Pick<LockInfo, 'queued' | 'dead'>>> {
     const { events } = this.dialect;
-    const rows = await events
-      .read(`SELECT ${COLUMNS} FROM {t} ORDER BY dead_at DESC, place, id`, [])
-      .catch(() => []);
+    const text = `SELECT ${COLUMNS} FROM {t} ORDER BY dead_at DESC, place, id`;
+    const rows = await this.operations.run(
+      () => events.read(text, []).catch((error: unknown) => this.#unlessNoTable(error)),
+      giveUp,
+    );
     const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();
     for (const row of rows) {
       const name = events.nameOf(String(row['name']));
@@ -242,6 +244,11 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
       [],
     );
     this.#tidied = now;
+  }
+
+  #unlessNoTable(error: unknown): readonly [] {
+    if (this.dialect.failure(error) !== 'table') throw error;
+    return [];
   }
 
   async #create(): Promise<void> {

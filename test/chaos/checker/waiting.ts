@@ -5,6 +5,11 @@ import { freedAt } from './spans.js';
 
 /** How long after a fault its consequences may still come: connections are made again, ms. */
 const AFTERMATH = 3_000;
+/**
+ * The same for whether a call is passed over, ms: an ask, or a leave, that was given up may hang for 5 s until its connection does. Its
+ * call is a dead one then, for which the lock is kept for a while, and after which its process is passed over.
+ */
+const HANGING = 8_000;
 /** How long a lock is kept for a call whose turn has come, ms: a process that does not come costs as much. */
 const KEPT = 2_000;
 /** For an answer of the store, and a hand-over, ms. */
@@ -146,8 +151,8 @@ function standsThrough(turn: Turn, handOver: HandOver): boolean {
 }
 
 function wasWell(model: Model, { i, m }: Turn, handOver: HandOver): boolean {
-  const stepped = model.steps.some((step) => step.m >= m - AFTERMATH && step.m <= handOver.to.m + READING);
-  return !stepped && troublesIn(model, endOf(handOver) - AFTERMATH, handOver.to.m, i).length === 0;
+  const stepped = model.steps.some((step) => step.m >= m - HANGING && step.m <= handOver.to.m + READING);
+  return !stepped && troublesIn(model, endOf(handOver) - HANGING, handOver.to.m, i).length === 0;
 }
 
 /** Whether this call, which was left in line, was to come before the one that had its turn. */

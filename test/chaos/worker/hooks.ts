@@ -7,7 +7,7 @@ import { type Recording, run } from './jobs.js';
 import type { Recorder } from './recorder.js';
 
 /** How long it is until the next webhook at most, ms. */
-const REST = 250;
+const REST = 600;
 
 /** Webhooks for one of these become one while they wait; each other one stands alone. */
 const SHARED = ['a', 'b', 'c'];
@@ -42,7 +42,7 @@ export class Hooks implements Recording, OnApplicationBootstrap {
   })
   async hook(key: string): Promise<true> {
     const { event } = currentLock();
-    await run(this, HOOK, 5, 60, event === undefined ? { key } : { key, delivery: event.delivery });
+    await run(this, HOOK, 5, 40, event === undefined ? { key } : { key, delivery: event.delivery });
     return true;
   }
 
