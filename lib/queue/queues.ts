@@ -178,12 +178,11 @@ export class Queues {
 
   /** Looks for events that nobody works off. */
   async #sweep(): Promise<void> {
-    this.#timer?.cancel();
     const { events } = this.store;
-    if (this.#stopped || events === undefined) return;
-    this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
-    if (settings === undefined) return;
+    if (this.#stopped || events === undefined || settings === undefined) return;
+    this.#timer?.cancel();
+    this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
     // An outage is told of by those who ask for locks.
     const left = await events.left([...this.#jobs.keys()]).catch(() => []);
     for (const { name, place } of left) this.#want(name, place, settings);

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
+import type { EventStore } from '../stores/event-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -105,6 +106,14 @@ export class FakeLockStore implements LockStore {
   hints(process: string, called: (token: string) => void): HintChannel {
     return this.#store.hints(process, called);
   }
+
+  /** Calls that are kept (`onHeld`): as in the memory store. */
+  readonly events: EventStore = {
+    enqueue: (event) => this.#answer(() => this.#store.events.enqueue(event)),
+    next: (lease, options) => this.#answer(() => this.#store.events.next(lease, options)),
+    left: (jobs) => this.#answer(() => this.#store.events.left(jobs)),
+    redeliver: (name) => this.#answer(() => this.#store.events.redeliver(name)),
+  };
 
   onAvailable(listener: () => void): () => void {
     this.#onAvailable.add(listener);

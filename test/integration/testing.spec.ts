@@ -82,6 +82,27 @@ describe('FakeLockStore', () => {
     expect(await locks.run('report', () => 1)).toEqual({ ran: true, value: 1 });
   });
 
+  it('keeps calls while another instance holds their lock, and none while it is away', async () => {
+    const store = new FakeLockStore();
+    const ran: string[] = [];
+    class Hooks {
+      @SchedulerLock<[id: string]>({ name: 'calendar', onHeld: 'queue', onSkip: 'throw' })
+      async changed(id: string): Promise<void> {
+        ran.push(id);
+      }
+    }
+    const app = await startApp([Hooks], { store });
+    await store.hold('calendar');
+    await app.get(Hooks).changed('a');
+    store.goAway();
+    await expect(app.get(Hooks).changed('b')).rejects.toMatchObject({ reason: 'store-unavailable' });
+    store.comeBack();
+    expect(ran).toEqual([]);
+    await store.free('calendar');
+    await until(() => ran.length > 0);
+    expect(ran).toEqual(['a']);
+  });
+
   it('takes a lock away from a running job, which is told at once', async () => {
     const store = new FakeLockStore();
     const app = await startApp([Jobs], { store });
