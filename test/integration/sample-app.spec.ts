@@ -4,9 +4,11 @@ import type { INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { LockInfo } from 'nestjs-scheduler-lock';
 import { AppModule } from '../../sample-app/src/app.module.js';
+import { CalendarJob } from '../../sample-app/src/jobs/calendar.job.js';
 import { LOOPBACK } from '../support/machine.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { until } from '../support/until.js';
+import { gate } from './app.js';
 
 let redis: RedisServer;
 let app: INestApplication;
@@ -72,6 +74,31 @@ test('GET /jobs/locks of the sample app shows a lock that was given back as free
   expect(prices).not.toHaveProperty('expiresIn');
   // Or of the scheduler's, if its turn came in between.
   expect(prices.fencingToken).toBeGreaterThanOrEqual(ran.fencingToken ?? Infinity);
+});
+
+test('POST /jobs/calendar of the sample app keeps what comes while a calendar is synced, and syncs it after that', async () => {
+  const synced: (string | undefined)[] = [];
+  const { work } = CalendarJob.prototype;
+  const first = gate();
+  CalendarJob.prototype.work = async (what) => {
+    synced.push(what);
+    if (synced.length === 1) await first.opened;
+  };
+  const change = async (id: string): Promise<unknown> =>
+    (await fetch(`${url}/jobs/calendar/${id}`, { method: 'POST' })).json();
+  try {
+    const anna = change('anna');
+    await until(() => synced.length > 0);
+    const answers = await Promise.all(['anna', 'bob', 'anna'].map(change));
+    expect(answers).toEqual([{ kept: 'anna' }, { kept: 'bob' }, { kept: 'anna' }]);
+    first.open();
+    await anna;
+    await until(() => ['calendar anna', 'calendar bob'].every((what) => synced.slice(1).includes(what)));
+    const mine = synced.slice(1).filter((what) => what !== 'all calendars');
+    expect(mine.toSorted()).toEqual(['calendar anna', 'calendar bob']);
+  } finally {
+    CalendarJob.prototype.work = work;
+  }
 });
 
 test('GET /health of the sample app says whether Redis answers', async () => {

@@ -1,5 +1,14 @@
-import { ConflictException, Controller, Get, HttpCode, Post } from '@nestjs/common';
+import {
+  ConflictException,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  ServiceUnavailableException,
+} from '@nestjs/common';
 import { LockNotAcquiredError, SchedulerLockService } from 'nestjs-scheduler-lock';
+import { CalendarJob } from './calendar.job.js';
 import { PricesJob } from './prices.job.js';
 import { ReportJob } from './report.job.js';
 
@@ -9,6 +18,7 @@ export class JobsController {
   constructor(
     private readonly prices: PricesJob,
     private readonly report: ReportJob,
+    private readonly calendar: CalendarJob,
     private readonly locks: SchedulerLockService,
   ) {}
 
@@ -23,6 +33,18 @@ export class JobsController {
   @HttpCode(200)
   async refreshPrices() {
     return (await this.prices.refresh()) ?? { ran: false };
+  }
+
+  /** A webhook. Answers at once if somebody syncs: then the change is kept, and is synced after that. */
+  @Post('calendar/:id')
+  @HttpCode(200)
+  async calendarChanged(@Param('id') id: string) {
+    try {
+      return (await this.calendar.changed(id)) ?? { kept: id };
+    } catch (error) {
+      if (!(error instanceof LockNotAcquiredError)) throw error;
+      throw new ServiceUnavailableException(error.message);
+    }
   }
 
   /** Answers when the report is built, or with 409 and the instance that is building it. */

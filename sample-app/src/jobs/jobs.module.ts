@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { CalendarJob } from './calendar.job.js';
 import { CustomerJobs } from './customer.jobs.js';
 import { JobsController } from './jobs.controller.js';
 import { MailJob } from './mail.job.js';
@@ -7,6 +8,6 @@ import { ReportJob } from './report.job.js';
 
 @Module({
   controllers: [JobsController],
-  providers: [PricesJob, ReportJob, MailJob, CustomerJobs],
+  providers: [PricesJob, ReportJob, MailJob, CustomerJobs, CalendarJob],
 })
 export class JobsModule {}
