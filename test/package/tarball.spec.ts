@@ -8,7 +8,7 @@ jest.setTimeout(300_000);
 
 const MEGABYTE = 1_000_000;
 /** Lines of calls that wait are 80 kB of it, in two builds with their types. */
-const MOST = 1_200_000;
+const MOST = 1_350_000;
 /** What may be in the package: this, and the folder `dist`. */
 const FILES = ['LICENSE', 'README.md', 'package.json'];
 
@@ -47,7 +47,7 @@ test('a tarball of the project holds the build, the documents and the licence, a
   ]);
 });
 
-test('it holds both builds, script by script, and takes less than 1.2 MB', async () => {
+test('it holds both builds, script by script, and takes less than 1.35 MB', async () => {
   const { files, unpackedSize } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));
