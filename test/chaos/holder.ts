@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { type Line, parse, type WaitingLine } from './history.js';
+import { type Line, parse, type StartLine, type WaitingLine } from './history.js';
 import type { Member } from './member.js';
 
 /**
@@ -9,12 +9,20 @@ const TAIL = 64 * 1_024;
 
 /** The instance that runs under this lock at this moment, if there is one. */
 export function holderOf(lock: string, members: readonly Member[]): Member | undefined {
-  return members.find((member) => {
-    const last = tail(member.file).findLast(
-      (line) => (line.k === 'start' || line.k === 'end' || line.k === 'lost') && line.lock === lock,
-    );
-    return last?.k === 'start';
-  });
+  return members.find((member) => runUnder(lock, member) !== undefined);
+}
+
+/** The instance that runs a call at this moment which was kept for this lock, if there is one. */
+export function delivererOf(lock: string, members: readonly Member[]): Member | undefined {
+  return members.find((member) => runUnder(lock, member)?.delivery !== undefined);
+}
+
+/** The run that goes on under this lock in an instance. */
+function runUnder(lock: string, member: Member): StartLine | undefined {
+  const last = tail(member.file).findLast(
+    (line) => (line.k === 'start' || line.k === 'end' || line.k === 'lost') && line.lock === lock,
+  );
+  return last?.k === 'start' ? last : undefined;
 }
 
 /** The instance with the call that is the first in line for this lock, as far as the instances know, if there is one. */

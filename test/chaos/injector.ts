@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ServerClock } from './server-clock.js';
-import { headOf, holderOf } from './holder.js';
+import { delivererOf, headOf, holderOf } from './holder.js';
 import { type FaultLine, type HistoryWriter, monotonic } from './history.js';
-import { JOBS, VOLLEY } from './jobs.js';
+import { HOOK, JOBS, VOLLEY } from './jobs.js';
 import type { Member } from './member.js';
 import { type Injection, type InstanceFault, isLoss, type StoreFault } from './plan.js';
 import type { ChaosStore } from './stores/store.js';
@@ -96,6 +96,10 @@ const STORE_FAULTS: StoreFaults = {
   },
 };
 
+/** How long a fault waits at most for the run that it is to hit, and how often it looks, ms. */
+const AIMS = 2_000;
+const LOOKS = 5;
+
 /** Injects the faults of a plan into a fleet and its store, and records them. */
 export class Injector {
   /** How often each fault was injected, by its name, without those that found no target. */
@@ -122,6 +126,7 @@ export class Injector {
 
   async #onMember(injection: Injection, fault: InstanceFault): Promise<void> {
     await this.#tickComes(injection);
+    await this.#eventRuns(injection);
     const member = this.#victim(injection);
     if (member === undefined) return;
     member.busy = true;
@@ -176,6 +181,13 @@ export class Injector {
       // In steps, as other instances may get into trouble meanwhile.
       await sleep(Math.max(0, Math.min(left, LEAD)));
     }
+  }
+
+  /** Resolves as soon as somebody runs a webhook that was kept, if the fault is to hit that: such runs are short. */
+  async #eventRuns({ holderOf: lock }: Injection): Promise<void> {
+    if (lock !== HOOK.lock) return;
+    const until = monotonic() + AIMS;
+    while (monotonic() < until && delivererOf(lock, this.members) === undefined) await sleep(LOOKS);
   }
 
   /** The instances in the order in which they fire a tick. */

@@ -1,5 +1,5 @@
 import type { JobFacts } from './history.js';
-import { JOBS, LINE, MAX_OFFSET, VOLLEY } from './jobs.js';
+import { HOOK, JOBS, LINE, MAX_OFFSET, VOLLEY } from './jobs.js';
 import { Random } from './random.js';
 
 /** Faults of an instance. Its network is the proxy before it. */
@@ -263,11 +263,12 @@ function waitOf(
   return facts === undefined ? { waits: 0 } : { until: { tickOf: facts.job }, waits: facts.every };
 }
 
-/** Every second fault of an instance hits the line: its first call, or the holder that hands over. */
-function inLineOf({ instance }: Injection, random: Random): Partial<Injection> {
-  const [inLine, first] = [random.next() < 0.5, random.next() < 0.6];
+/** Every second fault of an instance hits the line: its first call, or the holder that hands over. Some kills hit who works webhooks off. */
+function inLineOf({ instance, fault }: Injection, random: Random): Partial<Injection> {
+  const [inLine, whom] = [random.next() < 0.5, random.next()];
   if (!inLine || instance === undefined) return {};
-  return first ? { headOf: LINE } : { holderOf: LINE };
+  if (fault === 'kill' && whom >= 0.7) return { holderOf: HOOK.lock };
+  return whom < 0.6 ? { headOf: LINE } : { holderOf: LINE };
 }
 
 /** By how far a clock is set, forward or back. */

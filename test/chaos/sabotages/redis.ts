@@ -67,6 +67,15 @@ export const REDIS_SABOTAGES: Sabotages = {
     only: ['cut'],
     seed: 3,
   },
+  'removed-before-its-run': {
+    file: 'stores/redis/event-scripts.js',
+    search: 'taken = token\n',
+    replace: "taken = token\n        redis.call('ZREM', queue, id)\n",
+    caughtBy: 'events',
+    only: ['kill'],
+    callers: 3,
+    seed: 3,
+  },
   'no-hints': {
     file: 'stores/redis/hints.js',
     search: "client.on('message', (_channel, token) => this.called(token));",

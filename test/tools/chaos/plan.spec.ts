@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseArguments } from '../../chaos/arguments.js';
-import { isQuiet, JOBS, LINE, MAX_OFFSET, VOLLEY, volleyJobs } from '../../chaos/jobs.js';
+import { HOOK, isQuiet, JOBS, LINE, MAX_OFFSET, VOLLEY, volleyJobs } from '../../chaos/jobs.js';
 import { type Injection, makePlan, planLines } from '../../chaos/plan.js';
 
 const options = { instances: 5, seconds: 600, seed: 42, dataLoss: true, only: [] };
@@ -126,6 +126,9 @@ describe('the plan of a chaos run', () => {
     expect(ofHead.length + ofHolder.length).toBeLessThan(ofOne.length);
     for (const fault of ['kill', 'pause', 'black-hole', 'lose-replies'])
       expect(ofHead.map((one) => one.fault)).toContain(fault);
+    // Nobody else is frozen or cut off later than planned.
+    const atWork = ofOne.filter(({ holderOf }) => holderOf === HOOK.lock);
+    expect(new Set(atWork.map(({ fault }) => fault))).toEqual(new Set(['kill']));
     expect(planLines({ ...makePlan(options), injections })).toContainEqual(
       expect.stringMatching(/kill the first in line for line, or instance-\d for \d+ ms$/),
     );
