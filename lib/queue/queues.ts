@@ -3,9 +3,10 @@ import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { Emit, QueuedEvent } from '../events/events.js';
 import type { Drainer, EventJob } from '../lease/drain.js';
-import type { LockCall, Skipped } from '../lease/lock-call.js';
+import type { LockCall, LockSettings, Skipped } from '../lease/lock-call.js';
 import type { LockRunner } from '../lease/lock-runner.js';
 import type { LockStore } from '../stores/lock-store.js';
+import { STEP_OF_PRIORITY } from '../stores/rules.js';
 
 /** Why no call can be kept. */
 export const NO_EVENTS =
@@ -29,6 +30,16 @@ export interface EventCall extends QueueSettings {
   readonly key: string | undefined;
   /** JSON. */
   readonly args: string;
+}
+
+/** Somebody is needed to work the events of a lock off. */
+interface Turn {
+  readonly name: string;
+  /** That of the first event. */
+  readonly place: number;
+  readonly settings: LockSettings;
+  /** Whether it has been its turn before. */
+  readonly again?: boolean;
 }
 
 /** Somebody who stands in line to work the events of a lock off, or does so. */
@@ -125,7 +136,7 @@ export class Queues {
   }
 
   /** An event is in the queue: somebody here has to take it along. */
-  #want(name: string, place: number, settings: LockCall['settings']): void {
+  #want(name: string, place: number, settings: LockSettings): void {
     if (this.#stopped) return;
     const workers = this.#workers.get(name) ?? new Set();
     this.#workers.set(name, workers);
@@ -136,44 +147,36 @@ export class Queues {
     void this.#work({ name, place, settings }, workers);
   }
 
-  async #work(
-    { name, place, settings }: { name: string; place: number; settings: LockCall['settings'] },
-    workers: Set<Worker>,
-  ): Promise<void> {
+  /** @param place that of the first event to work off. Stands there in line, or at the end if it was there before. */
+  async #work({ name, place, settings, again = false }: Turn, workers: Set<Worker>): Promise<void> {
     const worker: Worker = { place, works: false, wanted: undefined };
     workers.add(worker);
     const drainer: Drainer = {
       jobs: this.#jobs,
       asks: () => Object.assign(worker, { works: true, wanted: undefined }),
-      standsBehind: (next) => {
-        // It stands in line again before it gives the lock away.
-        void this.#work({ name, place: next, settings }, workers);
-      },
+      // It stands in line again before it gives the lock away. At the place of the event, those who work events off for other instances
+      // would take turns with it at each one.
+      standsBehind: (next) => void this.#work({ name, place: next, settings, again: true }, workers),
     };
-    const { ttl, heartbeat, storeTimeout, enabled } = settings;
+    const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
     const call: LockCall = {
       name,
       job: undefined,
       scheduled: true,
       campaign: true,
-      place,
-      settings: {
-        ttl,
-        heartbeat,
-        storeTimeout,
-        enabled,
-        wait: WAIT,
-        timeout: undefined,
-        atLeast: 0,
-        onStoreError: 'skip',
-        abortOnShutdown: false,
-      },
+      settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
+      ...(again ? undefined : { place }),
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);
     if (workers.size === 0) this.#workers.delete(name);
     if (worker.wanted !== undefined) this.#want(name, worker.wanted, settings);
     else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
+  }
+
+  /** That of the event with this place: steps of priority are longer than events are kept, and than clocks are wrong. */
+  #priorityOf(place: number): number {
+    return Math.round((this.clock.now() * 1_000 - place) / STEP_OF_PRIORITY);
   }
 
   /** Looks for events that nobody works off. */
@@ -183,7 +186,7 @@ export class Queues {
     if (this.#stopped || events === undefined || settings === undefined) return;
     this.#timer?.cancel();
     this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
-    // An outage is told of by those who ask for locks.
+    // If the store does not answer, the calls that ask for locks report it.
     const left = await events.left([...this.#jobs.keys()]).catch(() => []);
     for (const { name, place } of left) this.#want(name, place, settings);
   }

@@ -33,8 +33,8 @@ export interface WaitRequest {
   /** The place that the store has told this call, or that of a call whose place it takes. */
   readonly place?: number;
   /**
-   * For how many more milliseconds a lease that the call was told of may be live. A store that has forgotten everything about the lock
-   * grants it to nobody in line before: its holder writes it back meanwhile.
+   * How long the lease that the call last heard of can still be live, milliseconds. A store that has lost all its data about the lock
+   * grants it to nobody in line until then: the holder of that lease may still write it back.
    */
   readonly notBefore?: number;
 }
