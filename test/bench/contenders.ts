@@ -27,7 +27,7 @@ export interface Contender {
 export type Job = (signal?: () => AbortSignal) => Promise<void> | void;
 
 export type ContenderName =
-  'raw' | 'pipelined' | 'fenced' | 'blpop' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
+  'raw' | 'pipelined' | 'fenced' | 'blpop' | 'bullmq' | 'service' | 'runner' | 'redlock' | 'redis-semaphore';
 
 export interface ContenderOptions {
   readonly url: string;
@@ -63,6 +63,8 @@ export async function createContender(name: ContenderName, options: ContenderOpt
       return raw(options, { enableAutoPipelining: true });
     case 'fenced':
       return fenced(options);
+    case 'bullmq':
+      throw new Error('bullmq only works events off: see cases/events.ts');
     case 'blpop':
       throw new Error('blpop only waits: see waiters.ts');
     case 'service':

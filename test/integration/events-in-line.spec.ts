@@ -1,18 +1,21 @@
 import 'reflect-metadata';
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
+import { Redis } from 'ioredis';
 import {
   currentLock,
   type EventFacts,
   type LockStore,
   MemoryLockStore,
+  type SchedulerLockEvent,
   SchedulerLock,
   type SchedulerLockOptions,
   SchedulerLockService,
 } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
 import { DATABASES } from '../support/database.js';
 import { uniqueTable } from '../support/database-server.js';
@@ -268,6 +271,76 @@ describe.each(STORES)('on %s', (_, open) => {
     await until(() => ran.length === 2);
     expect(order).toEqual(['waiter after a']);
     expect(ids(ran)).toEqual(['a', 'b']);
+  });
+});
+
+describe('a Redis that is out of memory', () => {
+  let server: LocalRedis;
+  let client: Redis;
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url);
+  });
+  afterEach(closeApps);
+  afterAll(async () => {
+    client.disconnect();
+    await server.stop();
+  });
+  const start = (providers: Parameters<typeof startApp>[0]): Promise<TestApp> =>
+    startApp(providers, {
+      store: new RedisLockStore(server.url, { keyPrefix: `events-${randomUUID()}` }),
+      ttl: 1_000,
+    });
+  const isFull = (full: boolean): Promise<unknown> => client.config('SET', 'maxmemory', full ? '1' : '0');
+
+  test('keeps no further call, says so, and still has those that were kept before', async () => {
+    const { Calendar, ran } = calendar({ onStoreError: 'throw' });
+    const app = await start([Calendar]);
+    const letGo = await hold(app);
+    await app.get(Calendar).changed('before');
+    await isFull(true);
+    await expect(app.get(Calendar).changed('lost')).rejects.toThrow(/OOM/);
+    await letGo();
+    expect(app.events.filter(({ type }) => type === 'queued')).toHaveLength(1);
+    await isFull(false);
+    await until(() => ran.length === 1);
+    await app.get(Calendar).changed('after');
+    await until(() => ran.length === 2);
+    expect(ids(ran)).toEqual(['before', 'after']);
+  });
+
+  test.each([
+    ['goes through', false],
+    ['throws', true],
+  ])('notes the end of a run that %s, and runs no call twice', async (_, throws) => {
+    const { Calendar, ran, work } = calendar();
+    const app = await start([Calendar]);
+    const [entered, leave] = [gate(), gate()];
+    work.of = async (id) => {
+      if (id !== 'first') return;
+      entered.open();
+      await leave.opened;
+      if (throws) throw new Error('no such calendar');
+    };
+    const letGo = await hold(app);
+    for (const id of ['first', 'second']) await app.get(Calendar).changed(id);
+    await letGo();
+    await entered.opened;
+    await isFull(true);
+    leave.open();
+    const isRun = (event: SchedulerLockEvent): boolean =>
+      event.type === 'released' && event.job === 'Calendar.changed';
+    await until(() => app.events.some(isRun));
+    await isFull(false);
+    await until(() => ran.length === 2);
+    const service = app.get(SchedulerLockService);
+    await until(async () => {
+      const [info] = await service.inspect();
+      return (
+        info?.state === 'free' && info.queued === undefined && info.dead?.length === (throws ? 1 : undefined)
+      );
+    });
+    expect(ids(ran)).toEqual(['first', 'second']);
   });
 });
 

@@ -37,8 +37,8 @@ redis.call('HSET', events, 'info:' .. id, table.concat({ delivery, came, merged,
  * needs: queue, events, dead, id, delivery, came, merged, redeliver, taken, place, rest
  * leaves: -
  */
-const BURY = /* lua */ `${NOTE}
-redis.call('ZREM', queue, id)
+const BURY = /* lua */ `
+redis.call('ZREM', queue, id)${NOTE}
 local at = redis.call('TIME')
 redis.call('ZADD', dead, string.format('%.0f', at[1] * 1000 + (at[2] - at[2] % 1000) / 1000), id)
 local old = redis.call('ZRANGE', dead, 0, -${DEAD_KEPT + 1})
@@ -50,7 +50,8 @@ redis.call('PEXPIRE', dead, ${EVENTS_KEPT})
 redis.call('PEXPIRE', events, ${EVENTS_KEPT})`;
 
 /**
- * Lua: ends the event \`id\`, if the lease \`token\` has taken it.
+ * Lua: ends the event \`id\`, if the lease \`token\` has taken it. A server that is out of memory refuses HSET and ZADD, but not after a
+ * ZREM or HDEL of the same script: so one of these comes first.
  *
  * needs: queue, events, dead, id, token, outcome
  * leaves: -
@@ -62,6 +63,7 @@ if taken == token and outcome == 'completed' then
 elseif taken == token and (outcome == 'failed' or outcome == 'timed-out') then
   taken = outcome${BURY}
 elseif taken == token then
+  redis.call('ZREM', queue, '-')
   taken = '-'${NOTE}
 end`;
 
