@@ -4,7 +4,6 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import {
   DEAD_KEPT,
   type DeadLetter,
-  type DeliveredEvent,
   type Enqueued,
   EVENTS_KEPT,
   type EventStore,
@@ -17,19 +16,15 @@ import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
+import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
 import { lockedBy } from './locked-by.js';
 import { giveUp, type Operations } from './operations.js';
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** How often events that are too old are deleted, ms. */
 const TIDY = 3_600_000;
 /** How many locks are looked at for events that were left. */
 const MOST_LEFT = 1_000;
-
-const COLUMNS =
-  'id, name, job, event_key, place, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
 
 /**
  * Events in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its events, so statements one after
@@ -272,37 +267,6 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     if (!this.#ready) await this.init();
     return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
   }
-}
-
-/** An event as its row has it. */
-interface Kept extends DeliveredEvent {
-  readonly place: number;
-  readonly redeliver: number;
-  readonly taken: string | null;
-}
-
-function kept(row: Row): Kept {
-  const key = row['event_key'] as string | null;
-  return {
-    id: String(row['id']),
-    job: String(row['job']),
-    ...(key === null ? undefined : { key }),
-    args: String('args' in row ? row['args'] : ''),
-    delivery: Number(row['delivery']),
-    queuedAt: Number(row['queued_at']),
-    merged: Number(row['merged']),
-    place: Number(row['place']),
-    redeliver: Number(row['redeliver']),
-    taken: row['taken'] as string | null,
-  };
-}
-
-function delivered({ place: _place, redeliver: _redeliver, taken: _taken, ...event }: Kept): DeliveredEvent {
-  return event;
-}
-
-function letterOf({ id, job, key, delivery }: Kept, reason: DeadLetter['reason'], at: number): DeadLetter {
-  return { id, job, ...(key === undefined ? undefined : { key }), deliveries: delivery, reason, at };
 }
 
 /** Unique among the events that no lease has taken yet. */
