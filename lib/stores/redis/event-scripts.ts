@@ -1,5 +1,6 @@
 import { DEAD_KEPT, EVENTS_KEPT } from '../event-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
+import { TRY } from './probe.js';
 import { script } from './script.js';
 
 /*
@@ -75,13 +76,7 @@ end`;
  *
  * Returns the commands that the user may not run. Ignores any other failure.
  */
-export const PROBE_EVENTS = script(/* lua */ `
-local denied = {}
-local function try(command, ...)
-  local reply = redis.pcall(command, ...)
-  local message = type(reply) == 'table' and reply.err or ''
-  if string.find(message, 'NOPERM') or string.find(message, 'user executing the script') then denied[#denied + 1] = command end
-end
+export const PROBE_EVENTS = script(/* lua */ `${TRY}
 try('ZSCORE', KEYS[1], 'probe')
 try('ZRANGE', KEYS[1], 0, 0)
 try('ZADD', KEYS[1], 1, 'probe')

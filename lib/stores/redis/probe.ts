@@ -4,6 +4,22 @@ import { RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
 /**
+ * Lua: \`try(command, ...)\` notes in \`denied\` what the user may not run, and returns whether it may. Ignores any other failure.
+ *
+ * needs: -
+ * leaves: denied, try
+ */
+export const TRY = /* lua */ `
+local denied = {}
+local function try(command, ...)
+  local reply = redis.pcall(command, ...)
+  local message = type(reply) == 'table' and reply.err or ''
+  local refused = string.find(message, 'NOPERM') or string.find(message, 'user executing the script')
+  if refused then denied[#denied + 1] = command end
+  return not refused
+end`;
+
+/**
  * Tries the commands of the other scripts on unused keys, and leaves nothing there. A permission that is missing
  * only in the middle of a script would leave half a grant.
  *
@@ -14,15 +30,7 @@ import { script } from './script.js';
  *
  * Returns the commands that the user may not run. Ignores any other failure.
  */
-const PROBE = script(/* lua */ `
-local denied = {}
-local function try(command, ...)
-  local reply = redis.pcall(command, ...)
-  local message = type(reply) == 'table' and reply.err or ''
-  local refused = string.find(message, 'NOPERM') or string.find(message, 'user executing the script')
-  if refused then denied[#denied + 1] = command end
-  return not refused
-end
+const PROBE = script(/* lua */ `${TRY}
 try('TIME')
 try('GET', KEYS[1])
 try('MGET', KEYS[1])
