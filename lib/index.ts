@@ -22,6 +22,7 @@ export { SchedulerLeader } from './nest/scheduler-leader.js';
 // Inside a job, and without a decorator
 export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
 export type { AcquiredLock } from './lease/acquired-lock.js';
+export type { Around } from './lease/around.js';
 export type { EventFacts, RunResult, Skipped } from './lease/lock-call.js';
 export type { PingResult } from './store-access/ping.js';
 export { SchedulerLockService } from './nest/scheduler-lock.service.js';

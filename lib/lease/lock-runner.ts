@@ -6,6 +6,7 @@ import type { Outcome } from '../store-access/asked.js';
 import type { Enqueued, NewEvent } from '../stores/event-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
+import { type Around, Wrappers } from './around.js';
 import { findScope, heldLocks, LeasedLock, type LeasedScope, type Lock, withScope } from './current-lock.js';
 import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
@@ -42,6 +43,8 @@ export class LockRunner {
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
   readonly #elections = new Set<string>();
 
+  readonly #wrappers = new Wrappers();
+
   #shutdown: Promise<void> | undefined;
 
   constructor(
@@ -64,7 +67,12 @@ export class LockRunner {
   run<T>(call: LockCall, job: (lock: Lock) => T | PromiseLike<T>): Promise<RunResult<T>> {
     const outer = this.#around(call);
     if (outer !== undefined) return runInside(outer, call, job);
-    return this.#start(call, (lease) => withScope(this, new LeasedLock(lease), lease, job));
+    return this.#start(call, (lease) => this.#within(lease, job));
+  }
+
+  /** Wraps something around each run from now on. Returns a function that ends this. */
+  around(wrap: Around): () => void {
+    return this.#wrappers.add(wrap);
   }
 
   /**
@@ -95,8 +103,7 @@ export class LockRunner {
 
   /** Works the events of a lock off as soon as its turn has come. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
-    const within = (lease: Lease, job: () => unknown): unknown =>
-      withScope(this, new LeasedLock(lease), lease, job);
+    const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
     const drain = new Drain(this.#engine, drainer, call.settings.storeTimeout, within);
     return this.#start(call, () => undefined, drain);
   }
@@ -160,6 +167,11 @@ export class LockRunner {
     blocked: (name) => this.#busy.get(name)?.isLive === false,
     holding: () => heldLocks(this),
   };
+
+  /** Runs a job in the context of its lock. */
+  #within<T>(lease: Lease, job: (lock: Lock) => T | PromiseLike<T>): T | Promise<T> {
+    return withScope(this, new LeasedLock(lease), lease, this.#wrappers.around(job));
+  }
 
   /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
   #around({ name, settings, scheduled, start }: LockCall): LeasedScope | undefined {

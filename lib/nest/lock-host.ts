@@ -3,6 +3,7 @@ import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Elections } from '../leader/elections.js';
 import type { LockHandle } from '../lease/acquired-lock.js';
+import type { Around } from '../lease/around.js';
 import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import type { EventJob } from '../lease/drain.js';
@@ -58,6 +59,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     if (!this.#ready) return this.start().then(() => this.execute(call, job));
     if (this.settings.leader === undefined) return this.#runner.run(call, job);
     return this.#runner.run(call, (lock) => following(job, lock));
+  }
+
+  /** Wraps something around each run from now on. Returns a function that ends this. */
+  around(wrap: Around): () => void {
+    return this.#runner.around(wrap);
   }
 
   /**

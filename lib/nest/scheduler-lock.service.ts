@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Duration } from '../duration.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { AcquiredLock } from '../lease/acquired-lock.js';
+import type { Around } from '../lease/around.js';
 import type { Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { checkLockOptions, type JobSettings } from '../options/check.js';
@@ -12,6 +13,7 @@ import type { PingResult } from '../store-access/ping.js';
 import type { LockInfo } from '../stores/lock-store.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { DynamicJobs } from './dynamic-jobs.js';
+import { show } from '../wording.js';
 import { LockHost } from './lock-host.js';
 
 /** Locks without a decorator, and jobs that are made at run time. */
@@ -71,6 +73,28 @@ export class SchedulerLockService {
   }
 
   /**
+   * Wraps something around each run of this application: a span, a context, a forked entity manager. It is called inside the context
+   * of the run's lock, in the order added, for decorated methods, `run()`, `cron()`, `interval()` and kept calls; not for `acquire()`,
+   * and not again for a call inside a run that holds the same lock.
+   *
+   * ```ts
+   * locks.around((lock, proceed) => tracer.startActiveSpan(`run ${lock.job ?? lock.name}`, (span) => proceed().finally(() => span.end())));
+   * ```
+   *
+   * @param wrap has to call `proceed` once, and to return its promise. The result of the run is that of the job; if the wrapper itself
+   *   fails, so does the run
+   * @returns a function that takes it out again
+   * @throws SchedulerLockConfigError if it is no function
+   */
+  around(wrap: Around): () => void {
+    if (typeof wrap !== 'function')
+      throw new SchedulerLockConfigError([
+        `around(): ${show(wrap)} is no function. Give (lock, proceed) => proceed().`,
+      ]);
+    return this.#host.around(wrap);
+  }
+
+  /**
    * Makes a cron job, registers it in `SchedulerRegistry` and starts it. It behaves like a method with `@Cron()` and
    * `@SchedulerLock()`: each tick runs once over the fleet; `rerun`, `catchUp` and `leader` work. Make it on every instance, in
    * `onModuleInit()` or later.
@@ -121,20 +145,21 @@ export class SchedulerLockService {
   }
 
   /**
-   * Every lock that the store knows, for people to look at: its holder, and the last starts of its jobs. Not cheap: searches all
-   * keys of a Redis, or reads the whole table of a database.
+   * The locks that the store knows, for people to look at: holder, last starts of the jobs, kept calls, and the store's time.
    *
+   * @param names those to look at, at the cost of a question for each; all if absent, which is not cheap: it searches all keys of a
+   *   Redis, or reads the whole table of a database
    * @throws SchedulerLockConfigError if the store has no `inspect()`, or cannot read the names
    * @throws StoreUnavailableError if the store does not answer
    */
-  async inspect(): Promise<LockInfo[]> {
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     const { store } = this.#host;
     await this.#host.start();
     if (store.inspect === undefined)
       throw new SchedulerLockConfigError([
         'store: it has no inspect(). Add one to your LockStore, or use one of the stores that come along.',
       ]);
-    return store.inspect();
+    return store.inspect(names);
   }
 
   /**

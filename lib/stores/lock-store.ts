@@ -108,10 +108,10 @@ export interface LockStore {
   /** Called once at shutdown, after the last other call. Closes only the connections that the store itself has opened. */
   close?(): Promise<void>;
   /**
-   * Every lock that the store knows, in no particular order. Meant for people: the answer may be outdated by the time it is read.
-   * Not for decisions, and not cheap.
+   * The locks that the store knows, in no particular order: those with these names, or all of them, which is not cheap. Meant for
+   * people: the answer may be outdated by the time it is read. Not for decisions.
    */
-  inspect?(): Promise<LockInfo[]>;
+  inspect?(names?: readonly string[]): Promise<LockInfo[]>;
   /**
    * Only a store with this method takes `wait`. Opens the channel on which a process hears that one of its calls in line is called.
    * Each application opens one, with its first call that waits. Answers at once, also if the channel cannot be opened yet.
@@ -220,6 +220,8 @@ export type ReleaseResult =
 /** A lock, as the store knows it. */
 export interface LockInfo {
   readonly name: string;
+  /** When the store has looked, by its clock, epoch milliseconds. */
+  readonly time: number;
   /** `held`: by a lease; `cooling-down`: its lease has ended, and it stays taken (`atLeast`); `free`. */
   readonly state: 'held' | 'cooling-down' | 'free';
   /** Instance id of the holder; of the last one if the lock is free. Absent if the store does not know it. */

@@ -99,8 +99,8 @@ export class FakeLockStore implements LockStore {
     return this.#answer(() => this.#store.release(lease, options));
   }
 
-  inspect(): Promise<LockInfo[]> {
-    return this.#answer(() => this.#store.inspect());
+  inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    return this.#answer(() => this.#store.inspect(names));
   }
 
   hints(process: string, called: (token: string) => void): HintChannel {

@@ -121,13 +121,15 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  inspect(): Promise<LockInfo[]> {
+  inspect(names?: readonly string[]): Promise<LockInfo[]> {
     return settle(() => {
-      const now = this.#clock.monotonic();
-      return [...this.#entries].map(([name, { lease, freeAt, ended, since, starts }]) => {
+      const [now, time] = [this.#clock.monotonic(), Math.trunc(this.#clock.now())];
+      const found = [...this.#entries].filter(([name]) => names?.includes(name) ?? true);
+      return found.map(([name, { lease, freeAt, ended, since, starts }]) => {
         const free = freeAt <= now;
         return {
           name,
+          time,
           state: free ? 'free' : ended ? 'cooling-down' : 'held',
           holder: lease.holder,
           since,

@@ -10,12 +10,12 @@ interface Connection {
   client(): RedisClient;
 }
 
-type Answer = [token: string | null, ms: number, fields: string[]];
-
-const wrongType = (error: Error): undefined => {
-  if (error instanceof RedisReplyError && error.message.includes('WRONGTYPE')) return undefined;
-  throw error;
-};
+type Answer = [
+  token: string | null,
+  ms: number,
+  fields: string[] | null,
+  now: [seconds: string, micros: string],
+];
 
 /** The further members of a client that only `inspect()` needs. */
 interface ScanningClient extends RedisClient {
@@ -30,10 +30,16 @@ interface ScanningClient extends RedisClient {
  * KEYS: lock, state
  * ARGV: -
  *
- * Returns the content of the lock key or false, ms until it expires, and the fields of the state, name and value in turn.
+ * Returns the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, and the time.
+ * There are no fields (false) if one of the keys has a value of another type.
  */
 const LOOK = script(/* lua */ `
-return { redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1]), redis.call('HGETALL', KEYS[2]) }`);
+local function problem(reply) return type(reply) == 'table' and reply.err end
+local token, fields = redis.pcall('GET', KEYS[1]), redis.pcall('HGETALL', KEYS[2])
+local failed = problem(token) or problem(fields)
+if failed and not string.find(failed, 'WRONGTYPE') then error(failed, 0) end
+if failed then token, fields = false, false end
+return { token, redis.call('PTTL', KEYS[1]), fields, redis.call('TIME') }`);
 
 /** How many keys the server looks at in one step of a SCAN. */
 const STEP = 1_000;
@@ -52,15 +58,17 @@ export function explainDenied(error: unknown): unknown {
 }
 
 /**
- * Every lock under the keys of a store, found by SCAN, on each master of a Cluster.
+ * The locks with these names, or every lock under the keys of a store, found by SCAN, on each master of a Cluster.
  *
  * @throws SchedulerLockConfigError if the names cannot be read from the keys
  */
 export async function inspectRedis(
   connection: Connection,
   key: (name: string) => string,
+  given?: readonly string[],
 ): Promise<LockInfo[]> {
-  const names = await namesOf(connection.client() as ScanningClient, connection.keyPrefix, key);
+  const all = given ?? (await namesOf(connection.client() as ScanningClient, connection.keyPrefix, key));
+  const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {
     const batch = names.slice(i, i + AT_ONCE);
@@ -114,10 +122,11 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
-  const answer = await runScript(connection, LOOK, 2, keys).catch(wrongType);
+  const answer = (await runScript(connection, LOOK, 2, keys)) as Answer;
+  const [token, ms, fields, [seconds, micros]] = answer;
+  const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.
-  if (answer === undefined) return { name, state: 'held', jobs: [] };
-  const [token, ms, fields] = answer as Answer;
+  if (fields === null) return { name, time, state: 'held', jobs: [] };
   const state = new Map<string, string>();
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
   if (token === null && state.size === 0) return undefined;
@@ -128,17 +137,18 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
   const [holder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];
-  const seconds = known ? (state.get('since') ?? state.get('began')) : undefined;
+  const began = known ? (state.get('since') ?? state.get('began')) : undefined;
   // The field has seconds, and is empty once the lease has ended. The fencing token is the same time in microseconds, unless
   // the server's clock was set back.
   const granted = Math.floor(Number(fence) / 1_000);
   const since =
-    seconds === '' || Number(seconds) === Math.floor(granted / 1_000) ? granted : Number(seconds) * 1_000;
+    began === '' || Number(began) === Math.floor(granted / 1_000) ? granted : Number(began) * 1_000;
   return {
     name,
+    time,
     state: token === null ? 'free' : ended ? 'cooling-down' : 'held',
     ...(holder === undefined ? undefined : { holder }),
-    ...(seconds === undefined ? undefined : { since }),
+    ...(began === undefined ? undefined : { since }),
     ...(token === null || ms < 0 ? undefined : { expiresIn: ms }),
     ...(fence === undefined ? undefined : { fencingToken: Number(fence) }),
     jobs: [...state].flatMap(([field, value]) =>

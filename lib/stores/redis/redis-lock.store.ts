@@ -247,14 +247,14 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Finds the locks by SCAN, which takes many commands on a server with many keys.
+   * Two commands for each of these names. Without them it finds the locks by SCAN, which takes many on a server with many keys.
    *
    * @throws SchedulerLockConfigError if the names cannot be read from the keys that the option `key` gives
    * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)
    */
-  async inspect(): Promise<LockInfo[]> {
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     try {
-      const infos = await inspectRedis(this.#connection, this.#scripts.key);
+      const infos = await inspectRedis(this.#connection, this.#scripts.key, names);
       return await Promise.all(
         infos.map(async (info) => ({ ...info, ...(await this.events.see(info.name)) })),
       );

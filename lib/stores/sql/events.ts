@@ -143,12 +143,14 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     return this.#run(() => events.write(text, [events.stored(name)]), name);
   }
 
-  /** What locks have of events, by their names, for people. Nothing if there is no table. */
-  async all(): Promise<ReadonlyMap<string, Pick<LockInfo, 'queued' | 'dead'>>> {
+  /** What locks have of events, by their names, for people: these locks, or all. Nothing if there is no table. */
+  async of(names?: readonly string[]): Promise<ReadonlyMap<string, Pick<LockInfo, 'queued' | 'dead'>>> {
     const { events } = this.dialect;
-    const text = `SELECT ${COLUMNS} FROM {t} ORDER BY dead_at DESC, place, id`;
+    const which = names === undefined ? '' : `WHERE name IN (${marks(names)})`;
+    const text = `SELECT ${COLUMNS} FROM {t} ${which} ORDER BY dead_at DESC, place, id`;
+    const values = (names ?? []).map((name) => events.stored(name));
     const rows = await this.operations.run(
-      () => events.read(text, []).catch((error: unknown) => this.#unlessNoTable(error)),
+      () => events.read(text, values).catch((error: unknown) => this.#unlessNoTable(error)),
       giveUp,
     );
     const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();

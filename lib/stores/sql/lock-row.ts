@@ -36,6 +36,7 @@ export function lockInfo(row: LockRow): LockInfo {
   const free = remaining <= 0;
   return {
     name: row.name,
+    time: Math.floor(Number(row.now)),
     state: free ? 'free' : outcome === undefined ? 'held' : 'cooling-down',
     ...(row.by === NOBODY ? undefined : { holder }),
     since: Math.floor(Number(row.since)),

@@ -202,9 +202,10 @@ export class SqlLockStore<Table> implements LockStore {
     );
   }
 
-  async inspect(): Promise<LockInfo[]> {
-    const rows = await this.#operations.run((table) => this.#dialect.rows(table), giveUp);
-    const events = await this.events.all();
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    if (names?.length === 0) return [];
+    const rows = await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp);
+    const events = await this.events.of(names);
     return rows.map((row) => ({ ...lockInfo(row), ...events.get(row.name) }));
   }
 

@@ -91,4 +91,39 @@ export const inspectCases: readonly CaseDefinition[] = [
       );
     },
   },
+  {
+    rule: 9,
+    sentence: 'inspect of some names tells of those locks only, and of none that the store does not know',
+    needs: ['inspects'],
+    async run(kit) {
+      const [some, other] = [await kit.take(kit.name('some')), await kit.take(kit.name('other'))];
+      const infos = (await kit.store.inspect?.([some.name, kit.name('unknown'), some.name])) ?? [];
+      const names = infos.map(({ name }) => name);
+      check(
+        names.length === 1 && names[0] === some.name,
+        () => `inspect should tell of ${show([some.name])} only, but tells of ${show(names.sort())}`,
+      );
+      const nothing = await kit.store.inspect?.([]);
+      check(
+        nothing?.length === 0,
+        () => `inspect of no names should tell nothing, but tells ${show(nothing)}`,
+      );
+      await kit.stillHeld(other, 'after inspect');
+    },
+  },
+  {
+    rule: 9,
+    sentence: 'inspect tells the time of the store, by which the leases of all locks began',
+    needs: ['inspects'],
+    async run(kit) {
+      const [first, second] = [await kit.take(kit.name('first')), await kit.take(kit.name('second'))];
+      const before = await info(kit, first.name);
+      await kit.wait(SHORT);
+      const after = await info(kit, second.name);
+      check(
+        before.time >= (before.since ?? Infinity) && after.time > before.time,
+        () => `inspect should tell the time, which goes on, but told ${show([before, after])}`,
+      );
+    },
+  },
 ];

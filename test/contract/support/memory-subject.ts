@@ -21,7 +21,7 @@ export function memoryContract(): LockStoreContractOptions {
         get events() {
           return (current as MemoryLockStore).events;
         },
-        inspect: async () => (await current.inspect?.()) ?? [],
+        inspect: async (names) => (await current.inspect?.(names)) ?? [],
       };
       return { store, others: [store] };
     },

@@ -104,8 +104,13 @@ export class ReferenceLeases implements LockStore {
     return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
   }
 
-  async inspect(): Promise<LockInfo[]> {
-    return [...this.states].map(([name, state]) => this.infoOf(name, state));
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    const found = [...this.states].filter(([name]) => this.isAskedFor(name, names));
+    return found.map(([name, state]) => this.infoOf(name, state));
+  }
+
+  protected isAskedFor(name: string, names: readonly string[] | undefined): boolean {
+    return names?.includes(name) ?? true;
   }
 
   protected infoOf(name: string, { holder, fence, ended, since = 0 }: StateEntry): LockInfo {
@@ -113,7 +118,7 @@ export class ReferenceLeases implements LockStore {
     const jobs = [...this.starts].flatMap(([key, start]) =>
       (JSON.parse(key) as string[])[0] === name ? [this.jobOf(start)] : [],
     );
-    const known = { name, holder, since, fencingToken: fence, jobs };
+    const known = { name, time: this.clock.now(), holder, since, fencingToken: fence, jobs };
     if (lock === undefined) return { ...known, state: 'free' };
     return { ...known, state: ended ? 'cooling-down' : 'held', expiresIn: lock.freeAt - this.now() };
   }

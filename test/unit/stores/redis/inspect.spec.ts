@@ -15,18 +15,22 @@ describe('inspect()', () => {
   test('shows a lock that a client of the SET NX PX recipe holds', async () => {
     await client.set('scheduler:report:lock', 'its token', 'PX', 60_000, 'NX');
     expect(await store.inspect()).toEqual([
-      { name: 'report', state: 'held', expiresIn: expect.any(Number), jobs: [] },
+      { name: 'report', time: expect.any(Number), state: 'held', expiresIn: expect.any(Number), jobs: [] },
     ]);
   });
 
   test('shows a lock that never expires without a time', async () => {
     await client.set('scheduler:report:lock', 'its token');
-    expect(await store.inspect()).toStrictEqual([{ name: 'report', state: 'held', jobs: [] }]);
+    expect(await store.inspect()).toStrictEqual([
+      { name: 'report', time: expect.any(Number), state: 'held', jobs: [] },
+    ]);
   });
 
   test('shows a lock as held that a value of another type stands in the way of', async () => {
     await client.hset('scheduler:report:lock', 'a', '1');
-    expect(await store.inspect()).toStrictEqual([{ name: 'report', state: 'held', jobs: [] }]);
+    expect(await store.inspect()).toStrictEqual([
+      { name: 'report', time: expect.any(Number), state: 'held', jobs: [] },
+    ]);
   });
 
   test('leaves keys out that only look like a lock', async () => {
