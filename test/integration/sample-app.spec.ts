@@ -50,6 +50,7 @@ test('GET /jobs/locks of the sample app names the holder of a lock, and of its j
   );
   expect(report).toEqual({
     name: 'report',
+    time: expect.any(Number),
     state: 'held',
     holder: 'only-one',
     since: expect.any(Number),
