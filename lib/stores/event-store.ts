@@ -1,3 +1,4 @@
+import type { RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
 /**
@@ -56,6 +57,8 @@ export type Enqueued =
 export interface NextOptions {
   /** How the run of the lease's event ended. `completed`: it leaves. `failed`, `timed-out`: it becomes a dead letter. */
   readonly outcome?: ReleaseOutcome;
+  /** How that run went, to be remembered. */
+  readonly record?: RunRecord;
   /** The jobs whose events the caller can run, and how long the lease lives for each, ms. */
   readonly takes: readonly { readonly job: string; readonly ttl: number }[];
 }

@@ -1,6 +1,7 @@
 import type { SchedulerLockError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { DeadLetter, EventStore } from './event-store.js';
+import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
@@ -59,6 +60,18 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *     the caller can run, with a new fencing token, unless a call in line stands before it. So does `release` end the event of its
  *     lease. An event whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is delivered
  *     again, `redeliver` times at most. After that, and if its run failed, it becomes a dead letter.
+ *
+ * A store with `history` remembers for people who ran what:
+ *
+ * 16. A `release` with a `record` keeps it in the same operation, or, where the store says so, at most a second later. So does `next`
+ *     with the record of the run that has ended. It changes no answer, and a record that cannot be kept fails no call. A run whose lease
+ *     was lost keeps its record, too; a release that is sent again keeps no second one. A grant for a request with `history` tells of
+ *     the lease before it, if that one has ended by itself; `interrupted` keeps this, but never over the end of that run. `entries`
+ *     tells the newest ones; those that went wrong are not pushed out by those that completed.
+ * 17. `miss` keeps nothing if the tick or a newer one was started, or a run of the job goes on, or the store knows no start of the job.
+ *     Of all instances that tell of one tick, exactly one is the first.
+ * 18. `beat` remembers an instance, and each list of jobs once. `instances` tells of all that were seen in the last days, with the
+ *     store's time.
  *
  * A hint only says that it is worth while to ask now: one that is lost, late or false costs time, nothing else.
  *
@@ -123,6 +136,8 @@ export interface LockStore {
   hints?(process: string, called: (token: string) => void): HintChannel | undefined;
   /** Only a store with this takes events. */
   readonly events?: EventStore;
+  /** Only a store with this remembers who ran what. */
+  readonly history?: HistoryStore;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
@@ -146,6 +161,12 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>,
    * @default false
    */
   readonly brief?: boolean;
+  /**
+   * Whether the run is one that the store remembers: then a grant tells of the lease before, if it has ended by itself.
+   *
+   * @default false
+   */
+  readonly history?: boolean;
 }
 
 /** The answer to an attempt: the lease with its fencing token, or why there is none. */
@@ -157,6 +178,8 @@ export type AcquireResult =
       readonly attempt?: number;
       /** The schedule that the job's last start came from, if it was another one. */
       readonly previousSchedule?: string;
+      /** The lease before this one, if it was never released. Its job, tick and attempt where they are known. */
+      readonly interrupted?: Pick<LeaseRef, 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>;
     }
   | AcquireRefusal;
 
@@ -209,6 +232,8 @@ export interface ReleaseOptions {
   readonly outcome?: ReleaseOutcome;
   /** Keeps the lock taken for this many more milliseconds, although its lease has ended. @default 0 */
   readonly keepFor?: number;
+  /** How the run went, to be remembered. */
+  readonly record?: RunRecord;
 }
 
 /** Whether this call ended the lease, or why the lease was over before. */
@@ -232,6 +257,10 @@ export interface LockInfo {
   readonly expiresIn?: number;
   /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
+  /** The job of the newest lease, where the store knows it. */
+  readonly job?: string;
+  /** Whether the lock is free because its newest lease has ended by itself. Absent: no. */
+  readonly interrupted?: true;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
   /** How many events wait for their run, or have begun it. Absent: none. */

@@ -1,0 +1,122 @@
+import type { InstanceRecord, KnownJob, MissReason } from '../stores/history-store.js';
+import type { ReleaseOutcome } from '../stores/lock-store.js';
+
+/** One run of a job under its lock. Times are the store's, epoch milliseconds. */
+export interface RunInfo {
+  readonly lock: string;
+  /** Absent for a lock that was taken without a job. */
+  readonly job?: string;
+  readonly fencingToken: number;
+  /** Instance id of its holder. */
+  readonly instance: string;
+  /** Scheduled fire time that it belongs to. Absent for a run by hand, and for an interval. */
+  readonly tick?: number;
+  /** Which run of the tick it is, from 1. */
+  readonly attempt?: number;
+  readonly startedAt: number;
+  /** When the store was told of its end. Absent while it goes on; and if it was interrupted: then nobody knows. */
+  readonly endedAt?: number;
+  /** How long it ran by its holder's clock, milliseconds. */
+  readonly duration?: number;
+  /** How it ended. `interrupted`: its lease ended by itself, as its instance died, froze or lost the store. */
+  readonly outcome: ReleaseOutcome | 'running' | 'interrupted';
+  /** What it threw, as far as the option `insight.error` lets it be kept. */
+  readonly error?: string;
+  readonly traceId?: string;
+}
+
+/** `gone`: it shows no sign of life any more; `left`: it was shut down. */
+export type InstanceState = 'up' | 'gone' | 'left';
+
+/** An instance of the fleet. Times are the store's, epoch milliseconds, but for `startedAt`. */
+export interface InstanceInfo extends Omit<InstanceRecord, 'next' | 'last' | 'left' | 'every' | 'time'> {
+  readonly state: InstanceState;
+  readonly jobs: readonly (KnownJob & {
+    /** Its next fire time on this instance, and the newest that has passed, as the last beat has told them. */
+    readonly next?: number;
+    readonly last?: number;
+  })[];
+}
+
+/**
+ * How a job is, the first that applies:
+ *
+ * - `overrun`: a run goes on past the next tick
+ * - `running`
+ * - `interrupted`: its last run was
+ * - `overdue`: its newest tick was not started in time, by nobody
+ * - `failing`: its last run failed or passed its timeout
+ * - `off`: disabled wherever it is known
+ * - `new`: it never ran, and no tick has come yet
+ * - `ok`
+ */
+export type JobStatus = 'overrun' | 'running' | 'interrupted' | 'overdue' | 'failing' | 'off' | 'new' | 'ok';
+
+/** A job of the fleet. */
+export interface JobView extends Pick<
+  KnownJob,
+  'job' | 'lock' | 'kind' | 'schedule' | 'timeZone' | 'interval'
+> {
+  readonly status: JobStatus;
+  /** Whether a person should look at it. */
+  readonly attention: boolean;
+  /** Its newest run, if one is known. */
+  readonly last?: RunInfo;
+  /** Its next fire time, epoch milliseconds. Absent if no instance is up, and for a job that is started by hand. */
+  readonly next?: number;
+  /** For `overdue`: the tick that nobody has started. */
+  readonly overdue?: number;
+  /** How many of its runs in a row have failed, up to now. */
+  readonly failures: number;
+  /** The instances that are up and know it. */
+  readonly instances: readonly string[];
+  /** For a job that needs attention: the answer to `why(job)`. */
+  readonly why?: Why;
+}
+
+/** A job as some instances know it. */
+export interface ScheduleView extends Pick<KnownJob, 'schedule' | 'timeZone' | 'interval'> {
+  readonly instances: readonly string[];
+}
+
+/** Why a job ran, or did not run, at a time. */
+export type Why = {
+  readonly job: string;
+  /** The tick in question. Absent if there is none. */
+  readonly tick?: number;
+  /** The answer as a person reads it: one sentence or two. */
+  readonly sentence: string;
+} & WhyCause;
+
+export type WhyCause =
+  | { readonly cause: 'ran'; readonly run: RunInfo }
+  | { readonly cause: 'running'; readonly run: RunInfo }
+  | { readonly cause: 'interrupted'; readonly run: RunInfo }
+  /** An earlier run of the job was still going on. */
+  | { readonly cause: 'overrun'; readonly run: RunInfo }
+  /** The lock was taken by something else: another job, `atLeast`, another client of the store. */
+  | { readonly cause: 'lock-taken'; readonly run?: RunInfo; readonly holder?: string }
+  | {
+      readonly cause: 'store-away';
+      readonly from: number;
+      readonly to?: number;
+      readonly instances: readonly string[];
+    }
+  /** What kept each instance from it. */
+  | { readonly cause: 'missed'; readonly reasons: readonly (MissReason & { readonly instance: string })[] }
+  /** No instance that knows the job was up. */
+  | { readonly cause: 'no-instance'; readonly from?: number; readonly to?: number; readonly last?: string }
+  | { readonly cause: 'off'; readonly instances: readonly string[] }
+  | { readonly cause: 'schedules-differ'; readonly schedules: readonly ScheduleView[] }
+  | {
+      readonly cause: 'not-a-tick';
+      readonly before?: number;
+      readonly after?: number;
+      readonly schedules: readonly ScheduleView[];
+    }
+  /** It is not overdue yet. */
+  | { readonly cause: 'pending'; readonly due: number }
+  | { readonly cause: 'unknown-job'; readonly jobs: readonly string[] }
+  /** Older than anything that is kept. */
+  | { readonly cause: 'too-old'; readonly since?: number }
+  | { readonly cause: 'unknown' };

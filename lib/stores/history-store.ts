@@ -1,0 +1,189 @@
+import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
+
+/**
+ * Who ran what, and when: the runs under each lock, the ticks that nobody started, and the instances of the fleet. Rules 16 to 18 of
+ * `LockStore` say what it keeps. It is for people: nothing here decides who gets a lock, and no lock fails because of it. It rejects as
+ * the other calls of a store do.
+ */
+export interface HistoryStore {
+  /**
+   * Called once at the start if histories are kept.
+   *
+   * @returns why none can be kept, and what to do (a missing right, a missing table), for the log; `undefined` if they can
+   */
+  init?(): Promise<string | undefined>;
+  /** Keeps that a run was interrupted: its lease ended by itself, as the grant of the next one has told. */
+  interrupted(run: Interruption): Promise<void>;
+  /** The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. */
+  entries(query: HistoryQuery): Promise<HistoryEntry[]>;
+  /** Keeps that a tick was missed, unless it, or a newer one, was started after all. */
+  miss(miss: Miss): Promise<MissResult>;
+  /** An instance shows that it is up, and which jobs it knows. */
+  beat(beat: Beat): Promise<BeatResult>;
+  /** The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know. */
+  instances(): Promise<InstanceRecord[]>;
+}
+
+/** How many entries are kept, and for how long. */
+export interface Kept {
+  /** Of each lock: so many runs that completed, and as many other entries. A store may keep some more. */
+  readonly count: number;
+  /** How old an entry may become, ms. */
+  readonly age: number;
+}
+
+/** How a run went, as its holder knows it. Kept with its release, or not at all. Plain data. */
+export interface RunRecord {
+  readonly kept: Kept;
+  /** How long it ran by the holder's clock, milliseconds. */
+  readonly duration: number;
+  /** What it threw, shortened; absent if it threw nothing, or the options hide it. */
+  readonly error?: string;
+  /** Of the trace that it belongs to, if there is one. */
+  readonly traceId?: string;
+}
+
+/** A run whose lease ended by itself. */
+export interface Interruption extends Pick<
+  LeaseRef,
+  'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'
+> {
+  readonly kept: Kept;
+}
+
+/** Which entries. */
+export interface HistoryQuery {
+  /** Name of the lock. */
+  readonly name: string;
+  /** How many runs, and how many misses, at most. */
+  readonly limit: number;
+}
+
+export type HistoryEntry = RunEntry | MissEntry;
+
+/** A run that has ended. The store has one for each fencing token: its end, if it is known, or else that it was interrupted. */
+export interface RunEntry {
+  readonly type: 'run';
+  readonly lock: string;
+  readonly job?: string;
+  /** Of its lease, which began at a thousandth of this, in epoch milliseconds by the store's clock. */
+  readonly fencingToken: number;
+  /** Instance id of its holder. */
+  readonly instance: string;
+  readonly tick?: number;
+  /** Which run of the tick it was, from 1. */
+  readonly attempt?: number;
+  readonly outcome: ReleaseOutcome | 'interrupted';
+  /** When the store was told of this, by its clock, epoch milliseconds. */
+  readonly at: number;
+  readonly duration?: number;
+  readonly error?: string;
+  readonly traceId?: string;
+}
+
+/** Why an instance did not start a tick. */
+export interface MissReason {
+  /** A skip reason; `not-fired`: its scheduler never called the job. */
+  readonly reason: string;
+  /** How many ticks in a row, this one included, it did not start for that reason. */
+  readonly count: number;
+  /** Instance id of whoever was in the way. */
+  readonly holder?: string;
+}
+
+/** A tick that nobody has started, as one instance saw it. Plain data. */
+export interface Miss extends MissReason {
+  /** Name of the lock. */
+  readonly name: string;
+  readonly job: string;
+  readonly instance: string;
+  readonly kept: Kept;
+  /** The fire time, epoch milliseconds. Absent for an interval: then it is when that was due. */
+  readonly tick?: number;
+  /** For an interval: how long after it was due it counts as missed, milliseconds. */
+  readonly grace?: number;
+}
+
+export interface MissResult {
+  /** Whether the tick was missed. If not, nothing was kept: it was started, or a run of the job goes on, or the store knows no start. */
+  readonly missed: boolean;
+  /** Whether no instance has told of this tick before. */
+  readonly first: boolean;
+  /** The tick. Of an interval: when it was due. */
+  readonly tick?: number;
+}
+
+export interface MissEntry extends MissReason {
+  readonly type: 'miss';
+  readonly lock: string;
+  readonly job: string;
+  readonly tick: number;
+  readonly instance: string;
+  /** When it was noted, by the store's clock, epoch milliseconds. */
+  readonly at: number;
+}
+
+/** A job that an instance knows. */
+export interface KnownJob {
+  readonly job: string;
+  /** Name of its lock; absent if it is made from the arguments of each call. */
+  readonly lock?: string;
+  /** How it is started: by `@Cron()`, `@Interval()`, or by hand (`@Timeout()` too). */
+  readonly kind: 'cron' | 'interval' | 'hand';
+  /** Cron expression, as `cron` shows it. */
+  readonly schedule?: string;
+  /** The zone of the expression: a name, or an offset; the zone of the process if the job has none of its own. */
+  readonly timeZone?: string;
+  /** Milliseconds between two runs. */
+  readonly interval?: number;
+  /** Whether it may run on this instance. */
+  readonly enabled: boolean;
+  /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
+  readonly overdue: number | false;
+}
+
+/** What an instance tells of itself, again and again. Plain data. */
+export interface Beat {
+  readonly instance: string;
+  /** When it started, by its own clock, epoch milliseconds. */
+  readonly startedAt: number;
+  /** Milliseconds until its next beat. After three of these without one, it counts as gone. */
+  readonly every: number;
+  /** Of the application. */
+  readonly version?: string;
+  /** How much the store's clock is ahead of its own, milliseconds. Absent until it is known. */
+  readonly clockOffset?: number;
+  /** The elections that it leads. */
+  readonly leads: readonly string[];
+  /** Names the list of its jobs: instances with the same list share it. */
+  readonly catalogue: string;
+  /** The list itself: given if the store does not know it yet. */
+  readonly jobs?: readonly KnownJob[];
+  /** The next fire time of each job of the list, epoch milliseconds; `null` if there is none, or it is not known. */
+  readonly next: readonly (number | null)[];
+  /** The newest fire time of each that has passed, or `null`. */
+  readonly last: readonly (number | null)[];
+  /** Whether it shuts down. */
+  readonly left: boolean;
+}
+
+export interface BeatResult {
+  /** The store's time, epoch milliseconds. */
+  readonly time: number;
+  /** Whether the store knows the list of jobs. If not, the beat has to come again with it. */
+  readonly known: boolean;
+}
+
+/** An instance, as the store knows it. */
+export interface InstanceRecord extends Omit<Beat, 'jobs' | 'catalogue'> {
+  /** When it was last heard of, by the store's clock, epoch milliseconds. */
+  readonly seenAt: number;
+  /** When the store has looked, by its clock, epoch milliseconds. */
+  readonly time: number;
+  readonly jobs: readonly KnownJob[];
+}
+
+/** How long instances are remembered after their last beat, ms: a fleet that is down over a long weekend is still known after it. */
+export const INSTANCES_KEPT = 7 * 86_400_000;
+/** How many instances are remembered. */
+export const MAX_INSTANCES = 1_000;
