@@ -3,6 +3,7 @@ export { SchedulerLockModule } from './nest/scheduler-lock.module.js';
 export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './nest/module-definition.js';
 export { SchedulerLock, type SchedulerLockDecorator } from './decorators/scheduler-lock.decorator.js';
 export type {
+  InsightOptions,
   LockOptions,
   OnHeld,
   OnSkip,
@@ -42,6 +43,7 @@ export type {
   LostEvent,
   OutageEndedEvent,
   OutageStartedEvent,
+  OverdueEvent,
   OverrunEvent,
   QueuedEvent,
   ReleasedEvent,
@@ -104,6 +106,23 @@ export type {
   NextOptions,
   NextResult,
 } from './stores/event-store.js';
+export type {
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Kept,
+  KnownJob,
+  Miss,
+  MissEntry,
+  MissReason,
+  MissResult,
+  RunEntry,
+  RunRecord,
+} from './stores/history-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,

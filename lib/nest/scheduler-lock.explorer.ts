@@ -32,6 +32,7 @@ import {
 } from '../scheduler/scheduler-parts.js';
 import { storeLabel } from '../store-access/store-label.js';
 import { DynamicJobs } from './dynamic-jobs.js';
+import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
@@ -77,6 +78,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly leader: LeaderJobs,
     private readonly dynamic: DynamicJobs,
+    private readonly insight: InsightHost,
   ) {
     // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
     if (leader.election !== undefined)
@@ -115,6 +117,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
     this.host.queues.start();
+    this.insight.start(jobs);
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
     if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));
@@ -234,7 +237,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     const { job = place, name = job } = options;
     const isNameless = instance.constructor.name === '' && options.job === undefined;
-    const { settings, problems } = checkLockOptions(options, this.host.settings);
+    const { settings: given, problems } = checkLockOptions(options, this.host.settings);
+    // A name that is made from the arguments makes a history for each.
+    const settings = { ...given, history: given.history ?? typeof name === 'string' };
     const found = [
       ...unknownOptions(options, 'decorator'),
       ...(isNameless ? [NAMELESS] : invalidNames({ job, name: typeof name === 'function' ? job : name })),

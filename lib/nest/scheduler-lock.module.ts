@@ -9,6 +9,7 @@ import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
+import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import {
@@ -45,6 +46,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
       inject: [SchedulerLockEvents, MODULE_SETTINGS],
     },
     LockHost,
+    InsightHost,
     SchedulerLockInterceptor,
     LeaderJobs,
     DynamicJobs,

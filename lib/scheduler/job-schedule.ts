@@ -47,6 +47,16 @@ export class JobSchedule {
     return start;
   }
 
+  /** Milliseconds between two runs of an interval; `undefined` for a cron job. */
+  get every(): number | undefined {
+    return this.interval;
+  }
+
+  /** The expression and the zone of each cron job that fires it. */
+  get texts(): { readonly expression: string; readonly zone: string }[] {
+    return this.cronTimes().map((cronTime) => ticksFor(cronTime));
+  }
+
   /** Whether this is a cron job that the scheduler has made, or will make. */
   get isCron(): boolean {
     return this.cron !== undefined && this.cron.disabled !== true;

@@ -89,6 +89,8 @@ export interface MissReason {
   readonly count: number;
   /** Instance id of whoever was in the way. */
   readonly holder?: string;
+  /** When the first of these ticks was skipped, by the instance's clock, epoch milliseconds. */
+  readonly since?: number;
 }
 
 /** A tick that nobody has started, as one instance saw it. Plain data. */
