@@ -1,6 +1,7 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import type { Emit, OverdueEvent } from '../events/events.js';
 import type { HistoryStore, Kept, MissReason } from '../stores/history-store.js';
+import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
 
 /** A job that is watched. */
 export interface WatchedJob {
@@ -113,30 +114,21 @@ export class Watch {
   }
 
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
-  refused(job: string, tick: number | undefined, { reason, ...facts }: Refused): void {
+  refused(job: string, tick: number | undefined, why: Refused): void {
     const state = this.#states.get(job);
     if (state === undefined) return;
     const now = this.clock.now();
-    const isTaken = reason === 'held' || reason === 'cooling-down';
-    if (isTaken && !state.job.sharesLock) {
+    const { interval = 0, sharesLock } = state.job;
+    if (why.tick !== undefined) this.#settle(state, why.tick);
+    if (why.reason === 'already-ran') {
+      // Of an interval: it is due in that time, and a part of the interval that it may come early.
+      state.expected = now + Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
+      if (tick === undefined) this.#settle(state, now);
+    } else if (isTaken(why.reason) && !sharesLock) {
       // A run of the job goes on, or has just ended.
-      state.expected = now + (state.job.interval ?? 0);
-      return this.#settle(state, tick ?? now);
-    }
-    if (facts.tick !== undefined) this.#settle(state, facts.tick);
-    if (reason === 'already-ran') {
-      const { interval = 0 } = state.job;
-      state.expected = now + Math.min(facts.expiresIn ?? interval, interval) + interval * 0.1;
-      return tick === undefined ? this.#settle(state, now) : undefined;
-    }
-    const { skips } = state;
-    const isSame = skips?.reason === reason;
-    state.skips = {
-      reason,
-      count: isSame ? skips.count + 1 : 1,
-      since: isSame ? (skips.since ?? now) : now,
-      ...(facts.holder === undefined ? undefined : { holder: facts.holder }),
-    };
+      state.expected = now + interval;
+      this.#settle(state, tick ?? now);
+    } else state.skips = oneMore(state.skips, why, now);
   }
 
   /** The store answers again. */
@@ -272,6 +264,14 @@ export class Watch {
     const { instance, emit } = this.watcher;
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }
+}
+
+const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';
+
+/** One more tick was skipped. */
+function oneMore(before: MissReason | undefined, { reason, holder }: Refused, now: number): MissReason {
+  const [count, since] = before?.reason === reason ? [before.count + 1, before.since ?? now] : [1, now];
+  return { reason, count, since, ...(holder === undefined ? undefined : { holder }) };
 }
 
 const unitOf = (grace: number): number => Math.max(SOONEST, Math.min(MINUTE, grace));
