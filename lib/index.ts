@@ -59,6 +59,20 @@ export type {
   WaitingEvent,
 } from './events/events.js';
 
+// Insight
+export { Insight, type InsightOptions, type InsightQuery } from './insight/insight.js';
+export type { TickDates, TickFinder } from './insight/facts.js';
+export type {
+  InstanceInfo,
+  InstanceState,
+  JobStatus,
+  JobView,
+  RunInfo,
+  ScheduleView,
+  Why,
+  WhyCause,
+} from './insight/types.js';
+
 // Errors
 export {
   LockLostError,
@@ -104,6 +118,23 @@ export type {
   NextOptions,
   NextResult,
 } from './stores/event-store.js';
+export type {
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Kept,
+  KnownJob,
+  Miss,
+  MissEntry,
+  MissReason,
+  MissResult,
+  RunEntry,
+  RunRecord,
+} from './stores/history-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,
