@@ -79,7 +79,7 @@ function storeAway(tick: number, misses: readonly MissEntry[]): WhyCause | undef
   if (telling.length === 0 || telling.some(({ reason }) => reason !== 'store-unavailable')) return undefined;
   return {
     cause: 'store-away',
-    from: tick,
+    from: Math.min(tick, ...telling.map(({ since = tick }) => since)),
     to: Math.max(...telling.map(({ at }) => at)),
     instances: telling.map(({ instance }) => instance),
   };
@@ -89,11 +89,12 @@ function missed(misses: readonly MissEntry[]): WhyCause | undefined {
   if (misses.length === 0) return undefined;
   return {
     cause: 'missed',
-    reasons: misses.map(({ instance, reason, count, holder }) => ({
+    reasons: misses.map(({ instance, reason, count, holder, since }) => ({
       instance,
       reason,
       count,
       ...(holder !== undefined && { holder }),
+      ...(since !== undefined && { since }),
     })),
   };
 }

@@ -10,6 +10,8 @@ export interface WatchedJob {
   readonly lock: string;
   /** Whether other jobs share its lock: then a lock that is taken says nothing of this one. */
   readonly sharesLock: boolean;
+  /** Whether a tick that was skipped may still run. */
+  readonly comesLate: boolean;
   /** How long after its tick it counts as overdue, ms. */
   readonly grace: number;
   /** Milliseconds between two runs of an interval; absent for a cron job. */
@@ -51,7 +53,7 @@ interface State {
   /** When an interval has to have run again, this machine's clock. */
   expected: number;
   /** Why this instance did not start its newest ticks. */
-  skips: MissReason | undefined;
+  skips: (MissReason & { readonly tick: number | undefined }) | undefined;
   judgeAt: number;
   /** The tick that nobody has started. */
   overdue: number | undefined;
@@ -128,15 +130,17 @@ export class Watch {
       // A run of the job goes on, or has just ended.
       state.expected = now + interval;
       this.#settle(state, tick ?? now);
-    } else state.skips = oneMore(state.skips, why, now);
+    } else state.skips = { ...oneMore(state.skips, why, now), tick };
   }
 
-  /** The store answers again. */
+  /** The store answers again: tells of the ticks that this instance skipped meanwhile, before newer ones hide them. */
   available(): void {
-    const now = this.clock.now();
-    for (const state of this.#states.values())
-      if (state.skips !== undefined) state.judgeAt = Math.min(state.judgeAt, now + SOONEST);
-    this.#arm();
+    for (const state of this.#states.values()) {
+      const { skips, job } = state;
+      // A tick that may still run late is judged when its grace is over.
+      if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || job.comesLate) continue;
+      void inModuleContext(() => this.#ask(state, skips.tick, true)).catch(() => undefined);
+    }
   }
 
   stop(): void {
@@ -221,26 +225,19 @@ export class Watch {
     );
   }
 
-  async #ask(state: State, tick: number | undefined): Promise<void> {
+  async #ask(state: State, tick: number | undefined, late = false): Promise<void> {
     const { job } = state;
     const { instance, kept, idleReason } = this.watcher;
-    const skips = state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1 };
-    const which = tick === undefined ? { grace: job.grace } : { tick };
-    const result = await this.history.miss({
-      name: job.lock,
-      job: job.job,
-      instance,
-      kept,
-      ...skips,
-      ...which,
-    });
-    if (this.#stopped) return;
+    const { tick: _, ...skips } = state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1, tick };
+    const which = tick === undefined ? { grace: job.grace } : late ? { tick, late } : { tick };
+    const about = { name: job.lock, job: job.job, instance, kept };
+    const result = await this.history.miss({ ...about, ...skips, ...which });
+    const missed = result.tick ?? tick;
+    if (this.#stopped || missed === undefined) return;
     if (!result.missed) {
       state.expected = this.clock.now();
-      return this.#settle(state, tick ?? this.clock.now());
+      return this.#settle(state, missed);
     }
-    const missed = result.tick ?? tick;
-    if (missed === undefined) return;
     state.overdue = missed;
     if (result.first) this.clock.setTimer(() => void this.#tell(job, missed).catch(() => undefined), GATHER);
   }
@@ -250,16 +247,16 @@ export class Watch {
     const entries = await this.history.entries({ name: lock, limit: 100 }).catch(() => []);
     const reasons: OverdueEvent['reasons'] = entries.flatMap((entry) => {
       if (entry.type !== 'miss' || entry.job !== job || entry.tick !== tick) return [];
-      const { instance: missedBy, reason, count, holder, since } = entry;
-      return [
-        {
-          missedBy,
-          reason,
-          count,
-          ...(holder === undefined ? undefined : { holder }),
-          ...(since === undefined ? undefined : { since }),
-        },
-      ];
+      const {
+        type: _type,
+        lock: _lock,
+        job: _job,
+        tick: _tick,
+        at: _at,
+        instance: missedBy,
+        ...reason
+      } = entry;
+      return [{ missedBy, ...reason }];
     });
     const { instance, emit } = this.watcher;
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });

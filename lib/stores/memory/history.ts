@@ -68,9 +68,13 @@ export class MemoryHistory implements HistoryStore {
   }
 
   async miss(miss: Miss): Promise<MissResult> {
-    const { name, job, kept, grace: _grace, ...reason } = miss;
+    const { name, job, kept, grace: _grace, late = false, ...reason } = miss;
     const tick = this.#missedTick(miss);
-    if (tick === undefined || this.starts.isRunning(name, job)) return NOT_MISSED;
+    if (tick === undefined || this.starts.isRunning(name, job)) {
+      if (late && miss.tick !== undefined && this.#isHidden(miss, miss.tick))
+        this.#keep({ type: 'miss', lock: name, job, ...reason, tick: miss.tick, at: this.#now() }, kept);
+      return NOT_MISSED;
+    }
     const first = !this.#log(name).some(
       ({ entry }) => entry.type === 'miss' && entry.job === job && entry.tick === tick,
     );
@@ -96,6 +100,11 @@ export class MemoryHistory implements HistoryStore {
     const last = this.starts.lastStart(name, job);
     if (tick !== undefined) return last?.tick !== undefined && last.tick < tick ? tick : undefined;
     return last?.due !== undefined && last.due + grace <= this.clock.now() ? last.due : undefined;
+  }
+
+  /** Whether a newer tick was started, which hides whether this one was. */
+  #isHidden({ name, job }: Miss, tick: number): boolean {
+    return (this.starts.lastStart(name, job)?.tick ?? -Infinity) > tick;
   }
 
   #run(lease: Omit<Interruption, 'kept'>, outcome: RunEntry['outcome']): RunEntry {
