@@ -63,9 +63,9 @@ function runRow(
 
 /** What an instance tells of a tick, and that one has told of it. */
 export function missRows(miss: Miss, tick: number): readonly [miss: HistoryRow, first: HistoryRow] {
-  const { name, job, instance, reason, count, holder, kept } = miss;
+  const { name, job, instance, reason, count, holder, since, kept } = miss;
   const { age } = kept;
-  const data = JSON.stringify({ job, tick, instance, reason, count, holder });
+  const data = JSON.stringify({ job, tick, instance, reason, count, holder, since });
   return [
     { name, entry: digestOf(job, tick, instance), kind: 'miss', age, data },
     { name, entry: digestOf(job, tick), kind: 'first', age, data: '{}' },

@@ -126,7 +126,13 @@ export class SqlHistory<Table> implements HistoryStore {
       lock: name,
     });
     const tick = row && missedTick(miss, row);
-    if (tick === undefined) return { missed: false, first: false };
+    if (tick === undefined) {
+      if (row !== undefined && isHidden(miss, row)) {
+        const [own] = missRows(miss, Number(miss.tick));
+        await this.#run(() => this.#insertNew(own), name);
+      }
+      return { missed: false, first: false };
+    }
     this.#tidy.note(name, miss.kept);
     const [own, marker] = missRows(miss, tick);
     const first = await this.#run(async () => {
@@ -235,6 +241,11 @@ function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | unde
   if (tick !== undefined) return Number(start['tick'] ?? NaN) < tick ? tick : undefined;
   const due = Number(start['due'] ?? NaN);
   return due + grace < Number(row.now) ? due : undefined;
+}
+
+/** Whether a newer tick was started, which hides whether this one was, and somebody tells of it late. */
+function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
+  return late && tick !== undefined && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
 }
 
 /** So many runs that completed, as many others, and as many misses. */
