@@ -3,6 +3,7 @@ export { SchedulerLockModule } from './nest/scheduler-lock.module.js';
 export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './nest/module-definition.js';
 export { SchedulerLock, type SchedulerLockDecorator } from './decorators/scheduler-lock.decorator.js';
 export type {
+  InsightOptions,
   LockOptions,
   OnHeld,
   OnSkip,
@@ -42,6 +43,7 @@ export type {
   LostEvent,
   OutageEndedEvent,
   OutageStartedEvent,
+  OverdueEvent,
   OverrunEvent,
   QueuedEvent,
   ReleasedEvent,
@@ -60,7 +62,8 @@ export type {
 } from './events/events.js';
 
 // Insight
-export { Insight, type InsightOptions, type InsightQuery } from './insight/insight.js';
+export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
+export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';
 export type { TickDates, TickFinder } from './insight/facts.js';
 export type {
   InstanceInfo,

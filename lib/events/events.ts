@@ -1,4 +1,5 @@
 import type { LostReason, RevokedReason, SkipReason } from '../errors.js';
+import type { MissReason } from '../stores/history-store.js';
 import type { RefusalFacts, ReleaseOutcome } from '../stores/lock-store.js';
 
 /** Fields of every event about one lock. */
@@ -199,6 +200,19 @@ export interface OutageEndedEvent {
   readonly skipped: number;
 }
 
+/**
+ * No instance has started a tick in time (`overdue`), and no run of its job was going on: an alert. One event for each tick over the whole
+ * fleet, on the instance that found out first.
+ */
+export interface OverdueEvent extends LockFacts {
+  readonly type: 'overdue';
+  readonly job: string;
+  /** The fire time that was missed; of an interval, when it was due. Epoch milliseconds. */
+  readonly tick: number;
+  /** What kept each instance from it, as far as they have told by now. */
+  readonly reasons: readonly (MissReason & { readonly missedBy: string })[];
+}
+
 /** A run that a shutdown has to deal with. */
 export interface UnfinishedRun {
   readonly lock: string;
@@ -268,6 +282,7 @@ export type SchedulerLockEvent =
   | TimeoutEvent
   | OverrunEvent
   | UnlockedEvent
+  | OverdueEvent
   | ElectedEvent
   | RevokedEvent
   | HookFailedEvent

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
+import type { OverdueEvent, SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { textOf } from './log.js';
 
@@ -109,6 +109,13 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     level: 'warn',
     text: (event) => `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
   },
+  overdue: {
+    level: 'error',
+    text(event) {
+      const why = event.reasons.map(reasonOf).join('; ');
+      return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why === '' ? '' : `: ${why}`}`;
+    },
+  },
   elected: {
     level: 'log',
     text: (event) => `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,
@@ -187,6 +194,12 @@ export class LogListener {
     if (level === undefined || (level === 'debug' && !Logger.isLevelEnabled('debug'))) return;
     this.#logger[level](line.text(event));
   }
+}
+
+/** What kept an instance from a tick. */
+function reasonOf({ missedBy, reason, count, holder }: OverdueEvent['reasons'][number]): string {
+  const by = holder === undefined ? '' : ` by ${holder}`;
+  return `${missedBy}: ${reason}${by}${count > 1 ? `, ${count} times in a row` : ''}`;
 }
 
 /** A store that refuses some calls may still renew live leases. */

@@ -63,6 +63,11 @@ export class Elections {
     ]);
   }
 
+  /** The names of those that this instance leads. */
+  get led(): string[] {
+    return [...this.#elections.values()].filter(({ leads }) => leads).map(({ name }) => name);
+  }
+
   /** Begins to campaign in each election but this one. */
   start(but: string | undefined): void {
     for (const election of this.#elections.values()) if (election.name !== but) election.start();

@@ -1,5 +1,5 @@
 import type { DeadLetteredEvent } from '../events/events.js';
-import type { DeadLetter, DeliveredEvent, NextResult } from '../stores/event-store.js';
+import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../stores/event-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
@@ -57,7 +57,7 @@ export class Drain {
     const sentAt = engine.clock.monotonic();
     drainer.asks();
     const takes = [...drainer.jobs.values()].map(({ job, settings }) => ({ job, ttl: settings.ttl }));
-    const options = end === undefined ? { takes } : { takes, outcome: end.outcome };
+    const options = end === undefined ? { takes } : this.#ended(takes, lease, end);
     const outcome = await engine.store.next(lease.ref, options, this.limit, sentAt).outcome;
     if ('error' in outcome) {
       engine.outages.failed(outcome.error, { call: 'release', locks: [lease.ref.name] });
@@ -65,6 +65,12 @@ export class Drain {
     }
     engine.outages.succeeded('release', lease.ref.name);
     return this.#answered(lease, outcome.result, end, sentAt);
+  }
+
+  #ended(takes: NextOptions['takes'], lease: Lease, end: EndOfRun): NextOptions {
+    const record = this.engine.recorder?.record(lease, end);
+    const { outcome } = end;
+    return record === undefined ? { takes, outcome } : { takes, outcome, record };
   }
 
   #answered(

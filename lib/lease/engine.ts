@@ -6,6 +6,7 @@ import { SafeStore } from '../store-access/safe-store.js';
 import { TimeLimits } from '../store-access/time-limits.js';
 import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js';
 import { Heartbeat } from './heartbeat.js';
+import type { Recorder } from './recorder.js';
 import { Releases } from './releases.js';
 import { UnderWay } from './under-way.js';
 import { Waits } from './waits.js';
@@ -20,6 +21,8 @@ export class Engine {
   readonly releases: Releases;
   readonly heartbeat: Heartbeat;
   readonly waits: Waits;
+  /** Remembers runs, if the application wants that and the store can. */
+  recorder: Recorder | undefined;
   /** Jobs whose schedule was found to differ between instances. */
   readonly mismatched = new Set<string>();
   /** Whether the application shuts down: no lease is taken any more, and one that the store still grants is given back at once. */

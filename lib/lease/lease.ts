@@ -13,6 +13,8 @@ export interface LeaseTiming {
   readonly timeout: number | undefined;
   /** Whether a shutdown aborts the job's signal at once. */
   readonly abortOnShutdown: boolean;
+  /** Whether the store remembers its run. */
+  readonly history?: boolean;
 }
 
 /** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
@@ -44,6 +46,8 @@ export class Lease {
   seenUntil = -Infinity;
   /** The event that its job runs for. */
   event: EventFacts | undefined;
+  /** Of the trace that its run belongs to. */
+  traceId: string | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */
   over = false;
 
@@ -82,6 +86,11 @@ export class Lease {
       if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
     }
     return this.#controller.signal;
+  }
+
+  /** Whether the store remembers its run. */
+  get isRemembered(): boolean {
+    return this.confirmed && this.timing.history === true;
   }
 
   get abortOnShutdown(): boolean {

@@ -14,6 +14,8 @@ export interface LockSettings {
   /** Among calls in line, greater goes first. */
   readonly priority?: number;
   readonly enabled: boolean;
+  /** Whether the store remembers its runs. */
+  readonly history?: boolean;
   readonly onStoreError: 'skip' | 'throw' | 'run';
   /** Whether a shutdown aborts the job's signal at once. */
   readonly abortOnShutdown: boolean;

@@ -1,4 +1,5 @@
 import { LockStateError } from '../errors.js';
+import type { RunRecord } from '../stores/history-store.js';
 import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
 
 /**
@@ -14,6 +15,8 @@ export interface ReleaseFacts {
   readonly keepUntil: number;
   /** Milliseconds that one call may take. */
   readonly limit: number;
+  /** How the run went, if the store is to remember it. */
+  readonly record?: RunRecord | undefined;
 }
 
 /**

@@ -101,14 +101,15 @@ export class Releases {
 
   /** Sends one try. Its outcome goes to {@link tried}. */
   send(release: Release): Asked<ReleaseResult> {
-    const { ref, outcome, keepUntil, limit } = release.facts;
+    const { ref, outcome, keepUntil, limit, record } = release.facts;
     this.#take(release);
     this.underWay.begin();
     const now = this.clock.monotonic();
     release.sent(now, this.outages.answers);
     if (release.tries > 1) this.#retrying += 1;
     const keepFor = Math.max(0, Math.ceil(keepUntil - now));
-    return this.store.release(ref, { outcome, keepFor }, limit, now);
+    const options = record === undefined ? { outcome, keepFor } : { outcome, keepFor, record };
+    return this.store.release(ref, options, limit, now);
   }
 
   /** A try has ended: keeps the release for another one, if it needs one. Returns the answer, or why there is none. */

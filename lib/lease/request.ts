@@ -9,10 +9,11 @@ import type { Writable } from './writable.js';
 export function requestOf(
   { name, job, settings, start }: LockCall,
   holder: string,
-  brief: boolean,
+  { brief, history }: { brief: boolean; history: boolean },
 ): AcquireRequest {
   const request: Writable<AcquireRequest> = { name, token: uuid(), ttl: settings.ttl, holder };
   if (brief) request.brief = true;
+  if (history) request.history = true;
   if (job !== undefined) request.job = job;
   if (start === undefined) return request;
   if (start.tick === undefined) {

@@ -1,5 +1,6 @@
 import { LockTimeoutError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
+import type { RunRecord } from '../stores/history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -59,7 +60,8 @@ export class Run<T> {
   ) {
     const { wait = 0 } = call.settings;
     const brief = call.brief === true && wait === 0 && !engine.hears('refusal');
-    this.#request = requestOf(call, engine.instance, brief);
+    const history = engine.recorder !== undefined && call.settings.history === true;
+    this.#request = requestOf(call, engine.instance, { brief, history });
     if (wait === 0) return;
     this.#holding = admission.holding();
     this.#line = new InLine(engine, call, this.#request, this.#holding, () => admission.blocked(call.name));
@@ -98,7 +100,7 @@ export class Run<T> {
       if (lease.confirmed && !engine.closed) {
         // Calls for one lease must not overtake each other.
         if (lease.renewal !== undefined) await lease.renewal;
-        const release = new Release(this.#facts(lease, end.outcome));
+        const release = new Release(this.#facts(lease, end.outcome, engine.recorder?.record(lease, end)));
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
         if (engine.hears('released')) reportReleased(engine, lease, end, answer);
@@ -174,6 +176,7 @@ export class Run<T> {
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     this.#line?.told(result);
     if (!result.acquired) return refusalOf(request, result);
+    if (result.interrupted !== undefined) engine.recorder?.noteInterruption(call.name, result.interrupted);
     const now = engine.clock.monotonic();
     if (this.#isUnwanted(now, sentAt))
       return this.#giveBack({ ...request, fencingToken: result.fencingToken });
@@ -269,7 +272,10 @@ export class Run<T> {
     for (;;) {
       const next = await drain.next(lease, end);
       if (next === 'none' || next === 'silent') {
-        const answer = await this.#release(lease, end?.outcome ?? 'completed');
+        // The store has the record of the last run, if it has answered.
+        const record =
+          next === 'silent' && end !== undefined ? engine.recorder?.record(lease, end) : undefined;
+        const answer = await this.#release(lease, end?.outcome ?? 'completed', record);
         if (next === 'silent' && end !== undefined) drain.ended(lease, end, answer);
         return;
       }
@@ -284,9 +290,13 @@ export class Run<T> {
 
   // Give the lease back, and report.
 
-  async #release(lease: Lease, outcome: ReleaseOutcome): Promise<ReleaseResult | Error> {
+  async #release(
+    lease: Lease,
+    outcome: ReleaseOutcome,
+    record: RunRecord | undefined,
+  ): Promise<ReleaseResult | Error> {
     const { releases } = this.engine;
-    const release = new Release(this.#facts(lease, outcome));
+    const release = new Release(this.#facts(lease, outcome, record));
     const asked = releases.send(release);
     return releases.tried(release, asked, await asked.outcome);
   }
@@ -305,9 +315,9 @@ export class Run<T> {
     return { outcome, duration, ended, missed: this.#overruns?.missed ?? 0 };
   }
 
-  #facts({ ref, startedAt }: Lease, outcome: ReleaseOutcome): ReleaseFacts {
+  #facts({ ref, startedAt }: Lease, outcome: ReleaseOutcome, record: RunRecord | undefined): ReleaseFacts {
     const { atLeast, storeTimeout: limit } = this.call.settings;
-    return { ref, outcome, keepUntil: startedAt + atLeast, limit };
+    return { ref, outcome, keepUntil: startedAt + atLeast, limit, record };
   }
 }
 

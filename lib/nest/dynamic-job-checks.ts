@@ -31,7 +31,8 @@ export function checkJob(
   if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
   const checked = checkLockOptions(given, module);
   problems.push(...checked.problems);
-  return { settings: { job, name: lock, settings: checked.settings }, problems };
+  const settings = { ...checked.settings, history: checked.settings.history ?? true };
+  return { settings: { job, name: lock, settings }, problems };
 }
 
 /** Why a job cannot have this name in the scheduler; empty if it can. The name of a deleted job is free again. */

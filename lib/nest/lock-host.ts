@@ -1,5 +1,6 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy } from '@nestjs/common';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import { logWarning, textOf } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Elections } from '../leader/elections.js';
 import type { LockHandle } from '../lease/acquired-lock.js';
@@ -32,6 +33,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly elections: Elections;
   readonly queues: Queues;
   readonly #runner: LockRunner;
+  /** Whether the store remembers runs, as far as is known. */
+  remembers = true;
   #started: Promise<void> | undefined;
   #ready = false;
   #closed: Promise<void> | undefined;
@@ -42,10 +45,12 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     @Inject(LOCK_STORE) readonly store: LockStore,
     { emit, hears }: SchedulerLockEvents,
   ) {
-    const { instanceId, clock, storeTimeout, shutdownTimeout: patience } = settings;
+    const { instanceId, clock, storeTimeout, shutdownTimeout: patience, insight } = settings;
     this.settings = settings;
     this.problems = problems;
     this.#runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
+    if (insight !== undefined)
+      this.#runner.remember({ kept: { count: insight.keep, age: insight.age }, error: insight.error });
     this.queues = new Queues(store, this.#runner, instanceId, clock, emit);
     this.elections = new Elections(
       { patience, clock, emit },
@@ -152,6 +157,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     if (this.problems.length > 0) throw new SchedulerLockConfigError(ofModule(this.problems));
     try {
       if (this.store.init) await this.#within(this.store.init(), START_LIMIT);
+      await this.#openHistory();
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) {
         await this.#close();
@@ -160,6 +166,20 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
       this.#runner.startFailed(error);
     }
     this.#ready = true;
+  }
+
+  /** That the store cannot remember runs is no reason not to start: no lock depends on it. */
+  async #openHistory(): Promise<void> {
+    const { history } = this.store;
+    if (this.settings.insight === undefined || history?.init === undefined) return;
+    const problem = await history.init().catch((error: unknown) => textOf(error));
+    if (problem === undefined) return;
+    this.#runner.remember(undefined);
+    this.remembers = false;
+    logWarning(
+      () =>
+        `Runs are not remembered, and jobs that do not run are not noticed: ${problem} \`insight: false\` turns this off.`,
+    );
   }
 
   #close(): Promise<void> {

@@ -115,6 +115,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
     this.host.queues.start();
+    this.interceptor.insight.start(jobs);
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
     if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));
@@ -234,7 +235,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     }
     const { job = place, name = job } = options;
     const isNameless = instance.constructor.name === '' && options.job === undefined;
-    const { settings, problems } = checkLockOptions(options, this.host.settings);
+    const { settings: given, problems } = checkLockOptions(options, this.host.settings);
+    // A name that is made from the arguments makes a history for each.
+    const settings = { ...given, history: given.history ?? typeof name === 'string' };
     const found = [
       ...unknownOptions(options, 'decorator'),
       ...(isNameless ? [NAMELESS] : invalidNames({ job, name: typeof name === 'function' ? job : name })),

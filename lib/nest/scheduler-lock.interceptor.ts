@@ -14,6 +14,7 @@ import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { EventCall } from '../queue/queues.js';
 import { logError, logWarning } from '../events/log.js';
+import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
 /** One guarded method of one instance, as the explorer has resolved it. */
@@ -39,7 +40,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** The ticks that are fired again. */
   readonly missedTicks: MissedTicks;
 
-  constructor(private readonly host: LockHost) {
+  constructor(
+    private readonly host: LockHost,
+    readonly insight: InsightHost,
+  ) {
     this.missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
   }
 
@@ -101,6 +105,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const work = (): unknown => {
       began = true;
       scheduled.over = true;
+      this.insight.began(bound.job, start?.tick);
       return proceed();
     };
     try {
@@ -123,6 +128,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   #ended(bound: BoundJob, start: JobStart | undefined, result: TickResult): void {
     if (start === undefined) return;
+    if (!result.ran) this.insight.refused(bound.job, start.tick, result);
     bound.schedule?.prepare(this.host.settings.clock.now());
     this.missedTicks.ended(bound, start, result);
   }

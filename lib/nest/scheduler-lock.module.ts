@@ -9,6 +9,7 @@ import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
+import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import {
@@ -21,6 +22,7 @@ import {
 } from './module-definition.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
+import { SchedulerLockInsight } from './scheduler-lock-insight.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
@@ -45,14 +47,16 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
       inject: [SchedulerLockEvents, MODULE_SETTINGS],
     },
     LockHost,
+    InsightHost,
     SchedulerLockInterceptor,
     LeaderJobs,
     DynamicJobs,
     SchedulerLockExplorer,
     SchedulerLockService,
+    SchedulerLockInsight,
     SchedulerLeader,
   ],
-  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader],
+  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLockInsight, SchedulerLeader],
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**

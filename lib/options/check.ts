@@ -8,6 +8,8 @@ import type { LockStore } from '../stores/lock-store.js';
 import { connectionProblem } from '../stores/redis/connection-options.js';
 import { keyProblems } from '../stores/redis/keys.js';
 import { show } from '../wording.js';
+import type { CronJobOptions } from './job-options.js';
+import { type InsightSettings, readInsight } from './insight.js';
 import type { LeaderElectionOptions, LockOptions, OnSkip, SchedulerLockModuleOptions } from './options.js';
 import { OPTIONS, unknownOptions } from './table.js';
 import { invalidNames, readClock, readLog, readOption } from './values.js';
@@ -29,6 +31,8 @@ export interface ModuleSettings {
    * adapted to a short ttl.
    */
   readonly strictStoreTimeout: boolean;
+  /** How runs are remembered; `undefined`: not at all. */
+  readonly insight: InsightSettings | undefined;
 }
 
 /** Name of an election and of its lock, and how that lock is taken. */
@@ -39,6 +43,8 @@ export interface ElectionSettings {
 
 /** Options of one lock, checked and complete. */
 export interface JobSettings extends LockSettings {
+  /** How long after its tick a run that nobody has started counts as overdue, ms; `undefined`: as the module says. */
+  readonly overdue?: number | false;
   readonly onSkip: OnSkip;
   readonly maxClockSkew: number;
   readonly rerun: number;
@@ -87,6 +93,7 @@ export function checkModuleOptions(
     clock: readClock(options.clock, problems),
     strictStoreTimeout: options.storeTimeout !== undefined,
     leader: undefined,
+    insight: readInsight(options, problems),
     given: options,
   };
   problems.push(...checkLockOptions({}, settings).problems);
@@ -118,12 +125,17 @@ export function checkElection(
 }
 
 /** Reads and checks the options of one lock, on top of the module's. */
-export function checkLockOptions(given: LockOptions, module: ModuleSettings): Checked<JobSettings> {
+export function checkLockOptions(
+  given: LockOptions & Pick<CronJobOptions, 'history' | 'overdue'>,
+  module: ModuleSettings,
+): Checked<JobSettings> {
   const problems: string[] = [];
   const pick = <O extends keyof LockOptions>(option: O): LockOptions[O] =>
     given[option] === undefined ? module.given[option] : given[option];
   const read = <O extends keyof LockOptions>(option: O) => readOption(option, pick(option), problems);
   const ttl = read('ttl');
+  const history = readOption('history', given.history, problems);
+  const overdue = readOption('overdue', given.overdue, problems);
   const settings: JobSettings = {
     ttl,
     timeout: read('timeout'),
@@ -143,6 +155,8 @@ export function checkLockOptions(given: LockOptions, module: ModuleSettings): Ch
     abortOnShutdown: read('abortOnShutdown'),
     onStoreError: read('onStoreError'),
     onSkip: read('onSkip'),
+    ...(history === undefined ? undefined : { history }),
+    ...(overdue === undefined ? undefined : { overdue }),
   };
   return { settings, problems: [...problems, ...contradictions(settings, module, pick)] };
 }

@@ -19,6 +19,18 @@ export interface IntervalJobOptions extends Omit<
    * @default the job
    */
   readonly lock?: string | undefined;
+  /**
+   * Whether the store remembers its runs (see `insight` of the module).
+   *
+   * @default true
+   */
+  readonly history?: boolean | undefined;
+  /**
+   * How long after its tick a run that no instance has started counts as overdue; `false`: never.
+   *
+   * @default `insight.overdue` of the module
+   */
+  readonly overdue?: Duration | false | undefined;
 }
 
 /** Options of `SchedulerLockService.cron()`: those of `@Cron()`, and those of a lock. */

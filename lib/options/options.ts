@@ -37,6 +37,51 @@ export interface QueueOptions<A extends readonly unknown[] = never> {
   readonly redeliver?: number | undefined;
 }
 
+/**
+ * How an application remembers who ran what, and notices jobs that did not run. `undefined` means the default. Without a store that
+ * keeps histories it has no effect.
+ */
+export interface InsightOptions {
+  /**
+   * How many runs are kept of each lock: so many that completed, and as many others, from 1 to 10000.
+   *
+   * @default 100
+   */
+  readonly keep?: number | undefined;
+  /**
+   * How long a run is kept, at most 400 days.
+   *
+   * @default '30d'
+   */
+  readonly for?: Duration | undefined;
+  /**
+   * How often an instance shows the fleet that it is up, from 1 s to 1 h. After three times this it counts as gone.
+   *
+   * @default '30s'
+   */
+  readonly beat?: Duration | undefined;
+  /**
+   * How long after its tick a job that no instance has started counts as overdue; `false`: never. See `overdue` of a job.
+   *
+   * @default '1m'
+   */
+  readonly overdue?: Duration | false | undefined;
+  /**
+   * What is kept of the error of a failed run. `'message'`: its name and 200 characters of its message, which may hold personal data;
+   * passwords in URLs are taken out. `'type'`: its name. `'none'`: nothing. Or a function that makes the text; 200 characters of it are
+   * kept.
+   *
+   * @default 'message'
+   */
+  readonly error?: 'none' | 'type' | 'message' | ((error: unknown) => string) | undefined;
+  /**
+   * Of your application, to tell instances apart during a deploy.
+   *
+   * @default the version that npm or another package manager has started
+   */
+  readonly version?: string | undefined;
+}
+
 /** Options that the module sets for all locks and each lock can set for itself. `undefined` means the default. */
 export interface LockOptions {
   /**
@@ -205,6 +250,13 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    * @default the clock of this machine
    */
   readonly clock?: Clock | undefined;
+  /**
+   * Remembers in the store who ran what, shows the fleet that this instance is up, and notices jobs that did not run. `false`: none of
+   * this, and nothing in the store but what locks need.
+   *
+   * @default on, with the defaults of {@link InsightOptions}
+   */
+  readonly insight?: InsightOptions | false | undefined;
 }
 
 /** Options of `@LeaderElection()`. */
@@ -254,12 +306,30 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    * @default none
    */
   readonly queue?: QueueOptions<A> | undefined;
+  /**
+   * Whether the store remembers its runs (see `insight` of the module).
+   *
+   * @default true; false for a lock whose name is made from the arguments of each call
+   */
+  readonly history?: boolean | undefined;
+  /**
+   * How long after its tick a run that no instance has started counts as overdue; `false`: never.
+   *
+   * @default `insight.overdue` of the module
+   */
+  readonly overdue?: Duration | false | undefined;
 }
 
 /** Options of `SchedulerLockService.run()` and `acquire()`. */
 export interface RunOptions extends Omit<LockOptions, 'onSkip' | 'oncePerTick' | 'rerun' | 'catchUp'> {
   /** Identity of the job, for events and history. */
   readonly job?: string | undefined;
+  /**
+   * Whether the store remembers its runs (see `insight` of the module).
+   *
+   * @default false: a caller can make up a name per call
+   */
+  readonly history?: boolean | undefined;
   /**
    * Scheduled fire time that the run belongs to, epoch milliseconds, for jobs that you schedule yourself. One run per tick of a job
    * starts over the whole fleet, and none for an older tick. Such a call is never nested in another one: if a job that holds the

@@ -162,6 +162,7 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   'dead-lettered': true,
   timeout: true,
   unlocked: true,
+  overdue: true,
   'schedule-mismatch': true,
   'shutdown-waiting': true,
   'shutdown-left': true,

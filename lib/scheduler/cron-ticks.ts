@@ -25,6 +25,9 @@ const CLOSE = 64;
 export class CronTicks {
   /** The text by which people and the store tell this schedule from another one. */
   readonly schedule: string;
+  /** Its expression, or its date, and its zone. */
+  readonly expression: string;
+  readonly zone: string;
   readonly #dates: CronDates;
   #tick = Infinity;
   #following = Infinity;
@@ -33,7 +36,9 @@ export class CronTicks {
     const { timeZone, utcOffset } = cronTime;
     const zone = timeZone ?? (utcOffset === undefined ? zoneOf(cronTime) : offsetZone(utcOffset));
     this.#dates = new CronDates(cronTime, zone);
-    this.schedule = `${String(cronTime.source)} (${zone})`;
+    this.expression = String(cronTime.source);
+    this.zone = zone;
+    this.schedule = `${this.expression} (${zone})`;
   }
 
   /** The newest date not after `now`, epoch milliseconds; `undefined` if there is none within nine years. */

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import type { Beat, HistoryStore, KnownJob } from '../stores/history-store.js';
+
+/** A job, as an instance shows it to the fleet. */
+export interface ShownJob extends KnownJob {
+  /** Its next fire time, and the newest that has passed, epoch milliseconds; `undefined`: none, or not known. */
+  readonly next: number | undefined;
+  readonly last: number | undefined;
+}
+
+/** What an instance shows of itself. */
+export interface Shown {
+  readonly instance: string;
+  readonly version: string | undefined;
+  /** Milliseconds between two beats. */
+  readonly every: number;
+  readonly jobs: () => readonly ShownJob[];
+  /** The elections that it leads. */
+  readonly leads: () => readonly string[];
+}
+
+/** By how much beats come earlier, at random, so that those of a whole fleet do not come at once. */
+const JITTER = 0.1;
+/** How long the last beat may take, ms: a shutdown waits for it. */
+const LAST_BEAT = 1_000;
+
+/** Shows the fleet, again and again, that this instance is up. */
+export class Beats {
+  readonly #startedAt: number;
+  #timer: Timer | undefined;
+  #clockOffset: number | undefined;
+  /** The list of jobs that the store knows, by its name. */
+  #known: string | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly clock: Clock,
+    private readonly shown: Shown,
+  ) {
+    this.#startedAt = Math.trunc(clock.now());
+  }
+
+  /** Beats at once, and from then on. */
+  start(): void {
+    if (this.#stopped) return;
+    this.#timer?.cancel();
+    this.#timer = this.clock.setTimer(() => this.start(), this.shown.every * (1 - JITTER * Math.random()));
+    // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
+    void inModuleContext(() => this.#beat(false)).catch(() => undefined);
+  }
+
+  /** Beats for the last time: the instance shuts down. Never rejects, and does not wait for long. */
+  async stop(): Promise<void> {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#timer?.cancel();
+    let timer: Timer | undefined;
+    const passed = new Promise<void>(
+      (resolve) => (timer = this.clock.setTimer(resolve, LAST_BEAT, { keepAlive: true })),
+    );
+    await Promise.race([this.#beat(true).catch(() => undefined), passed]);
+    timer?.cancel();
+  }
+
+  async #beat(left: boolean): Promise<void> {
+    const shown = this.shown.jobs();
+    const jobs = shown.map(({ next: _next, last: _last, ...job }) => job);
+    const catalogue = createHash('sha256').update(JSON.stringify(jobs)).digest('base64url').slice(0, 22);
+    const { instance, version, every } = this.shown;
+    const beat: Beat = {
+      instance,
+      startedAt: this.#startedAt,
+      every,
+      ...(version === undefined ? undefined : { version }),
+      ...(this.#clockOffset === undefined ? undefined : { clockOffset: this.#clockOffset }),
+      leads: this.shown.leads(),
+      catalogue,
+      next: shown.map(({ next }) => next ?? null),
+      last: shown.map(({ last }) => last ?? null),
+      left,
+    };
+    const [now, sent] = [this.clock.now(), this.clock.monotonic()];
+    const { time, known } = await this.history.beat(this.#known === catalogue ? beat : { ...beat, jobs });
+    // The store has looked at its clock about half-way.
+    this.#clockOffset = Math.round(time - now - (this.clock.monotonic() - sent) / 2);
+    this.#known = catalogue;
+    if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
+  }
+}

@@ -1,0 +1,277 @@
+import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import type { Emit, OverdueEvent } from '../events/events.js';
+import type { HistoryStore, Kept, MissReason } from '../stores/history-store.js';
+import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
+
+/** A job that is watched. */
+export interface WatchedJob {
+  readonly job: string;
+  /** Name of its lock. */
+  readonly lock: string;
+  /** Whether other jobs share its lock: then a lock that is taken says nothing of this one. */
+  readonly sharesLock: boolean;
+  /** Whether a tick that was skipped may still run. */
+  readonly comesLate: boolean;
+  /** How long after its tick it counts as overdue, ms. */
+  readonly grace: number;
+  /** Milliseconds between two runs of an interval; absent for a cron job. */
+  readonly interval?: number | undefined;
+  /** The newest date not after `at`, epoch milliseconds. */
+  readonly newest: (at: number) => number | undefined;
+  /** The first date after `at`, or Infinity. */
+  readonly next: (at: number) => number;
+  /** Whether the scheduler may fire it now. */
+  readonly isOn: () => boolean;
+  /** How long after its start the scheduler begins to fire it, ms. */
+  readonly initialDelay: number;
+}
+
+/** Why a call did not start a tick. */
+export interface Refused {
+  readonly reason: string;
+  readonly holder?: string;
+  /** The newest tick of the job that was started. */
+  readonly tick?: number;
+  /** Milliseconds until an interval may start again. */
+  readonly expiresIn?: number;
+}
+
+/** Who watches. */
+export interface Watcher {
+  readonly instance: string;
+  readonly kept: Kept;
+  readonly emit: Emit;
+  /** Why nothing is fired here, if that is so. */
+  readonly idleReason: () => string | undefined;
+}
+
+/** What is known of a job. */
+interface State {
+  readonly job: WatchedJob;
+  /** Ticks up to this one are settled: they were started, or covered by a run, or came before this instance did. */
+  settled: number;
+  /** When an interval has to have run again, this machine's clock. */
+  expected: number;
+  /** Why this instance did not start its newest ticks. */
+  skips: (MissReason & { readonly tick: number | undefined }) | undefined;
+  judgeAt: number;
+  /** The tick that nobody has started. */
+  overdue: number | undefined;
+}
+
+/** How long the first instance that notes a miss waits for the reasons of others, ms. */
+const GATHER = 3_000;
+/** Ticks that come more often are judged this often, at the same moments on all instances, ms. */
+const MINUTE = 60_000;
+/** The shortest time between two judgements of a job, ms. */
+const SOONEST = 1_000;
+/** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
+const AGAIN = 5_000;
+/** How many of the newest runs may tell that one went on at the time of a tick. */
+const RUNS = 5;
+
+/**
+ * Notices jobs that did not run: each instance for all jobs that it knows. Calls that its scheduler makes show it which ticks were
+ * started, here or elsewhere. It asks the store only about a tick of which it has seen no start when its time of grace is over.
+ */
+export class Watch {
+  readonly #states = new Map<string, State>();
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly clock: Clock,
+    private readonly watcher: Watcher,
+  ) {}
+
+  /** The jobs that are overdue as far as this instance knows, each with the tick that nobody has started. */
+  get overdue(): ReadonlyMap<string, number> {
+    const jobs = new Map<string, number>();
+    for (const [job, { overdue }] of this.#states) if (overdue !== undefined) jobs.set(job, overdue);
+    return jobs;
+  }
+
+  /** Watches a job from now on. Safe to repeat. */
+  add(job: WatchedJob): void {
+    if (this.#stopped || this.#states.has(job.job)) return;
+    const now = this.clock.now() + job.initialDelay;
+    const expected = now + (job.interval ?? 0);
+    const state: State = { job, settled: now, expected, skips: undefined, judgeAt: 0, overdue: undefined };
+    state.judgeAt = this.#nextJudgement(state, now);
+    this.#states.set(job.job, state);
+    this.#arm();
+  }
+
+  remove(job: string): void {
+    this.#states.delete(job);
+  }
+
+  /** A run of the job begins here. @param tick its tick, if it has one */
+  began(job: string, tick: number | undefined): void {
+    const state = this.#states.get(job);
+    if (state === undefined) return;
+    state.expected = this.clock.now() + (state.job.interval ?? 0);
+    this.#settle(state, tick ?? this.clock.now());
+  }
+
+  /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
+  refused(job: string, tick: number | undefined, why: Refused): void {
+    const state = this.#states.get(job);
+    if (state === undefined) return;
+    const now = this.clock.now();
+    const { interval = 0, sharesLock } = state.job;
+    if (why.tick !== undefined) this.#settle(state, why.tick);
+    if (why.reason === 'already-ran') {
+      // Of an interval: it is due in that time, and a part of the interval that it may come early.
+      state.expected = now + Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
+      if (tick === undefined) this.#settle(state, now);
+    } else if (isTaken(why.reason) && !sharesLock) {
+      // A run of the job goes on, or has just ended.
+      state.expected = now + interval;
+      this.#settle(state, tick ?? now);
+    } else state.skips = { ...oneMore(state.skips, why, now), tick };
+  }
+
+  /** The store answers again: tells of the ticks that this instance skipped meanwhile, before newer ones hide them. */
+  available(): void {
+    for (const state of this.#states.values()) {
+      const { skips, job } = state;
+      // A tick that may still run late is judged when its grace is over.
+      if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || job.comesLate) continue;
+      void inModuleContext(() => this.#ask(state, skips.tick, true)).catch(() => undefined);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.cancel();
+    this.#states.clear();
+  }
+
+  #settle(state: State, tick: number): void {
+    state.settled = Math.max(state.settled, tick);
+    if (state.overdue !== undefined && tick >= state.overdue) state.overdue = undefined;
+    state.skips = undefined;
+  }
+
+  #arm(): void {
+    this.#timer?.cancel();
+    let next = Infinity;
+    for (const { judgeAt } of this.#states.values()) next = Math.min(next, judgeAt);
+    if (next === Infinity || this.#stopped) return;
+    this.#timer = this.clock.setTimer(() => this.#wake(), Math.max(0, next - this.clock.now()));
+  }
+
+  #wake(): void {
+    const now = this.clock.now();
+    for (const state of this.#states.values()) {
+      if (state.judgeAt > now) continue;
+      state.judgeAt = this.#nextJudgement(state, now);
+      void inModuleContext(() => this.#judge(state, now)).catch(() => {
+        // Whoever asks for locks reports an outage.
+        state.judgeAt = Math.min(state.judgeAt, this.clock.now() + AGAIN);
+        this.#arm();
+      });
+    }
+    this.#arm();
+  }
+
+  #nextJudgement({ job, expected }: State, now: number): number {
+    const { interval, grace } = job;
+    if (interval !== undefined) return Math.max(expected + grace, now + SOONEST);
+    const tick = job.next(now - grace);
+    return Math.max(
+      this.#isFrequent(job, tick) ? aligned(now, grace) + unitOf(grace) : tick + grace,
+      now + SOONEST,
+    );
+  }
+
+  /** Looks whether a job is overdue. Asks the store only if this instance has seen no start. */
+  async #judge(state: State, now: number): Promise<void> {
+    const { job } = state;
+    if (!job.isOn()) {
+      state.settled = now;
+      state.overdue = undefined;
+      return;
+    }
+    if (job.interval !== undefined) {
+      if (now >= state.expected + job.grace) await this.#ask(state, undefined);
+      return;
+    }
+    const latest = now - job.grace;
+    const tick = job.newest(
+      this.#isFrequent(job, job.next(latest)) ? aligned(now, job.grace) - job.grace : latest,
+    );
+    if (tick === undefined || tick <= state.settled || tick === state.overdue) return;
+    if (await this.#wasCovered(job, tick)) this.#settle(state, tick);
+    else await this.#ask(state, tick);
+  }
+
+  #isFrequent(job: WatchedJob, tick: number): boolean {
+    return job.next(tick) - tick < unitOf(job.grace);
+  }
+
+  /** Whether a run of the job went on when the tick came. */
+  async #wasCovered({ job, lock }: WatchedJob, tick: number): Promise<boolean> {
+    const entries = await this.history.entries({ name: lock, limit: RUNS });
+    return entries.some(
+      (entry) =>
+        entry.type === 'run' &&
+        entry.job === job &&
+        entry.outcome !== 'interrupted' &&
+        entry.fencingToken / 1_000 <= tick &&
+        entry.at >= tick,
+    );
+  }
+
+  async #ask(state: State, tick: number | undefined, late = false): Promise<void> {
+    const { job } = state;
+    const { instance, kept, idleReason } = this.watcher;
+    const { tick: _, ...skips } = state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1, tick };
+    const which = tick === undefined ? { grace: job.grace } : late ? { tick, late } : { tick };
+    const about = { name: job.lock, job: job.job, instance, kept };
+    const result = await this.history.miss({ ...about, ...skips, ...which });
+    const missed = result.tick ?? tick;
+    if (this.#stopped || missed === undefined) return;
+    if (!result.missed) {
+      state.expected = this.clock.now();
+      return this.#settle(state, missed);
+    }
+    state.overdue = missed;
+    if (result.first) this.clock.setTimer(() => void this.#tell(job, missed).catch(() => undefined), GATHER);
+  }
+
+  /** Tells of a miss, with the reasons that instances have noted by now. */
+  async #tell({ job, lock }: WatchedJob, tick: number): Promise<void> {
+    const entries = await this.history.entries({ name: lock, limit: 100 }).catch(() => []);
+    const reasons: OverdueEvent['reasons'] = entries.flatMap((entry) => {
+      if (entry.type !== 'miss' || entry.job !== job || entry.tick !== tick) return [];
+      const {
+        type: _type,
+        lock: _lock,
+        job: _job,
+        tick: _tick,
+        at: _at,
+        instance: missedBy,
+        ...reason
+      } = entry;
+      return [{ missedBy, ...reason }];
+    });
+    const { instance, emit } = this.watcher;
+    emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
+  }
+}
+
+const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';
+
+/** One more tick was skipped. */
+function oneMore(before: MissReason | undefined, { reason, holder }: Refused, now: number): MissReason {
+  const [count, since] = before?.reason === reason ? [before.count + 1, before.since ?? now] : [1, now];
+  return { reason, count, since, ...(holder === undefined ? undefined : { holder }) };
+}
+
+const unitOf = (grace: number): number => Math.max(SOONEST, Math.min(MINUTE, grace));
+
+/** The last moment at which all instances judge jobs that are fired often. */
+const aligned = (now: number, grace: number): number => Math.floor(now / unitOf(grace)) * unitOf(grace);

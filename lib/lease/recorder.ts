@@ -1,0 +1,75 @@
+import type { HistoryStore, Kept, RunRecord } from '../stores/history-store.js';
+import type { AcquireResult } from '../stores/lock-store.js';
+import { asClause } from '../wording.js';
+import type { Lease } from './lease.js';
+import type { EndOfRun } from './reports.js';
+import type { Writable } from './writable.js';
+
+/** How runs are remembered. */
+export interface RecorderOptions {
+  readonly kept: Kept;
+  /** What is kept of the error of a failed run. */
+  readonly error: 'none' | 'type' | 'message' | ((error: unknown) => string);
+}
+
+/** How many characters of an error are kept. */
+const MAX_ERROR = 200;
+
+/** Makes what the store remembers of runs. */
+export class Recorder {
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly options: RecorderOptions,
+  ) {}
+
+  /** The record of a run that has ended; `undefined` if the store is not to remember it. */
+  record(lease: Lease, { duration, ended }: EndOfRun): RunRecord | undefined {
+    if (!lease.isRemembered) return undefined;
+    const record: Writable<RunRecord> = { kept: this.options.kept, duration };
+    const error = 'error' in ended ? this.#textOf(ended.error) : '';
+    if (error !== '') record.error = error;
+    if (lease.traceId !== undefined) record.traceId = lease.traceId;
+    return record;
+  }
+
+  /**
+   * Keeps that the lease before a granted one has ended by itself. Sent before the job of the granted one begins: that may end the
+   * process, too. Nobody waits for it, and if it fails, what it tells is not known: no lock depends on it.
+   */
+  noteInterruption(name: string, run: NonNullable<Granted['interrupted']>): void {
+    const { kept } = this.options;
+    try {
+      this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
+    } catch {
+      // A store of somebody's own may throw at once.
+    }
+  }
+
+  #textOf(error: unknown): string {
+    try {
+      return shorten(this.#describe(error));
+    } catch {
+      // A function of the user, or a getter of the error, has failed.
+      return '';
+    }
+  }
+
+  #describe(error: unknown): string {
+    const { error: how } = this.options;
+    if (typeof how === 'function') return String(how(error));
+    if (how === 'none') return '';
+    const isError = error instanceof Error;
+    const type = isError ? error.name : typeof error;
+    if (how === 'type') return type;
+    const message = asClause(isError ? error.message : String(error));
+    return message === '' ? type : `${type}: ${message}`;
+  }
+}
+
+type Granted = Extract<AcquireResult, { acquired: true }>;
+
+/** Never ends in half a character. */
+function shorten(text: string): string {
+  const flat = text.replaceAll(/\s+/g, ' ').replaceAll('\u0000', '');
+  return flat.length <= MAX_ERROR ? flat : `${flat.slice(0, MAX_ERROR - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
+}

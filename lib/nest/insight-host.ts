@@ -1,0 +1,138 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { Beats, type ShownJob } from '../insight/beats.js';
+import { Watch, type Refused, type WatchedJob } from '../insight/watch.js';
+import type { JobSchedule } from '../scheduler/job-schedule.js';
+import type { CronTimeClass } from '../scheduler/tick-finder.js';
+import type { KnownJob } from '../stores/history-store.js';
+import { LeaderJobs } from './leader-jobs.js';
+import { LockHost } from './lock-host.js';
+import type { BoundJob } from './scheduler-lock.interceptor.js';
+
+/** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
+@Injectable()
+export class InsightHost implements OnModuleDestroy {
+  readonly #watch: Watch | undefined;
+  readonly #beats: Beats | undefined;
+  #jobs: () => readonly BoundJob[] = () => [];
+  #stopListening: (() => void) | undefined;
+
+  constructor(
+    private readonly host: LockHost,
+    leader: LeaderJobs,
+    private readonly events: SchedulerLockEvents,
+  ) {
+    const { store, settings } = host;
+    const { insight, instanceId: instance, clock } = settings;
+    const { history } = store;
+    if (insight === undefined || history === undefined) return;
+    const { keep: count, age, beat: every, version } = insight;
+    this.#watch = new Watch(history, clock, {
+      instance,
+      kept: { count, age },
+      emit: events.emit,
+      idleReason: () => (leader.leads ? undefined : 'not-leader'),
+    });
+    this.#beats = new Beats(history, clock, {
+      instance,
+      version,
+      every,
+      jobs: () => this.#jobs().map((bound) => this.#shown(bound)),
+      leads: () => host.elections.led,
+    });
+  }
+
+  /** The jobs that are overdue as far as this instance knows, each with the tick that nobody has started. */
+  get overdue(): ReadonlyMap<string, number> {
+    return this.#watch?.overdue ?? new Map();
+  }
+
+  /** The class of the dates of this instance's jobs. */
+  get cronTime(): CronTimeClass | undefined {
+    for (const { schedule } of this.#jobs())
+      if (schedule?.cronTimeClass !== undefined) return schedule.cronTimeClass;
+    return undefined;
+  }
+
+  /** @param jobs those that this instance knows at the moment */
+  start(jobs: () => readonly BoundJob[]): void {
+    this.#jobs = jobs;
+    if (this.#watch === undefined || !this.host.remembers) return;
+    for (const job of jobs()) this.add(job);
+    this.#beats?.start();
+    const stops = [
+      // What the store has lost, or was not there to hear, it hears at once.
+      this.host.store.onAvailable?.(() => this.#beats?.start()),
+      this.events.on('outage-ended', () => this.#watch?.available()),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop?.());
+  }
+
+  /** Watches a job from now on, if a schedule starts it. */
+  add(bound: BoundJob): void {
+    const { job, name, schedule, settings } = bound;
+    const { insight } = this.host.settings;
+    const grace = settings.overdue ?? insight?.overdue ?? false;
+    if (schedule === undefined || typeof name !== 'string' || grace === false || !settings.oncePerTick)
+      return;
+    if (!settings.enabled || settings.history === false) return;
+    const watched: WatchedJob = {
+      job,
+      lock: name,
+      sharesLock: this.#jobs().some((other) => other.job !== job && other.name === name),
+      comesLate: settings.catchUp !== false,
+      // A call that stands in line is late by its own choice.
+      grace: Math.max(grace, settings.wait ?? 0),
+      interval: schedule.every,
+      newest: (at) => schedule.startAt(at).tick,
+      next: (at) => schedule.next(at),
+      isOn: () => bound.state() === 'started',
+      initialDelay: schedule.initialDelay,
+    };
+    this.#watch?.add(watched);
+  }
+
+  /** A run of a job that is scheduled begins here. */
+  began(job: string, tick: number | undefined): void {
+    this.#watch?.began(job, tick);
+  }
+
+  /** A call by the scheduler did not start its job. */
+  refused(job: string, tick: number | undefined, why: Refused): void {
+    this.#watch?.refused(job, tick, why);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.#stopListening?.();
+    this.#watch?.stop();
+    await this.#beats?.stop();
+  }
+
+  #shown({ job, name, schedule, settings }: BoundJob): ShownJob {
+    const { insight, clock } = this.host.settings;
+    const now = clock.now();
+    return {
+      job,
+      ...(typeof name === 'string' ? { lock: name } : undefined),
+      ...describe(schedule),
+      enabled: settings.enabled,
+      overdue: settings.overdue ?? insight?.overdue ?? false,
+      next: finite(schedule?.every === undefined ? schedule?.next(now) : undefined),
+      last: schedule?.every === undefined ? schedule?.startAt(now).tick : undefined,
+    };
+  }
+}
+
+function describe(
+  schedule: JobSchedule | undefined,
+): Pick<KnownJob, 'kind' | 'schedule' | 'timeZone' | 'interval'> {
+  if (schedule?.every !== undefined) return { kind: 'interval', interval: schedule.every };
+  const [first, ...more] = schedule?.texts ?? [];
+  if (first === undefined) return { kind: 'hand' };
+  // Several cron jobs may fire one method.
+  const expressions = [first, ...more].map(({ expression }) => expression);
+  return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
+}
+
+const finite = (time: number | undefined): number | undefined =>
+  time === undefined || !Number.isFinite(time) ? undefined : time;

@@ -1,0 +1,74 @@
+import { show } from '../wording.js';
+import type { InsightOptions, SchedulerLockModuleOptions } from './options.js';
+import { readDuration } from './values.js';
+
+/** How an application remembers runs, checked and complete; durations in milliseconds. */
+export interface InsightSettings {
+  readonly keep: number;
+  readonly age: number;
+  readonly beat: number;
+  readonly overdue: number | false;
+  readonly error: NonNullable<InsightOptions['error']>;
+  readonly version: string | undefined;
+}
+
+const DAY = 86_400_000;
+const DEFAULTS = { keep: 100, for: 30 * DAY, beat: 30_000, overdue: 60_000 };
+const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'version'];
+const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
+/** The least and the most of durations, ms. */
+const RANGES = {
+  for: { least: 1, most: 400 * DAY, range: '400 days at most' },
+  beat: { least: 1_000, most: 3_600_000, range: '1 s to 1 h' },
+  overdue: { least: 1, most: 30 * DAY, range: '30 days at most' },
+};
+/** How many characters of a version are kept. */
+const MAX_VERSION = 50;
+
+/** Reads and checks `insight`. Adds the problems, one sentence each. Returns `undefined` if it is off. */
+export function readInsight(
+  { insight: given }: SchedulerLockModuleOptions,
+  problems: string[],
+): InsightSettings | undefined {
+  if (given === false) return undefined;
+  if (given !== undefined && (typeof given !== 'object' || given === null)) {
+    problems.push(`insight: ${show(given)} is no object. Give { keep, for, … }, false, or leave it out.`);
+    return undefined;
+  }
+  const options = given ?? {};
+  problems.push(...problemsOf(options));
+  const read = (option: keyof typeof RANGES): number => readInRange(options, option, problems);
+  const { keep = DEFAULTS.keep, error = 'message', overdue, version } = options;
+  return {
+    keep,
+    error,
+    age: read('for'),
+    beat: read('beat'),
+    overdue: overdue === false ? false : read('overdue'),
+    // Set for a process that `npm start`, or another script of a package manager, has begun.
+    version: (version ?? process.env['npm_package_version'])?.slice(0, MAX_VERSION),
+  };
+}
+
+function problemsOf(options: InsightOptions): string[] {
+  const problems = Object.keys(options)
+    .filter((name) => !NAMES.includes(name))
+    .map((name) => `${name}: there is no such option. There are ${NAMES.join(', ')}.`);
+  const { keep = DEFAULTS.keep, error = 'message', version = '' } = options;
+  if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
+    problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
+  if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))
+    problems.push(`error: ${show(error)} is no function, and not one of 'none', 'type', 'message'.`);
+  if (typeof version !== 'string') problems.push(`version: ${show(version)} is no text.`);
+  return problems.map((problem) => `insight.${problem}`);
+}
+
+function readInRange(options: InsightOptions, option: keyof typeof RANGES, problems: string[]): number {
+  const { least, most, range } = RANGES[option];
+  const given = options[option];
+  const read = given === undefined ? undefined : readDuration(`insight.${option}`, given, problems, Infinity);
+  if (read === undefined) return DEFAULTS[option];
+  if (read < least || read > most)
+    problems.push(`insight.${option}: ${show(given)} is out of range. Give ${range}.`);
+  return read;
+}
