@@ -104,6 +104,23 @@ export type {
   NextOptions,
   NextResult,
 } from './stores/event-store.js';
+export type {
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Kept,
+  KnownJob,
+  Miss,
+  MissEntry,
+  MissReason,
+  MissResult,
+  RunEntry,
+  RunRecord,
+} from './stores/history-store.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,

@@ -59,6 +59,7 @@ export interface HistoryQuery {
   readonly limit: number;
 }
 
+/** What is told of a lock: a run that has ended, or a tick that was missed. */
 export type HistoryEntry = RunEntry | MissEntry;
 
 /** A run that has ended. The store has one for each fencing token: its end, if it is known, or else that it was interrupted. */
@@ -104,6 +105,7 @@ export interface Miss extends MissReason {
   readonly grace?: number;
 }
 
+/** The answer to {@link HistoryStore.miss}. */
 export interface MissResult {
   /** Whether the tick was missed. If not, nothing was kept: it was started, or a run of the job goes on, or the store knows no start. */
   readonly missed: boolean;
@@ -113,6 +115,7 @@ export interface MissResult {
   readonly tick?: number;
 }
 
+/** A tick that was missed, as one instance saw it. */
 export interface MissEntry extends MissReason {
   readonly type: 'miss';
   readonly lock: string;
@@ -167,6 +170,7 @@ export interface Beat {
   readonly left: boolean;
 }
 
+/** The answer to {@link HistoryStore.beat}. */
 export interface BeatResult {
   /** The store's time, epoch milliseconds. */
   readonly time: number;
