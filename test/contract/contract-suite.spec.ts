@@ -63,6 +63,23 @@ describe('the contract suite', () => {
     for (const name of left) expect(name).toMatch(/restore/);
   });
 
+  test('says why a store keeps no history', async () => {
+    const contract = memoryContract();
+    const init = (): Promise<string> => Promise.resolve('there is no table: create it');
+    const cases = lockStoreContract({
+      ...contract,
+      create: async () => {
+        const { store } = await contract.create();
+        const { history } = store;
+        if (history !== undefined) Object.assign(history, { init });
+        return { store };
+      },
+    });
+    await expect(cases[0]?.run()).rejects.toThrow(
+      'the store should keep a history, but says: there is no table: create it',
+    );
+  });
+
   test('closes the store also when a case fails', async () => {
     let open = 0;
     const contract = memoryContract();
