@@ -223,7 +223,8 @@ export class Watch {
         entry.job === job &&
         entry.outcome !== 'interrupted' &&
         entry.fencingToken / 1_000 <= tick &&
-        entry.at >= tick,
+        // The store may have been told of its end long after it.
+        Math.min(entry.at, entry.fencingToken / 1_000 + (entry.duration ?? Infinity)) >= tick,
     );
   }
 
