@@ -4,7 +4,8 @@ import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
 import type { LockSettings } from './lock-call.js';
-import { type EndOfRun, reportReleased } from './reports.js';
+import type { EndOfRun } from './recorder.js';
+import { reportReleased } from './reports.js';
 import type { Writable } from './writable.js';
 
 /** A job that runs for events. */

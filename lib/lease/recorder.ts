@@ -1,9 +1,19 @@
 import type { HistoryStore, Kept, RunRecord } from '../stores/history-store.js';
-import type { AcquireResult } from '../stores/lock-store.js';
+import type { AcquireResult, ReleaseOutcome } from '../stores/lock-store.js';
 import { asClause } from '../wording.js';
 import type { Lease } from './lease.js';
-import type { EndOfRun } from './reports.js';
 import type { Writable } from './writable.js';
+
+/** How a run ended. */
+export interface EndOfRun {
+  readonly outcome: ReleaseOutcome;
+  /** Milliseconds. */
+  readonly duration: number;
+  /** Has the error of the job, if it failed. */
+  readonly ended: object;
+  /** How many fires of the job came meanwhile. */
+  readonly missed: number;
+}
 
 /** How runs are remembered. */
 export interface RecorderOptions {

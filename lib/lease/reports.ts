@@ -1,9 +1,10 @@
 import type { AcquiredEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
 import { displayName } from '../lock-name.js';
-import type { ReleaseOutcome, ReleaseResult } from '../stores/lock-store.js';
+import type { ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
+import type { EndOfRun } from './recorder.js';
 import { carry } from './request.js';
 import type { Writable } from './writable.js';
 
@@ -48,17 +49,6 @@ export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
   };
   if (lease.waited > 0) event.waited = lease.waited;
   emit(ofRun(event, ref));
-}
-
-/** How a run ended. */
-export interface EndOfRun {
-  readonly outcome: ReleaseOutcome;
-  /** Milliseconds. */
-  readonly duration: number;
-  /** Has the error of the job, if it failed. */
-  readonly ended: object;
-  /** How many fires of the job came meanwhile. */
-  readonly missed: number;
 }
 
 /** @param answer to the release, if it came in time */

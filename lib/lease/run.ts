@@ -18,7 +18,8 @@ import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
-import { type EndOfRun, reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import type { EndOfRun } from './recorder.js';
+import { reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
 import { undo } from './undo.js';
 import { refuseUndone } from './work.js';
 

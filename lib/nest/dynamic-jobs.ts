@@ -29,7 +29,8 @@ import {
   takenName,
   type Wanted,
 } from './dynamic-job-checks.js';
-import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import type { BoundJob } from './bound-job.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
 import { readOption } from '../options/values.js';

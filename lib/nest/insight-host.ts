@@ -1,13 +1,16 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { Clock } from '../clock.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import { Watch, type Refused, type WatchedJob } from '../insight/watch.js';
+import type { JobSettings } from '../options/check.js';
+import type { InsightSettings } from '../options/insight.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { CronTimeClass } from '../scheduler/tick-finder.js';
 import type { KnownJob } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
-import type { BoundJob } from './scheduler-lock.interceptor.js';
+import type { BoundJob } from './bound-job.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
 @Injectable()
@@ -79,7 +82,7 @@ export class InsightHost implements OnModuleDestroy {
   #add(bound: BoundJob): void {
     const { job, name, schedule, settings } = bound;
     const { insight } = this.host.settings;
-    const grace = settings.overdue ?? insight?.overdue ?? false;
+    const grace = graceOf(settings, insight);
     if (schedule === undefined || typeof name !== 'string' || grace === false || !settings.oncePerTick)
       return;
     if (!settings.enabled || settings.history === false) return;
@@ -88,8 +91,7 @@ export class InsightHost implements OnModuleDestroy {
       lock: name,
       sharesLock: this.#jobs().some((other) => other.job !== job && other.name === name),
       comesLate: settings.catchUp !== false,
-      // A call that stands in line is late by its own choice.
-      grace: Math.max(grace, settings.wait ?? 0),
+      grace,
       interval: schedule.every,
       newest: (at) => schedule.startAt(at).tick,
       next: (at) => schedule.next(at),
@@ -117,15 +119,13 @@ export class InsightHost implements OnModuleDestroy {
 
   #shown({ job, name, schedule, settings }: BoundJob): ShownJob {
     const { insight, clock } = this.host.settings;
-    const now = clock.now();
     return {
       job,
       ...(typeof name === 'string' ? { lock: name } : undefined),
       ...describe(schedule),
       enabled: settings.enabled,
-      overdue: settings.overdue ?? insight?.overdue ?? false,
-      next: finite(schedule?.every === undefined ? schedule?.next(now) : undefined),
-      last: schedule?.every === undefined ? schedule?.startAt(now).tick : undefined,
+      overdue: graceOf(settings, insight),
+      ...(schedule?.every === undefined && schedule !== undefined ? datesOf(schedule, clock) : NO_DATES),
     };
   }
 }
@@ -139,6 +139,22 @@ function describe(
   // Several cron jobs may fire one method.
   const expressions = [first, ...more].map(({ expression }) => expression);
   return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
+}
+
+/** How long after its tick a job counts as overdue, ms. A call that stands in line is late by its own choice. */
+function graceOf({ overdue, wait = 0 }: JobSettings, insight: InsightSettings | undefined): number | false {
+  const grace = overdue ?? insight?.overdue ?? false;
+  return grace === false ? false : Math.max(grace, wait);
+}
+
+const NO_DATES = { next: undefined, last: undefined };
+
+/** The next fire time, and the newest one that has passed since the job was made. */
+function datesOf(schedule: JobSchedule, clock: Clock): Pick<ShownJob, 'next' | 'last'> {
+  const now = clock.now();
+  const last = schedule.startAt(now).tick;
+  const madeAt = schedule.madeAt === undefined ? -Infinity : now - (clock.monotonic() - schedule.madeAt);
+  return { next: finite(schedule.next(now)), last: last !== undefined && last >= madeAt ? last : undefined };
 }
 
 const finite = (time: number | undefined): number | undefined =>

@@ -35,7 +35,8 @@ import { DynamicJobs } from './dynamic-jobs.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
-import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import type { BoundJob } from './bound-job.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   comesAndGoes,
   type Found,

@@ -6,31 +6,14 @@ import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { isTaken } from '../lease/reports.js';
 import { displayName } from '../lock-name.js';
 import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
-import type { JobSchedule } from '../scheduler/job-schedule.js';
-import type { JobState } from '../scheduler/cron-job-state.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
-import type { JobSettings } from '../options/check.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { EventCall } from '../queue/queues.js';
 import { logError, logWarning } from '../events/log.js';
+import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
-
-/** One guarded method of one instance, as the explorer has resolved it. */
-export interface BoundJob {
-  readonly job: string;
-  readonly name: string | ((...args: never[]) => unknown);
-  readonly settings: JobSettings;
-  /** How its calls are kept that find their lock taken; `undefined`: they are not. */
-  readonly queue?: QueueOptions | undefined;
-  /** The schedule of the job, if the scheduler fires it. */
-  readonly schedule: JobSchedule | undefined;
-  /** Fires the method as the scheduler does, for a given start. */
-  readonly fire: (start: JobStart) => unknown;
-  /** The state of its cron job on this instance. */
-  readonly state: () => JobState;
-}
 
 /** One call of a guarded method through its lock: takes the lock, runs the method, releases the lock. */
 @Injectable()

@@ -7,7 +7,7 @@ import { isScheduled } from '../scheduler/scheduler-parts.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { KnownName } from './lock-host.js';
-import type { BoundJob } from './scheduler-lock.interceptor.js';
+import type { BoundJob } from './bound-job.js';
 
 /** A guarded method of an instance that Nest manages. */
 export interface Found {

@@ -55,6 +55,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
     inspects: true,
     lines: true,
     events: true,
+    history: true,
     ...(subject.hints && { hints: true }),
     async create() {
       if (stores.length === 0) {
@@ -88,7 +89,8 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
     },
   };
   const close = async (): Promise<void> => {
-    await query(`DROP TABLE IF EXISTS ${table}`);
+    for (const each of [table, `${table}_events`, `${table}_runs`, `${table}_instances`])
+      await query(`DROP TABLE IF EXISTS ${each}`);
     await Promise.all(pools.map((pool) => pool.end()));
   };
   return { options, close };

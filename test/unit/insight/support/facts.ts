@@ -59,6 +59,7 @@ export const by = (instance: string, more: Partial<KnownBy> = {}, job: KnownBy['
 /** A run that began at a time, of a tick if there is one. */
 export function run(startedAt: number, more: Partial<RunInfo> = {}): RunInfo {
   const goesOn = more.outcome === 'running' || more.outcome === 'interrupted';
+  const { endedAt = startedAt + 12_000 } = more;
   return {
     lock: 'invoices',
     job: 'Invoices.send',
@@ -66,7 +67,7 @@ export function run(startedAt: number, more: Partial<RunInfo> = {}): RunInfo {
     instance: 'api-1',
     startedAt,
     outcome: 'completed',
-    ...(!goesOn && { endedAt: startedAt + 12_000, duration: 12_000 }),
+    ...(!goesOn && { endedAt, duration: endedAt - startedAt }),
     ...more,
   };
 }

@@ -1,0 +1,20 @@
+import type { JobStart } from '../job-start.js';
+import type { JobSettings } from '../options/check.js';
+import type { QueueOptions } from '../options/queue.js';
+import type { JobState } from '../scheduler/cron-job-state.js';
+import type { JobSchedule } from '../scheduler/job-schedule.js';
+
+/** One guarded method of one instance, as the explorer has resolved it. */
+export interface BoundJob {
+  readonly job: string;
+  readonly name: string | ((...args: never[]) => unknown);
+  readonly settings: JobSettings;
+  /** How its calls are kept that find their lock taken; `undefined`: they are not. */
+  readonly queue?: QueueOptions | undefined;
+  /** The schedule of the job, if the scheduler fires it. */
+  readonly schedule: JobSchedule | undefined;
+  /** Fires the method as the scheduler does, for a given start. */
+  readonly fire: (start: JobStart) => unknown;
+  /** The state of its cron job on this instance. */
+  readonly state: () => JobState;
+}
