@@ -3,7 +3,7 @@ import { INSTANCES_KEPT, type Kept, MAX_INSTANCES } from '../history-store.js';
 import type { HistoryDialect } from './history-dialect.js';
 
 /** How often an instance deletes what is too old, ms. */
-const EVERY = 3_600_000;
+const EVERY = 300_000;
 /** How long a list of jobs is kept that no instance has, ms: the one that has brought it tells of itself in a moment. */
 const UNUSED = 3_600_000;
 /** How many locks are counted by one statement. */
@@ -31,8 +31,8 @@ export class HistoryTidy {
     const now = this.clock.monotonic();
     if (now - this.#last < EVERY) return;
     this.#last = now;
-    // What has failed is done an hour later.
-    this.#busy = this.#tidy().catch(() => undefined);
+    // What has failed is done the next time.
+    this.#busy = this.now().catch(() => undefined);
   }
 
   /** Resolves when it does not work any more. */
@@ -40,7 +40,7 @@ export class HistoryTidy {
     return this.#busy;
   }
 
-  async #tidy(): Promise<void> {
+  async now(): Promise<void> {
     const { history } = this;
     const counts = [...this.#counts];
     this.#counts = new Map();

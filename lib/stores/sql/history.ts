@@ -56,6 +56,12 @@ export class SqlHistory<Table> implements HistoryStore {
     return this.#tables.init();
   }
 
+  /** Deletes at once what is too old, or too much. @internal for tests */
+  async tidy(): Promise<void> {
+    await this.#batch.flush();
+    await this.#tidy.now();
+  }
+
   /** Keeps what waits to be kept. */
   async close(): Promise<void> {
     await this.#batch.flush();
@@ -248,16 +254,12 @@ function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
   return late && tick !== undefined && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
 }
 
-/** So many runs that completed, as many others, and as many misses. */
+/** So many runs, and as many misses. */
 function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
-  const left = { completed: limit, other: limit, miss: limit };
+  const left = { run: limit, miss: limit };
   return entries
     .toSorted((a, b) => b.at - a.at || tokenOf(b) - tokenOf(a))
-    .filter((entry) => {
-      const group = entry.type === 'miss' ? 'miss' : entry.outcome === 'completed' ? 'completed' : 'other';
-      left[group] -= 1;
-      return left[group] >= 0;
-    });
+    .filter(({ type }) => (left[type] -= 1) >= 0);
 }
 
 const tokenOf = (entry: HistoryEntry): number => (entry.type === 'run' ? entry.fencingToken : 0);

@@ -36,6 +36,7 @@ async function letsGo(kit: Kit, name: string): Promise<void> {
       await kit.store.release(await begin(kit, name), { record: record({ kept: FEW }) });
     await run(kit, name, { record: record({ kept: FEW }) });
     made += RUNS_A_ROUND;
+    await kit.tidy();
     const completed = (await entries(kit, name)).filter(
       (entry) => entry.type === 'run' && entry.outcome === 'completed',
     );

@@ -147,6 +147,10 @@ export class Kit {
     await this.#options.forgetAll?.(this.store);
   }
 
+  async tidy(): Promise<void> {
+    await this.#options.tidy?.(this.store);
+  }
+
   async breakLock(name: string): Promise<void> {
     await this.#options.breakLock?.(name, this.store);
   }

@@ -42,6 +42,8 @@ export interface LockStoreContractOptions {
   readonly events?: true;
   /** The store has `history`: the suite checks rules 16 to 18 as well. */
   readonly history?: true;
+  /** Makes the store let go of entries of its history that are too many, if it does so only now and then. */
+  tidy?(store: LockStore): void | Promise<void>;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;
 }

@@ -70,6 +70,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
       // Some names are the same in every case.
       return { store, others, close: () => query(`DELETE FROM ${table}`) };
     },
+    tidy: (store) => (store.history as unknown as { tidy(): Promise<void> }).tidy(),
     wait: (ms) => sleep(ms),
     // The row stays when a lease is over: a lock is gone, and what is kept beside it is not, when its time is.
     forget: (name) => query(free, [name]),

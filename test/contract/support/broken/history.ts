@@ -248,7 +248,7 @@ export const brokenHistories: readonly BrokenStore[] = [
   {
     caught: 'rule 9: inspect tells whose the newest lease was, and whether it has ended by itself',
     message:
-      "inspect of a lock whose lease ran out should answer {'job':'job','interrupted':true}, but answered {'name':'lock','time':1767225600040,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'job':'job','jobs':[],'state':'free'}",
+      "inspect of a lock whose lease ran out should answer {'job':'job','interrupted':true}, but answered {'name':'lock','time':1767225600040,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'job':'job','jobs':[{'job':'job','tick':1760000000000,'attempt':1}],'state':'free'}",
     make: (clock) => new ShowsFreeLocksAlike(clock),
   },
 ];
