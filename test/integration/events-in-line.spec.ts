@@ -16,13 +16,11 @@ import {
 } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
-import { provideRedis, type RedisServer } from '../support/redis-server.js';
-import { DATABASES } from '../support/database.js';
-import { uniqueTable } from '../support/database-server.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
+import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
 
-/* Calls by hand that find their lock taken, and are kept until it is free. */
+/* Calls by hand that find their lock taken, and are kept until it is free. Those that come at the moment of a release: events-race. */
 
 interface Ran {
   readonly id: string;
@@ -66,49 +64,10 @@ async function hold(app: TestApp, name = 'calendar') {
   };
 }
 
-/** Each test has locks of its own, on every store. */
-const STORES: readonly [
-  name: string,
-  open: () => Promise<{ store: () => LockStore; stop(): Promise<void> }>,
-][] = [
-  [
-    'memory',
-    async () => {
-      const store = new MemoryLockStore();
-      return { store: () => store, stop: async () => undefined };
-    },
-  ],
-  [
-    'Redis',
-    async () => {
-      const server: RedisServer = await provideRedis();
-      const keyPrefix = `events-${randomUUID()}`;
-      return { store: () => new RedisLockStore(server.url, { keyPrefix }), stop: () => server.stop() };
-    },
-  ],
-  ...DATABASES.map((database): (typeof STORES)[number] => [
-    database.name,
-    async () => {
-      const server = await database.provide();
-      const pool = database.pool(server.url);
-      const table = uniqueTable('events');
-      const drop = async (): Promise<void> => {
-        for (const each of [table, `${table}_events`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
-        await pool.end();
-        await server.stop();
-      };
-      return { store: () => pool.store({ table }), stop: drop };
-    },
-  ]),
-];
-
-/** How often calls and releases cross. */
-const ROUNDS = Number(process.env['ROUNDS'] ?? 100);
-
 const ids = (ran: readonly Ran[]): string[] => ran.map(({ id }) => id);
 
-describe.each(STORES)('on %s', (_, open) => {
-  let fleet: Awaited<ReturnType<typeof open>>;
+describe.each(EVENT_STORES)('on %s', (_, open) => {
+  let fleet: EventFleet;
   beforeEach(async () => void (fleet = await open()));
   afterEach(async () => {
     await closeApps();
@@ -163,22 +122,6 @@ describe.each(STORES)('on %s', (_, open) => {
     second.open();
     await until(() => ran.length === 3);
     expect(ids(ran)).toEqual(['1', '3', '5']);
-  });
-
-  test('each call that comes at the very moment of a release runs', async () => {
-    const { Calendar, ran } = calendar({ queue: undefined });
-    const [one, two] = [await start([Calendar]), await start([Calendar])];
-    for (let i = 0; i < ROUNDS; i++) {
-      const app = i % 2 === 0 ? one : two;
-      const letGo = await hold(i % 3 === 0 ? one : two, 'other');
-      await letGo();
-      const other = (i % 2 === 0 ? two : one).get(SchedulerLockService).run('calendar', () => undefined);
-      await Promise.all([other, app.get(Calendar).changed(String(i))]);
-    }
-    const message = (): string => `${ran.length} of ${ROUNDS} to have run`;
-    await until(() => ran.length >= ROUNDS, { timeout: Math.max(20_000, ROUNDS * 50), message });
-    expect(new Set(ids(ran)).size).toBe(ROUNDS);
-    expect(ran).toHaveLength(ROUNDS);
   });
 
   test('who works off what two instances have kept does so in one go, and in order', async () => {
