@@ -138,8 +138,8 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   redeliver(name: string): Promise<number> {
     const { events } = this.dialect;
-    const text =
-      'UPDATE {t} SET dead = NULL, dead_at = NULL, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL';
+    // It is kept for its time once more, which counts from `dead_at`.
+    const text = `UPDATE {t} SET dead = NULL, dead_at = ${events.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL`;
     return this.#run(() => events.write(text, [events.stored(name)]), name);
   }
 
