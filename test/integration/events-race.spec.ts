@@ -1,5 +1,5 @@
 import { eventsRace } from './support/events-race.js';
 
-/* Ten thousand of them run in test/faults/events-race.slow.ts. */
+/* ROUNDS=10000 npm test -- test/integration/events-race --testTimeout 600000 takes minutes: see docs/guarantees.md. */
 
 eventsRace(Number(process.env['ROUNDS'] ?? 400));
