@@ -1,3 +1,4 @@
+import { LockStateError } from '../errors.js';
 import type { DeadLetteredEvent } from '../events/events.js';
 import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../stores/event-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
@@ -113,8 +114,7 @@ export class Drain {
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, event: id };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit);
     lease.event = { key, delivery, queuedAt, merged };
-    // What cannot be read fails its run.
-    return { lease, run: (own) => this.within(own, () => run(JSON.parse(args) as unknown[])) };
+    return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 
   #report({ name }: LeaseRef, { job, key, deliveries, reason }: DeadLetter, error?: unknown): void {
@@ -132,4 +132,19 @@ export class Drain {
     if (error !== undefined) event.error = error;
     emit(event);
   }
+}
+
+/** What cannot be read fails its run, and becomes a dead letter. */
+function readArguments(lock: string, args: string): readonly unknown[] {
+  let read: unknown;
+  try {
+    read = JSON.parse(args);
+  } catch {
+    // Its message has a part of the arguments, which are not for the log.
+  }
+  if (Array.isArray(read)) return read;
+  throw new LockStateError(
+    lock,
+    'the arguments of a kept call are no JSON array, so it cannot run. Only this library should write into its store.',
+  );
 }

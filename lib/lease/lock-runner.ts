@@ -122,8 +122,10 @@ export class LockRunner {
    * @param limit of the call, ms
    */
   async enqueue(event: NewEvent, limit: number): Promise<Outcome<Enqueued>> {
-    const { store, clock, outages } = this.#engine;
+    const { store, clock, outages, waiting } = this.#engine;
     this.#running.begin();
+    // A shutdown may have taken the call out of line, and waits for no run any more.
+    waiting.begin();
     try {
       const outcome = await store.enqueue(event, limit, clock.monotonic()).outcome;
       if ('error' in outcome)
@@ -131,6 +133,7 @@ export class LockRunner {
       else outages.succeeded('acquire', event.name);
       return outcome;
     } finally {
+      waiting.end();
       this.#running.end();
     }
   }

@@ -34,8 +34,9 @@ export function reportSkipped(
 const isExpected = ({ campaign, kept }: LockCall, skipped: Skipped): boolean =>
   campaign === true || (kept === true && isTaken(skipped));
 
-/** Whether a call found its lock taken. */
-export const isTaken = ({ reason }: Skipped): boolean => reason === 'held' || reason === 'cooling-down';
+/** Whether a call found its lock taken. One that a shutdown takes out of line had done so. */
+export const isTaken = ({ reason, waited }: Skipped): boolean =>
+  reason === 'held' || reason === 'cooling-down' || (reason === 'shutting-down' && waited !== undefined);
 
 export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
   const { ref } = lease;

@@ -32,10 +32,13 @@ export function writeArguments(place: string, args: readonly unknown[]): string 
 /**
  * The key of a call.
  *
- * @throws SchedulerLockConfigError if it is no text, or too long
+ * @throws SchedulerLockConfigError if it is no text, too long, or holds a NUL character
  */
 export function checkKey(place: string, key: unknown): string {
   if (typeof key !== 'string') throw refused(place, `queue.key gave ${show(key)}. Return a text`);
+  // PostgreSQL has no texts with it.
+  if (key.includes('\0'))
+    throw refused(place, 'queue.key gave a text with a NUL character. Return one without');
   if (key.length <= MOST_KEY) return key;
   throw refused(
     place,
@@ -59,7 +62,8 @@ function problemOf(value: unknown, path: string, around: readonly object[]): str
   const inside = [...around, value];
   if (Array.isArray(value))
     return first(
-      value.map((one: unknown, index) => [one, `${path}[${index}]`] as const),
+      // A hole would come back as null.
+      Array.from(value, (one: unknown, index) => [one, `${path}[${index}]`] as const),
       inside,
     );
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -23,7 +23,10 @@ export interface EventStore {
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
   /** Locks with events of these jobs that nobody may be about to work off: the lock is free, or nobody stands in line for it. */
   left(jobs: readonly string[]): Promise<LeftEvents[]>;
-  /** Puts the dead letters of a lock back to their places, as if they had never been delivered. Returns how many. */
+  /**
+   * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for their time once more. Later
+   * events with their key do not become one with them. Returns how many.
+   */
   redeliver(name: string): Promise<number>;
 }
 

@@ -24,6 +24,10 @@ interface Kept extends NewEvent {
   delivery: number;
   /** The token of the lease that has taken it. */
   taken: string | undefined;
+  /** Whether no lease has taken it yet: then it becomes one with later calls for its key. */
+  open: boolean;
+  /** From when on the time counts for which it is kept. */
+  keptSince: number;
 }
 
 /** A dead letter, with its event. */
@@ -65,12 +69,7 @@ export class MemoryEvents implements EventStore {
     const queue = this.#queue(event.name);
     const { id, job, key } = event;
     const same = (one: Kept): boolean =>
-      one.id === id ||
-      (key !== undefined &&
-        one.taken === undefined &&
-        one.delivery === 0 &&
-        one.job === job &&
-        one.key === key);
+      one.id === id || (key !== undefined && one.open && one.job === job && one.key === key);
     const known = queue.events.find(same);
     if (known !== undefined) {
       if (known.id !== id) Object.assign(known, { args: event.args, merged: known.merged + 1 });
@@ -78,8 +77,9 @@ export class MemoryEvents implements EventStore {
     }
     if (queue.events.length >= event.max) return { queued: false };
     const place = placeAt(this.locks.newPlace(), event.priority);
-    const queuedAt = this.clock.now();
-    this.#insert(queue, { ...event, merged: 0, place, queuedAt, delivery: 0, taken: undefined });
+    const now = this.clock.now();
+    const times = { queuedAt: now, keptSince: now };
+    this.#insert(queue, { ...event, ...times, merged: 0, place, delivery: 0, taken: undefined, open: true });
     return { queued: true, place, merged: 0 };
   }
 
@@ -102,7 +102,8 @@ export class MemoryEvents implements EventStore {
       const first = this.locks.firstPlace(name);
       if (first !== undefined && first < event.place) return { held: true, place: event.place, dead };
       // Otherwise the answer was lost, and it is asked for again.
-      if (event.taken !== token) Object.assign(event, { taken: token, delivery: event.delivery + 1 });
+      if (event.taken !== token)
+        Object.assign(event, { taken: token, delivery: event.delivery + 1, open: false });
       return { held: true, event: delivered(event), fencingToken: this.locks.renew(lease, taker), dead };
     }
     return { held: true, dead };
@@ -119,7 +120,8 @@ export class MemoryEvents implements EventStore {
   async redeliver(name: string): Promise<number> {
     const queue = this.#queue(name);
     const dead = queue.dead.splice(0);
-    for (const { event } of dead) this.#insert(queue, { ...event, delivery: 0, taken: undefined });
+    const again = { delivery: 0, taken: undefined, keptSince: this.clock.now() };
+    for (const { event } of dead) this.#insert(queue, { ...event, ...again });
     return dead.length;
   }
 
@@ -145,7 +147,7 @@ export class MemoryEvents implements EventStore {
   #queue(name: string): Queue {
     const now = this.clock.now();
     const queue = this.#queues.get(name) ?? { events: [], dead: [] };
-    queue.events = queue.events.filter(({ queuedAt }) => queuedAt + EVENTS_KEPT > now);
+    queue.events = queue.events.filter(({ keptSince }) => keptSince + EVENTS_KEPT > now);
     queue.dead = queue.dead.filter(({ letter }) => letter.at + EVENTS_KEPT > now);
     this.#queues.set(name, queue);
     return queue;

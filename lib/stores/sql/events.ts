@@ -87,10 +87,10 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
-    return this.#run(async (table) => {
+    const dead: DeadLetter[] = [];
+    return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
       if (outcome !== undefined) await this.#end(lease, outcome);
       const [row] = await this.dialect.rows(table, [lease.name]);
-      const dead: DeadLetter[] = [];
       if (row === undefined || isFree(row) || row.by !== lockedBy(lease)) return { held: false, dead };
       const first = firstPlace(row) ?? Infinity;
       for (;;) {
@@ -100,11 +100,12 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
         );
         if (event === undefined) return { held: true, dead };
         if (event.taken !== lease.token && event.delivery > event.redeliver) {
-          dead.push(await this.#bury(lease.name, event));
+          dead.push(...(await this.#bury(lease.name, event)));
           continue;
         }
         if (first < event.place) return { held: true, place: event.place, dead };
-        return { ...(await this.#take(table, lease, event, takes)), dead };
+        const taken = await this.#take(table, lease, event, takes);
+        return taken === AGAIN ? AGAIN : { ...taken, dead };
       }
     }, lease.name);
   }
@@ -140,8 +141,8 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   redeliver(name: string): Promise<number> {
     const { events } = this.dialect;
-    const text =
-      'UPDATE {t} SET dead = NULL, dead_at = NULL, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL';
+    // It is kept for its time once more, which counts from `dead_at`.
+    const text = `UPDATE {t} SET dead = NULL, dead_at = ${events.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL`;
     return this.#run(() => events.write(text, [events.stored(name)]), name);
   }
 
@@ -187,14 +188,14 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   }
 
   async #take(table: Table, lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
-    const { id, job, taken } = event;
+    const { id, job, taken, delivery } = event;
     const { events } = this.dialect;
     // Otherwise the answer was lost, and it is asked for again.
-    if (taken !== lease.token)
-      await events.write('UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ?', [
-        lease.token,
-        id,
-      ]);
+    if (taken !== lease.token) {
+      const text = `UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ? AND delivery = ${events.int}`;
+      // Another holder has taken it meanwhile, so the lease has run out.
+      if ((await events.write(text, [lease.token, id, String(delivery)])) === 0) return AGAIN;
+    }
     // Only now no call becomes one with it any more.
     const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
@@ -215,12 +216,13 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     } else await events.write('UPDATE {t} SET taken = NULL WHERE id = ? AND taken = ?', [event, token]);
   }
 
-  async #bury(name: string, event: Kept): Promise<DeadLetter> {
+  /** Returns nothing if another holder has buried it. */
+  async #bury(name: string, event: Kept): Promise<DeadLetter[]> {
     const { events } = this.dialect;
-    const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${events.now}, taken = NULL, slot = NULL WHERE id = ?`;
-    await events.write(text, [event.id]);
+    const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${events.now}, taken = NULL, slot = NULL WHERE id = ? AND delivery = ${events.int} AND dead IS NULL`;
+    if ((await events.write(text, [event.id, String(event.delivery)])) === 0) return [];
     await this.#trim(name);
-    return letterOf(event, 'interrupted', this.options.clock.now());
+    return [letterOf(event, 'interrupted', this.options.clock.now())];
   }
 
   /** Keeps the newest dead letters of a lock. */

@@ -211,6 +211,25 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
+    sentence: 'an event that was put back takes no more calls: those that come for its key run after it',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [first, second] = [event(lease.name, { key: 'k' }), event(lease.name, { key: 'k' })];
+      await keep(kit, first);
+      const own = await takes(kit, lease, first.id, { what: 'it' });
+      await none(kit, own, 'after its run has failed', { outcome: 'failed' });
+      await events(kit).redeliver(lease.name);
+      for (const one of [second, event(lease.name, { key: 'k' })]) await keep(kit, one);
+      const again = await takes(kit, lease, first.id, { what: 'after it was put back it' });
+      await takes(kit, again, second.id, {
+        what: 'the one that came after that',
+        outcome: 'completed',
+      });
+    },
+  },
+  {
+    rule: 15,
     sentence: 'an event whose run has failed becomes a dead letter at once',
     needs: ['events'],
     async run(kit) {

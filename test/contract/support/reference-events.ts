@@ -19,7 +19,11 @@ export interface KeptEvent extends NewEvent {
   delivery: number;
   taken: string | undefined;
   dead: DeadLetter['reason'] | undefined;
+  /** Whether a lease has ever taken it. */
+  begun: boolean;
 }
+
+const NEW = { delivery: 0, taken: undefined, dead: undefined, begun: false };
 
 /** The rule of events written down once more, in small steps, so that each can be broken. */
 export class ReferenceEvents implements EventStore {
@@ -35,7 +39,7 @@ export class ReferenceEvents implements EventStore {
     }
     if (!this.hasRoom(event)) return { queued: false };
     const place = this.store.newPlace(event.priority);
-    this.events.push({ ...event, place, merged: 0, delivery: 0, taken: undefined, dead: undefined });
+    this.events.push({ ...event, place, merged: 0, ...NEW });
     return { queued: true, place, merged: 0 };
   }
 
@@ -71,7 +75,7 @@ export class ReferenceEvents implements EventStore {
 
   async redeliver(name: string): Promise<number> {
     const dead = this.events.filter((event) => event.name === name && event.dead !== undefined);
-    for (const event of dead) Object.assign(event, { dead: undefined, delivery: 0, taken: undefined });
+    for (const event of dead) this.putBack(event);
     return dead.length;
   }
 
@@ -93,8 +97,12 @@ export class ReferenceEvents implements EventStore {
     );
   }
 
-  protected isWaiting({ taken, delivery, dead }: KeptEvent): boolean {
-    return taken === undefined && delivery === 0 && dead === undefined;
+  protected isWaiting({ begun }: KeptEvent): boolean {
+    return !begun;
+  }
+
+  protected putBack(event: KeptEvent): void {
+    Object.assign(event, { dead: undefined, delivery: 0, taken: undefined });
   }
 
   protected merge(known: KeptEvent, { args }: NewEvent): void {
@@ -129,7 +137,8 @@ export class ReferenceEvents implements EventStore {
   }
 
   protected take(event: KeptEvent, token: string): void {
-    if (event.taken !== token) Object.assign(event, { taken: token, delivery: event.delivery + 1 });
+    if (event.taken !== token)
+      Object.assign(event, { taken: token, delivery: event.delivery + 1, begun: true });
   }
 
   protected advance({ name }: LeaseRef, { job, ttl }: NextOptions['takes'][number]): number {

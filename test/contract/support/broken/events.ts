@@ -52,6 +52,14 @@ class DeliversForEver extends ReferenceEvents {
   }
 }
 
+/** Older arguments would run after newer ones. */
+class MergesWithWhatWasPutBack extends ReferenceEvents {
+  protected override putBack(event: KeptEvent): void {
+    super.putBack(event);
+    event.begun = false;
+  }
+}
+
 class ForgetsWhatHasFailed extends ReferenceEvents {
   protected override failed(event: KeptEvent): void {
     this.remove(event);
@@ -92,7 +100,7 @@ class OvertakesTheLine extends ReferenceEvents {
 
 class CountsEachAnswer extends ReferenceEvents {
   protected override take(event: KeptEvent, token: string): void {
-    Object.assign(event, { taken: token, delivery: event.delivery + 1 });
+    Object.assign(event, { taken: token, delivery: event.delivery + 1, begun: true });
   }
 }
 
@@ -129,7 +137,7 @@ export const brokenEvents: readonly BrokenStore[] = [
   ),
   broken(
     'an event with the key of one that waits becomes one with it: its arguments, the other one’s place',
-    "the first one should be delivered, with the arguments of the last, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'key':'k','place':1,'merged':1,'delivery':1,'taken':'<id>','queuedAt':0}",
+    "the first one should be delivered, with the arguments of the last, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'key':'k','place':1,'merged':1,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0}",
     FirstArgumentsWin,
   ),
   broken(
@@ -144,13 +152,18 @@ export const brokenEvents: readonly BrokenStore[] = [
   ),
   broken(
     'an event stays until its run has ended: after the death of its holder the next one runs it again, at its place',
-    "the event of the dead holder should be delivered a 2nd time, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':2,'merged':0,'delivery':1,'taken':'<id>','queuedAt':0}",
+    "the event of the dead holder should be delivered a 2nd time, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':2,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0}",
     RemovesBeforeTheRun,
   ),
   broken(
     'an event that was interrupted too often becomes a dead letter, which can be put back',
-    "after its last interruption: there should be no event to run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':3,'taken':'<id>','queuedAt':0}",
+    "after its last interruption: there should be no event to run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':3,'taken':'<id>','begun':true,'queuedAt':0}",
     DeliversForEver,
+  ),
+  broken(
+    'an event that was put back takes no more calls: those that come for its key run after it',
+    "the one that came after that should be the event of the next run, but got {'held':true,'dead':[]}",
+    MergesWithWhatWasPutBack,
   ),
   broken(
     'an event whose run has failed becomes a dead letter at once',
@@ -159,7 +172,7 @@ export const brokenEvents: readonly BrokenStore[] = [
   ),
   broken(
     'release ends the event of its lease',
-    "after the release the second one should be the event of the next run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','queuedAt':0}",
+    "after the release the second one should be the event of the next run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
     KeepsWhatIsReleased,
   ),
   broken(
@@ -169,17 +182,17 @@ export const brokenEvents: readonly BrokenStore[] = [
   ),
   broken(
     'only events of the jobs that the caller can run are delivered, and only to a lease that is held',
-    "the one of its job should be the event of the next run, but got {'name':'lock','id':'<id>','job':'other','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':1,'taken':'<id>','queuedAt':0}",
+    "the one of its job should be the event of the next run, but got {'name':'lock','id':'<id>','job':'other','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0}",
     DeliversEveryJob,
   ),
   broken(
     'a call in line that came before an event goes before it',
-    "while a call stands before it: there should be no event to run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':2,'merged':0,'delivery':1,'taken':'<id>','queuedAt':0}",
+    "while a call stands before it: there should be no event to run, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':2,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0}",
     OvertakesTheLine,
   ),
   broken(
     'an event is kept once, and delivered once, however often the same is asked',
-    "the same lease should get the same event, still with delivery 1, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','queuedAt':0}",
+    "the same lease should get the same event, still with delivery 1, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
     CountsEachAnswer,
   ),
   broken(
