@@ -61,6 +61,20 @@ export type {
   WaitingEvent,
 } from './events/events.js';
 
+// Insight
+export { Insight, type InsightOptions, type InsightQuery } from './insight/insight.js';
+export type { TickDates, TickFinder } from './insight/facts.js';
+export type {
+  InstanceInfo,
+  InstanceState,
+  JobStatus,
+  JobView,
+  RunInfo,
+  ScheduleView,
+  Why,
+  WhyCause,
+} from './insight/types.js';
+
 // Errors
 export {
   LockLostError,
