@@ -1,6 +1,6 @@
 import type { MissEntry, MissReason } from '../stores/history-store.js';
 import { datesOf } from './dates.js';
-import { type JobFacts, wentOn } from './facts.js';
+import { given, type JobFacts, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 
 /** How long after a tick its instances ask for the lock, ms: what took it in that time may have been in their way. */
@@ -63,12 +63,7 @@ function lockTaken(
       ? newestOf([...runs, ...others].filter(({ startedAt }) => startedAt <= tick))
       : others.find((other) => other.startedAt <= tick + ASKED_BY && wasInTheWay(other, tick, misses));
   if (taken === undefined && run === undefined) return undefined;
-  const holder = taken?.holder ?? run?.instance;
-  return {
-    cause: 'lock-taken',
-    ...(run !== undefined && { run }),
-    ...(holder !== undefined && { holder }),
-  };
+  return { cause: 'lock-taken', ...given({ run, holder: taken?.holder ?? run?.instance }) };
 }
 
 const newestOf = (runs: readonly RunInfo[]): RunInfo | undefined =>
@@ -93,7 +88,7 @@ function missed(misses: readonly MissEntry[]): WhyCause | undefined {
       instance,
       reason,
       count,
-      ...(holder !== undefined && { holder }),
+      ...given({ holder }),
     })),
   };
 }

@@ -125,5 +125,5 @@ export type WhyCause =
   | { readonly cause: 'unknown-job'; readonly jobs: readonly string[] }
   /** Older than the runs that are kept: those since then. */
   | { readonly cause: 'too-old'; readonly since?: number }
-  /** No start of it is known, and no instance has told why. */
+  /** No start of it is known, and no instance has told why. Or only that it was started: nothing is kept of its run. */
   | { readonly cause: 'unknown' };
