@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { timesIn } from '../insight/times.js';
+import { readTime, timesIn } from '../insight/times.js';
 import { nearest, show } from '../wording.js';
 import {
   type Command,
@@ -18,7 +18,8 @@ export interface Request {
   readonly place: Place;
   readonly zone: string;
   readonly job?: string;
-  readonly at?: string;
+  /** Epoch milliseconds. */
+  readonly at?: number;
   readonly limit: number;
   readonly json: boolean;
   readonly watch: boolean;
@@ -46,7 +47,8 @@ export function readArguments(
   for (const name of values.keys()) checkOwner(name, command);
   const job = jobOf(command, words.slice(1));
   const text = (name: OptionName): string | undefined => values.get(name) as string | undefined;
-  const at = text('at');
+  const zone = zoneOf(text('zone'));
+  const at = timeOf(text('at'), zone);
   return {
     command,
     place: checkPlace({
@@ -55,7 +57,7 @@ export function readArguments(
       table: text('table'),
       schema: text('schema'),
     }),
-    zone: zoneOf(text('zone')),
+    zone,
     ...(job !== undefined && { job }),
     ...(at !== undefined && { at }),
     limit: limitOf(text('limit')),
@@ -158,6 +160,15 @@ function limitOf(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
   throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MOST}.`);
+}
+
+function timeOf(text: string | undefined, zone: string): number | undefined {
+  if (text === undefined) return undefined;
+  const time = readTime(text, zone);
+  if (time !== undefined) return time;
+  throw new UsageError(
+    `--at: ${show(text)} is no time. Write it as 2026-11-22T03:00, in the zone ${zone}, or as 2026-11-22T03:00Z.`,
+  );
 }
 
 function zoneOf(text: string | undefined): string {
