@@ -62,7 +62,8 @@ export type {
 } from './events/events.js';
 
 // Insight
-export { Insight, type InsightOptions, type InsightQuery } from './insight/insight.js';
+export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
+export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';
 export type { TickDates, TickFinder } from './insight/facts.js';
 export type {
   InstanceInfo,

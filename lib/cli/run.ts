@@ -69,7 +69,10 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     const { stdout, stderr, clock } = shell;
     const context: Context = {
       store,
-      insight: new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }),
+      // Not before it is needed: a store without a history has locks, too.
+      get insight() {
+        return new Insight(store, { zone: request.zone, ...(ticks && { ticks }) });
+      },
       clock,
       look: {
         paint: hasColours(shell) ? coloured : plain,

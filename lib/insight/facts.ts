@@ -17,7 +17,7 @@ export interface TickDates {
 
 /**
  * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only the dates are known that instances have
- * told of.
+ * told of. It is asked again and again for the same schedules: it should keep what it has found.
  *
  * @returns `undefined` for an expression that it cannot read
  */

@@ -10,7 +10,7 @@ import { attentionFirst, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
 /** Options of {@link Insight}. */
-export interface InsightOptions {
+export interface InsightReadingOptions {
   /**
    * Finds the dates of cron expressions. Without it only the dates are known that instances have told of: their next and their newest
    * ones, and those of runs that are kept.
@@ -66,7 +66,7 @@ export class Insight {
   readonly #more: Pick<JobFacts, 'ticks' | 'show'>;
 
   /** @throws SchedulerLockConfigError if the store remembers nothing, or the zone is not known */
-  constructor(store: LockStore, options: InsightOptions = {}) {
+  constructor(store: LockStore, options: InsightReadingOptions = {}) {
     const { history } = store;
     if (history === undefined || store.inspect === undefined) {
       const missing = history === undefined ? 'history' : 'inspect';

@@ -1,12 +1,9 @@
 import type { MissEntry, MissReason } from '../stores/history-store.js';
-import { datesOf } from './dates.js';
 import { given, type JobFacts, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 
 /** How long after a tick its instances ask for the lock, ms: what took it in that time may have been in their way. */
 const ASKED_BY = 1_000;
-/** How many ticks to count one by one; `count` says that there were more. */
-const MAX_STEPS = 100;
 
 /** Says nothing of why the job did not run: somebody else should have run it. */
 const PASSIVE = new Set(['not-leader', 'disabled']);
@@ -27,22 +24,12 @@ export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefine
 /** What each instance told of a tick. One line may tell of many ticks in a row, of which it names the newest. */
 function missesOf(facts: JobFacts, tick: number): MissEntry[] {
   const byInstance = new Map<string, MissEntry>();
-  for (const miss of facts.misses) if (tellsOf(facts, miss, tick)) byInstance.set(miss.instance, miss);
+  for (const miss of facts.misses) if (tellsOf(miss, tick)) byInstance.set(miss.instance, miss);
   return [...byInstance.values()];
 }
 
-function tellsOf(facts: JobFacts, miss: MissEntry, tick: number): boolean {
-  if (miss.tick <= tick || miss.count === 1) return miss.tick === tick;
-  const { kind, interval } = facts.known;
-  if (kind === 'interval') return miss.tick - tick < miss.count * (interval ?? 0);
-  const dates = datesOf(facts);
-  if (!dates.complete) return !facts.runs.some((run) => run.startedAt >= tick && run.startedAt <= miss.tick);
-  let date = tick;
-  for (let steps = 1; steps < Math.min(miss.count, MAX_STEPS); steps++) {
-    date = dates.next(date);
-    if (date >= miss.tick) return true;
-  }
-  return miss.count > MAX_STEPS;
+function tellsOf({ tick: newest, since }: MissEntry, tick: number): boolean {
+  return newest === tick || (since !== undefined && tick >= since - ASKED_BY && tick < newest);
 }
 
 /** Whether a run had the lock at a tick. The lease of one that was interrupted may outlive it: those who were refused say so. */
@@ -74,7 +61,7 @@ function storeAway(tick: number, misses: readonly MissEntry[]): WhyCause | undef
   if (telling.length === 0 || telling.some(({ reason }) => reason !== 'store-unavailable')) return undefined;
   return {
     cause: 'store-away',
-    from: tick,
+    from: Math.min(tick, ...telling.map(({ since = tick }) => since)),
     to: Math.max(...telling.map(({ at }) => at)),
     instances: telling.map(({ instance }) => instance),
   };
@@ -84,11 +71,11 @@ function missed(misses: readonly MissEntry[]): WhyCause | undefined {
   if (misses.length === 0) return undefined;
   return {
     cause: 'missed',
-    reasons: misses.map(({ instance, reason, count, holder }) => ({
+    reasons: misses.map(({ instance, reason, count, holder, since }) => ({
       instance,
       reason,
       count,
-      ...given({ holder }),
+      ...given({ holder, since }),
     })),
   };
 }

@@ -51,8 +51,8 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
       : `${begunOf(run, words)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
   overrun: ({ run }, words) => `${nobody(words)}: ${overrunOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
-  'store-away': ({ to, instances }, words) =>
-    `${nobody(words)}: the store was away. ${share(instances.length, words)} could not reach it${to === undefined ? '' : `; it was back by ${words.time(to)}`}.`,
+  'store-away': ({ from, to, instances }, words) =>
+    `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
   off: ({ instances }) =>

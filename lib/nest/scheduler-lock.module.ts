@@ -22,6 +22,7 @@ import {
 } from './module-definition.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
+import { SchedulerLockInsight } from './scheduler-lock-insight.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
@@ -52,9 +53,10 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
     DynamicJobs,
     SchedulerLockExplorer,
     SchedulerLockService,
+    SchedulerLockInsight,
     SchedulerLeader,
   ],
-  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader],
+  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLockInsight, SchedulerLeader],
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**

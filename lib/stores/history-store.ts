@@ -16,7 +16,7 @@ export interface HistoryStore {
   interrupted(run: Interruption): Promise<void>;
   /** The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. */
   entries(query: HistoryQuery): Promise<HistoryEntry[]>;
-  /** Keeps that a tick was missed, unless it, or a newer one, was started after all. */
+  /** Keeps that a tick was missed, unless it, or a newer one, was started. */
   miss(miss: Miss): Promise<MissResult>;
   /** An instance shows that it is up, and which jobs it knows. */
   beat(beat: Beat): Promise<BeatResult>;
@@ -59,6 +59,7 @@ export interface HistoryQuery {
   readonly limit: number;
 }
 
+/** What a store has kept of a lock. */
 export type HistoryEntry = RunEntry | MissEntry;
 
 /** A run that has ended. The store has one for each fencing token: its end, if it is known, or else that it was interrupted. */
@@ -104,10 +105,16 @@ export interface Miss extends MissReason {
   readonly tick?: number;
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
   readonly grace?: number;
+  /**
+   * Whether newer ticks may have been started meanwhile, as this instance could not tell of it before. Then it is kept for people also
+   * if one was: but the tick does not count as missed.
+   */
+  readonly late?: boolean;
 }
 
+/** Whether a tick was missed, and who was the first to tell of it. */
 export interface MissResult {
-  /** Whether the tick was missed. If not, nothing was kept: it was started, or a run of the job goes on, or the store knows no start. */
+  /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on, or the store knows no start. */
   readonly missed: boolean;
   /** Whether no instance has told of this tick before. */
   readonly first: boolean;
@@ -115,6 +122,7 @@ export interface MissResult {
   readonly tick?: number;
 }
 
+/** A tick that nobody has started, as an instance has told of it. */
 export interface MissEntry extends MissReason {
   readonly type: 'miss';
   readonly lock: string;
@@ -169,6 +177,7 @@ export interface Beat {
   readonly left: boolean;
 }
 
+/** The answer to a beat. */
 export interface BeatResult {
   /** The store's time, epoch milliseconds. */
   readonly time: number;

@@ -79,9 +79,10 @@ return {
  * Keeps that a tick was missed, unless it or a newer one was started, or a run of the job goes on, or no start of it is known.
  *
  * KEYS: lock, state, bad
- * ARGV: job, tick, grace, entry, count, age
+ * ARGV: job, tick, grace, entry, count, age, late
  *
- * The tick is '' for an interval, which was missed if it is due for more than the grace, in ms. The age is in ms.
+ * The tick is '' for an interval, which was missed if it is due for more than the grace, in ms. The age is in ms. If late is not '', the
+ * entry is kept also if a newer tick was started.
  *
  * Returns { 1 missed or 0, 1 first to tell or 0, tick or '' }. The field 'missed:<job>' of the state has the newest tick that was missed.
  */
@@ -94,13 +95,16 @@ local last = string.match(s[1] or '', '^(%d+) ')
 if tick == '' then
   tick = string.match(s[1] or '', '^next (%d+) ') or ''
   if tick == '' or tick + grace >= t[1] * 1000 + t[2] / 1000 then return { 0, 0, tick } end
-elseif not last or tonumber(last) >= tonumber(tick) then
+elseif not last or last == tick then
   return { 0, 0, tick }
 end
+local newer = last and tonumber(last) > tonumber(tick)
 local runs = s[2] and s[4] and s[2] == s[4] .. ' ' .. job
-if runs and redis.call('GET', lock) == s[3] then return { 0, 0, tick } end
+local over = newer or (runs and redis.call('GET', lock) == s[3])
+if over and not (newer and ARGV[7] ~= '') then return { 0, 0, tick } end
 redis.call('XADD', bad, 'MAXLEN', '~', ARGV[5], '*', 'miss', ARGV[4], 'tick', tick)
 redis.call('PEXPIRE', bad, ARGV[6])
+if over then return { 0, 0, tick } end
 if tonumber(s[5] or 0) >= tonumber(tick) then return { 1, 0, tick } end
 redis.call('HSET', state, 'missed:' .. job, tick)
 return { 1, 1, tick }`);

@@ -63,8 +63,8 @@ export class RedisHistory implements HistoryStore {
 
   async miss(miss: Miss): Promise<MissResult> {
     const { lock, state, bad } = this.#keys(miss.name);
-    const { job, tick = '', grace = 0 } = miss;
-    const args = [job, String(tick), String(grace), ...missArguments(miss)];
+    const { job, tick = '', grace = 0, late = false } = miss;
+    const args = [job, String(tick), String(grace), ...missArguments(miss), late ? '1' : ''];
     const [missed, first, known] = (await this.#run(MISS, [lock, state, bad], args)) as [
       number,
       number,

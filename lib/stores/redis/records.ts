@@ -28,6 +28,8 @@ interface MissFacts {
   readonly r: string;
   readonly n: number;
   readonly h?: string;
+  /** Since when, epoch ms. */
+  readonly s?: number;
 }
 
 /** The entry of a run, and the two arguments behind it. */
@@ -65,8 +67,15 @@ export function recordArguments(
 }
 
 /** The entry of a miss, and the two arguments behind it. */
-export function missArguments({ job, instance, reason, count, holder, kept }: Miss): string[] {
-  const facts: Record<keyof MissFacts, unknown> = { j: job, i: instance, r: reason, n: count, h: holder };
+export function missArguments({ job, instance, reason, count, holder, since, kept }: Miss): string[] {
+  const facts: Record<keyof MissFacts, unknown> = {
+    j: job,
+    i: instance,
+    r: reason,
+    n: count,
+    h: holder,
+    s: since,
+  };
   return [JSON.stringify(facts), ...keptArguments(kept)];
 }
 
@@ -149,10 +158,11 @@ const OUTCOMES = new Set<unknown>([
 ] satisfies RunEntry['outcome'][]);
 
 function missOf(lock: string, facts: Partial<MissFacts> & { at: number; tick: number }): MissEntry[] {
-  const { j, i, r, n, h, at, tick } = facts;
+  const { j, i, r, n, h, s, at, tick } = facts;
   const texts = [j, i, r].every((text) => typeof text === 'string');
   if (!texts || ![n, tick].every(Number.isSafeInteger)) return [];
-  const miss = { type: 'miss', lock, job: j, tick, instance: i, at, reason: r, count: n, holder: h };
+  const why = { reason: r, count: n, holder: h, since: s };
+  const miss = { type: 'miss', lock, job: j, tick, instance: i, at, ...why };
   return [withoutUndefined(miss) as MissEntry];
 }
 

@@ -36,11 +36,12 @@ describe('exits', () => {
     expect(shell.err).toBe('The table "x" is missing. CREATE TABLE x.\n');
   });
 
-  test('with 2 for a store that remembers nothing', async () => {
+  test('with 2 for a store that remembers nothing, unless only its locks are asked for', async () => {
     const { history: _history, ...store } = fine;
     const shell = new TestShell(store);
     expect(await shell.run('status')).toBe(2);
     expect(shell.err).toContain('has no `history`');
+    expect(await shell.run('locks')).toBe(0);
     expect(shell.open).toBe(0);
   });
 

@@ -26,7 +26,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|events/events|lease/(drain|lock-call|lock-runner)`,
     'queues know runs, and nothing of Nest',
   ],
-  ['insight/', CONTRACT, 'insight knows the contract, and neither Nest nor drivers nor cron'],
+  [
+    'insight/',
+    `${CONTRACT}|events/events`,
+    'insight knows the contract, and neither Nest nor drivers nor cron',
+  ],
   [
     'cli/',
     `${CONTRACT}|insight/.+|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store)|stores/postgres/(postgres-lock.store|postgres-dialect)|stores/mysql/(mysql-lock.store|client)`,

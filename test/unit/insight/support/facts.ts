@@ -36,8 +36,15 @@ export const BY_HAND: KnownJob = {
   overdue: 60_000,
 };
 
+const found = new Map<string, CronTicks>();
+
 /** The dates as `cron` has them. */
-export const ticks: TickFinder = (schedule, timeZone) => new CronTicks(new CronTime(schedule, timeZone));
+export const ticks: TickFinder = (schedule, timeZone) => {
+  const key = JSON.stringify([schedule, timeZone]);
+  const dates = found.get(key) ?? new CronTicks(new CronTime(schedule, timeZone));
+  found.set(key, dates);
+  return dates;
+};
 
 /** An instance that is up since the day before. */
 export const by = (instance: string, more: Partial<KnownBy> = {}, job: KnownBy['job'] = JOB): KnownBy => ({
