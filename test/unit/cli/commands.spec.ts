@@ -280,7 +280,7 @@ describe('why', () => {
       expect.arrayContaining([
         'cause     missed',
         'instance  api-1:1:aa: not-fired',
-        'instance  api-2:1:bb: clock-skew, 3 times in a row (x:1:cc)',
+        'instance  api-2:1:bb: clock-skew, 3 times in a row, since 2026-11-22 08:58:00+01:00 (x:1:cc)',
       ]),
     );
   });
