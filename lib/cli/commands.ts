@@ -2,7 +2,7 @@ import type { Clock } from '../clock.js';
 import { INSTANCES_KEPT } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
-import type { InstanceInfo } from '../insight/types.js';
+import type { InstanceInfo, JobView } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
 import { nearest } from '../wording.js';
 import type { Request } from './arguments.js';
@@ -44,7 +44,7 @@ export function answerOf(request: Request, context: Context): Promise<Answer> {
   return RUNS[request.command](request, context, new Times(request.zone, context.clock.now()));
 }
 
-async function status(_request: Request, context: Context, times: Times): Promise<Answer> {
+async function status({ watch }: Request, context: Context, times: Times): Promise<Answer> {
   const { insight, store, look } = context;
   const [all, jobs] = await Promise.all([insight.instances(), insight.jobs()]);
   const up = all.filter(({ state }) => state === 'up').length;
@@ -55,12 +55,20 @@ async function status(_request: Request, context: Context, times: Times): Promis
   if (up === 0) lines.push(look.paint('red', nobody(all, times)));
   if (jobs.length > 0) lines.push('', ...jobsTable(jobs, times, look));
   else if (up > 0) lines.push('No instance has told of a job.');
+  // What the terminal has cut off is the answer. A watch has no room for it.
+  if (!watch && lines.some((line) => line.endsWith('…'))) lines.push('', ...whole(jobs, look));
   return {
     document: { store: label, time: times.now, up, attention, ...sinceOf(all, up), jobs },
     lines,
     code: attention ? ATTENTION : OK,
   };
 }
+
+/** Why each job needs attention, below the table. */
+const whole = (jobs: readonly JobView[], { paint }: Look): string[] =>
+  jobs.flatMap(({ job, why: known }) =>
+    known === undefined ? [] : [`${paint('bold', printable(job))}: ${printable(known.sentence)}`],
+  );
 
 /** When the last instance was seen: from then on nobody was up. */
 function sinceOf(all: readonly InstanceInfo[], up: number): { nobodySince?: number } {

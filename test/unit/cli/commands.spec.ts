@@ -156,13 +156,17 @@ describe('status', () => {
     });
   });
 
-  test('fits the terminal by shortening only why, in colours unless NO_COLOR says not to', async () => {
+  test('fits the terminal by shortening only why, which stands whole below; in colours unless NO_COLOR says not to', async () => {
     const shell = shellOf();
     shell.terminal = { columns: 120, rows: 40 };
     shell.env['NO_COLOR'] = '1';
     await shell.inBerlin('status');
     expect(shell.lines[3]).toHaveLength(120);
     expect(shell.lines[3]).toMatch(/InvoiceJobs.send .*…$/);
+    expect(shell.lines.slice(-2)).toEqual([
+      '',
+      expect.stringMatching(/^InvoiceJobs.send: Nobody started .*\.$/),
+    ]);
     expect(shell.out).not.toContain('\u001b');
     delete shell.env['NO_COLOR'];
     shell.out = '';

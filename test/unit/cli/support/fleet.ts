@@ -88,7 +88,7 @@ export function run(name: string, startedAt: number, more: Partial<RunEntry> = {
     tick: startedAt,
     attempt: 1,
     outcome: 'completed',
-    at: startedAt + 12_000,
+    at: startedAt + (more.duration ?? 12_000),
     duration: 12_000,
     ...more,
   };
