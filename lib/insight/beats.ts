@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import { atEndOfTurn, type Clock, inModuleContext, type Timer } from '../clock.js';
 import type { Beat, HistoryStore, KnownJob } from '../stores/history-store.js';
 
 /** A job, as an instance shows it to the fleet. */
@@ -32,6 +32,7 @@ export class Beats {
   #clockOffset: number | undefined;
   /** The list of jobs that the store knows, by its name. */
   #known: string | undefined;
+  #isSoon = false;
   #stopped = false;
 
   constructor(
@@ -49,6 +50,16 @@ export class Beats {
     this.#timer = this.clock.setTimer(() => this.start(), this.shown.every * (1 - JITTER * Math.random()));
     // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
     void inModuleContext(() => this.#beat(false)).catch(() => undefined);
+  }
+
+  /** Beats soon: its jobs have changed, perhaps many of them in this turn. */
+  soon(): void {
+    if (this.#isSoon || this.#timer === undefined) return;
+    this.#isSoon = true;
+    atEndOfTurn(() => {
+      this.#isSoon = false;
+      this.start();
+    });
   }
 
   /** Beats for the last time: the instance shuts down. Never rejects, and does not wait for long. */

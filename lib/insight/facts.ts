@@ -76,9 +76,16 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
   return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
 
-/** Whether a run went on at a time, for certain: of one that was interrupted nobody knows when it ended. */
-export const wentOn = ({ startedAt, endedAt, outcome }: RunInfo, at: number): boolean =>
-  startedAt <= at && (outcome === 'running' || (endedAt ?? -Infinity) > at);
+/**
+ * Whether a run went on at a time, for certain: of one that was interrupted nobody knows when it ended. The store may have been told of
+ * an end long after it, when an outage was over: then the holder's clock counts.
+ */
+export function wentOn(
+  { startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo,
+  at: number,
+): boolean {
+  return startedAt <= at && (outcome === 'running' || Math.min(endedAt, startedAt + duration) > at);
+}
 
 /** Whether nobody let the run end by itself. */
 export const wasInterrupted = ({ outcome }: RunInfo): boolean =>

@@ -14,9 +14,7 @@ const TAKEN = new Set(['held', 'cooling-down', 'queued', 'queue-full']);
 export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefined {
   if (tick > facts.time) return undefined;
   const misses = missesOf(facts, tick);
-  const overrun = facts.runs.find(
-    (run) => run.startedAt <= tick && (run.tick ?? -Infinity) < tick && wasInTheWay(run, tick, misses),
-  );
+  const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
   return lockTaken(facts, tick, misses) ?? storeAway(tick, misses) ?? missed(misses);
 }

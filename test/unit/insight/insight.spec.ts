@@ -164,6 +164,10 @@ describe('the jobs', () => {
     fake.instances = [others, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
     expect((await insight.jobs()).map(({ job }) => job)).toEqual([INTERVAL.job]);
     expect(await insight.job(JOB.job)).toBeUndefined();
+    for (const more of [{ left: true }, { startedAt: at('11:00', 21) }]) {
+      fake.instances = [{ ...others, ...more }, instance('api-1', { left: true, jobs: [JOB, INTERVAL] })];
+      expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
+    }
     // Another application is up: that says nothing of this one.
     fake.instances = [others, instance('api-1', { left: true })];
     expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);

@@ -161,6 +161,36 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     false,
   ],
   [
+    'a date that instances have told, from the end of its grace on',
+    facts({ ticks: () => undefined, time: at('03:01'), knownBy: told({ last: at('03:00') }) }),
+    'overdue',
+    true,
+  ],
+  [
+    'a run past the next tick, of a job that is never overdue',
+    facts({
+      known: { ...JOB, overdue: false },
+      runs: [run(at('03:00', 21), { tick: at('03:00', 21), outcome: 'running' })],
+    }),
+    'overrun',
+    false,
+  ],
+  [
+    'an interval that is due later, as the store says',
+    poll({
+      time: at('03:20'),
+      runs: [run(at('03:05'))],
+      lock: {
+        name: 'poll',
+        time: at('03:20'),
+        state: 'free',
+        jobs: [{ job: INTERVAL.job, due: at('03:21') }],
+      },
+    }),
+    'ok',
+    false,
+  ],
+  [
     'a job by hand that never ran',
     facts({ known: BY_HAND, knownBy: [by('api-1', {}, BY_HAND)] }),
     'new',

@@ -183,6 +183,13 @@ const cases: Case[] = [
     'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 03:04:02Z on 2 of 3 instances.',
   ],
   [
+    'a store that was away for the leader, and says nothing of the others',
+    facts({ misses: [miss('api-1', 'store-unavailable'), miss('api-2', 'not-leader')] }),
+    T,
+    'store-away',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: the store was away from 03:00:00Z to 03:04:02Z on 1 of 3 instances.',
+  ],
+  [
     'a store that was away for several ticks',
     facts({
       time: at('03:10', 24),
