@@ -5,7 +5,7 @@ import { run as runShell } from '../../lib/cli/run.js';
 import { ticksOf } from '../../lib/cli/ticks.js';
 import { systemClock } from '../../lib/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { DATABASES, type TestPool } from '../support/database.js';
+import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { projectRoot } from '../support/machine.js';
@@ -47,7 +47,7 @@ describe('on Redis', () => {
     open.disconnect();
     url = `redis://:${encodeURIComponent(PASSWORD)}@${server.host}:${server.port}`;
     admin = new Redis(url);
-    await tell(url);
+    await tell(new RedisLockStore(url));
   });
   afterAll(async () => {
     admin.disconnect();
@@ -109,9 +109,9 @@ describe('on Redis', () => {
 });
 
 /** An instance that is up, and whose job has failed. */
-async function tell(url: string): Promise<void> {
-  const store = new RedisLockStore(url);
+async function tell(store: RedisLockStore | SqlStore): Promise<void> {
   await store.init();
+  await store.history.init();
   const known = {
     kind: 'cron',
     schedule: '0 0 1 1 *',
@@ -154,25 +154,25 @@ describe.each(DATABASES)('on $name', (database) => {
     pool = database.pool(server.url);
   });
   afterAll(async () => {
+    for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+      await pool.rows(`DROP TABLE IF EXISTS ${table}${each}`);
     await pool.end();
     await server.stop();
   });
 
-  test('a table that is missing exits with 2, and is not created; one that is there is read', async () => {
+  test('a table that is missing exits with 2, and is not created; one that is there tells what instances have told', async () => {
     for (let tries = 0; tries < 2; tries++) {
       const { code, err } = await shell(server.url, 'locks', '--table', table);
       expect(code).toBe(2);
       expect(err).toContain(table);
     }
-    const store = pool.store({ table });
-    await store.init();
-    const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa' };
-    expect(await store.acquire(request)).toMatchObject({ acquired: true });
-    const { code, out, err } = await shell(server.url, 'locks', '--table', table);
-    expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/RefreshJobs\.refresh +held .*api-1:1:aa/);
-    await store.close();
-    await pool.rows(`DROP TABLE ${table}`);
+    await tell(pool.store({ table }));
+    const status = await shell(server.url, 'status', '--table', table);
+    expect(status).toMatchObject({ code: 1, err: '' });
+    expect(status.out).toMatch(/RefreshJobs\.refresh +failing .*no mail server/);
+    const locks = await shell(server.url, 'locks', '--table', table);
+    expect(locks).toMatchObject({ code: 0, err: '' });
+    expect(locks.out).toMatch(/RefreshJobs\.refresh +free /);
   });
 
   test('a wrong password exits with 2, or 3, and shows no secret', async () => {
