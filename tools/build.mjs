@@ -1,5 +1,7 @@
 // Builds the package into a folder (`dist`): ES modules, and the same as CommonJS in its folder `cjs`.
 //
+// The shell is a program of its own, which no application loads: it is only there as ES modules.
+//
 // Two builds must be no larger than one was. So comments stay only in the types, where editors show them; scripts are indented
 // by tabs; and there is one set of types. It is that of CommonJS: the types of an ES module can re-export it, but not the
 // reverse.
@@ -16,6 +18,8 @@ compile(join(root, 'tsconfig.build.json'));
 const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
 for (const path of scripts) {
   const text = readFileSync(join(target, path), 'utf8');
+  write(path, transpile(text, ts.ModuleKind.ES2022));
+  if (path.startsWith('cli/')) continue;
   const cjs = transpile(text, ts.ModuleKind.CommonJS, [requireDynamically]);
   // The mark of a module with a default export is for others' imports; here all imports are by name.
   write(
@@ -24,7 +28,6 @@ for (const path of scripts) {
       ? cjs
       : cjs.replace(/^Object\.defineProperty\(exports, "__esModule".*\n/m, ''),
   );
-  write(path, transpile(text, ts.ModuleKind.ES2022));
 }
 const entries = scripts.filter((path) => basename(path) === 'index.js').map(typesOf);
 const reached = new Set();

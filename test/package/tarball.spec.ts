@@ -15,6 +15,7 @@ const FILES = ['LICENSE', 'README.md', 'package.json'];
 interface Manifest {
   main: string;
   types: string;
+  bin: Record<string, string>;
   exports: Record<string, string | Record<string, Record<string, string>>>;
   typesVersions: Record<string, Record<string, string[]>>;
   dependencies: Record<string, string>;
@@ -51,15 +52,18 @@ test('it holds both builds, script by script, and takes less than 1.35 MB', asyn
   const { files, unpackedSize } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));
-  expect(cjs).toEqual(esm?.map((path) => path.replace('dist/', 'dist/cjs/')));
+  // The shell is a program, which nobody requires.
+  const required = esm?.filter((path) => !path.startsWith('dist/cli/'));
+  expect(cjs).toEqual(required?.map((path) => path.replace('dist/', 'dist/cjs/')));
   expect(cjs?.length).toBeGreaterThan(100);
   expect(unpackedSize).toBeLessThan(MOST);
 });
 
 test('every path that package.json names is there', async () => {
-  const { main, types, exports, typesVersions } = manifest;
+  const { main, types, bin, exports, typesVersions } = manifest;
   const named = [
     main,
+    ...Object.values(bin),
     types,
     ...Object.values(exports).flatMap((entry) =>
       typeof entry === 'string' ? [entry] : Object.values(entry).flatMap((files) => Object.values(files)),
@@ -72,6 +76,14 @@ test('every path that package.json names is there', async () => {
       path,
       size: expect.any(Number),
     });
+});
+
+test('the shell is a program', async () => {
+  const [program = ''] = Object.values(manifest.bin);
+  const path = join(installed, program);
+  expect(await readFile(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  // npm has linked it, and made it executable.
+  expect((await stat(path)).mode & 0o111).toBe(0o111);
 });
 
 test('no script names a source map that is not there', async () => {

@@ -31,6 +31,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|events/events`,
     'insight knows the contract, and neither Nest nor drivers nor cron',
   ],
+  [
+    'cli/',
+    `${CONTRACT}|insight/.+|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store)|stores/postgres/(postgres-lock.store|postgres-dialect)|stores/mysql/(mysql-lock.store|client)`,
+    'the shell reads by insight, opens stores, and knows nothing of Nest',
+  ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
   ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [
@@ -41,7 +46,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
   [
     'nest/',
-    '(?!index$|testing/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql)/).+',
+    '(?!index$|testing/|cli/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql)/).+',
     'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
   ],
   [
@@ -49,7 +54,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|stores/memory/.+|lease/.+|decorators/locked-method`,
     'the testing entry needs no Nest and no database',
   ],
-  ['index', '(?!testing/|stores/(sql|postgres|mysql)/).+', 'the main entry does not load the other entries'],
+  [
+    'index',
+    '(?!testing/|cli/|stores/(sql|postgres|mysql)/).+',
+    'the main entry does not load the other entries',
+  ],
 ];
 
 /** Which packages a file may import, `node:` modules aside. */
@@ -58,6 +67,7 @@ const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][]
   [/^(nest\/|events\/log)/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
   [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
   [/^(lease|testing)\//, ({ target }) => target === 'uuid'],
+  [/^cli\/drivers$/, ({ target, dynamic }) => dynamic && ['pg', 'mysql2/promise'].includes(target)],
   [/^stores\/redis\/driver$/, ({ target, dynamic }) => target === 'ioredis' && dynamic],
 ];
 

@@ -1,0 +1,185 @@
+import { parseArgs } from 'node:util';
+import { readTime, timesIn } from '../insight/times.js';
+import { nearest, show } from '../wording.js';
+import {
+  type Command,
+  COMMAND_NAMES,
+  OPTION_NAMES,
+  type OptionName,
+  optionOf,
+  URL_VARIABLE,
+} from './options.js';
+import { checkPlace, type Place } from './place.js';
+import { UsageError } from './usage-error.js';
+
+/** What a person has asked for. */
+export interface Request {
+  readonly command: Command;
+  readonly place: Place;
+  readonly zone: string;
+  readonly job?: string;
+  /** Epoch milliseconds. */
+  readonly at?: number;
+  readonly limit: number;
+  readonly json: boolean;
+  readonly watch: boolean;
+  readonly bad: boolean;
+}
+
+type Values = ReadonlyMap<OptionName, string | true>;
+
+const DEFAULT_LIMIT = 20;
+const MOST = 1_000;
+
+/**
+ * Reads the arguments of the shell.
+ *
+ * @throws UsageError for what cannot work. It never quotes a value that may hold a password
+ */
+export function readArguments(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): Request | 'help' | 'version' {
+  const { words, values } = split(argv);
+  if (values.has('help') || words[0] === 'help') return 'help';
+  if (values.has('version')) return 'version';
+  const command = commandOf(words[0]);
+  for (const name of values.keys()) checkOwner(name, command);
+  const job = jobOf(command, words.slice(1));
+  const text = (name: OptionName): string | undefined => values.get(name) as string | undefined;
+  const zone = zoneOf(text('zone'));
+  const at = timeOf(text('at'), zone);
+  return {
+    command,
+    place: checkPlace({
+      url: text('url') ?? env[URL_VARIABLE] ?? '',
+      keyPrefix: text('key-prefix'),
+      table: text('table'),
+      schema: text('schema'),
+    }),
+    zone,
+    ...(job !== undefined && { job }),
+    ...(at !== undefined && { at }),
+    limit: limitOf(text('limit')),
+    json: values.has('json'),
+    watch: values.has('watch'),
+    bad: values.has('bad'),
+  };
+}
+
+function split(argv: readonly string[]): { words: string[]; values: Values } {
+  const options = Object.fromEntries(
+    OPTION_NAMES.map((name) => [
+      name,
+      {
+        type: optionOf(name).value === undefined ? ('boolean' as const) : ('string' as const),
+        ...(name === 'help' && { short: 'h' }),
+      },
+    ]),
+  );
+  const words: string[] = [];
+  const values = new Map<OptionName, string | true>();
+  // Not strict: the messages of Node quote values.
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind === 'option') values.set(...readOption(token));
+  }
+  return { words, values };
+}
+
+interface OptionToken {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
+
+function readOption({ name, rawName, value, inlineValue }: OptionToken): [OptionName, string | true] {
+  if (!isOption(name)) throw new UsageError(`There is no option ${named(rawName)}. ${optionAdvice(name)}`);
+  const takes = optionOf(name).value;
+  if (takes === undefined) {
+    if (value !== undefined) throw new UsageError(`--${name} takes no value.`);
+    return [name, true];
+  }
+  // What begins with a dash is the next option.
+  if (value === undefined || value === '' || (inlineValue !== true && value.startsWith('-')))
+    throw new UsageError(`--${name} needs a value: --${name} ${takes}.`);
+  return [name, value];
+}
+
+const isOption = (name: string): name is OptionName => (OPTION_NAMES as string[]).includes(name);
+const isCommand = (name: string): name is Command => (COMMAND_NAMES as string[]).includes(name);
+
+/** What was written in the place of a name. A URL there may hold a password. */
+const named = (text: string): string => (/[:@/]/.test(text) ? 'of that name' : show(text));
+
+function optionAdvice(name: string): string {
+  const meant = nearest(name, OPTION_NAMES);
+  return meant === undefined ? 'All of them: --help.' : `Did you mean --${meant}?`;
+}
+
+function commandOf(word: string | undefined): Command {
+  const all = `Say what to show: ${COMMAND_NAMES.join(', ')}. More: --help.`;
+  if (word === undefined) throw new UsageError(all);
+  if (isCommand(word)) return word;
+  const meant = nearest(word, COMMAND_NAMES);
+  throw new UsageError(
+    `There is no command ${named(word)}. ${meant === undefined ? all : `Did you mean ${meant}?`}`,
+  );
+}
+
+function checkOwner(name: OptionName, command: Command): void {
+  const { of } = optionOf(name);
+  if (of !== undefined && !of.includes(command))
+    throw new UsageError(`--${name} is an option of ${of.join(' and ')}, not of ${command}.`);
+}
+
+function jobOf(command: Command, words: readonly string[]): string | undefined {
+  const most = command === 'runs' || command === 'why' ? 1 : 0;
+  if (words.length > most)
+    throw new UsageError(
+      most === 0
+        ? `${command} takes no further words, only options.`
+        : `${command} takes the name of one job. Put quotation marks around a name with blanks.`,
+    );
+  const [job] = words;
+  if (command === 'why' && job === undefined)
+    throw new UsageError('Say which job: why <job>. `status` shows their names.');
+  if (job?.trim() === '') throw new UsageError('The name of the job is empty.');
+  return job;
+}
+
+function limitOf(text: string | undefined): number {
+  const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
+  throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MOST}.`);
+}
+
+function timeOf(text: string | undefined, zone: string): number | undefined {
+  if (text === undefined) return undefined;
+  const time = readTime(text, zone);
+  if (time !== undefined) return time;
+  throw new UsageError(
+    `--at: ${show(text)} is no time. Write it as 2026-11-22T03:00, in the zone ${zone}, or as 2026-11-22T03:00Z.`,
+  );
+}
+
+function zoneOf(text: string | undefined): string {
+  const zone = text ?? new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  try {
+    timesIn(zone);
+    return zone;
+  } catch {
+    const meant = nearest(zone, Intl.supportedValuesOf('timeZone'));
+    throw new UsageError(
+      `--zone: ${show(zone)} is no time zone. ${meant === undefined ? 'Give a name such as Europe/Berlin.' : `Did you mean ${meant}?`}`,
+    );
+  }
+}

@@ -1,0 +1,71 @@
+/*
+ * What can be asked for, in one table: the arguments are read by it, and the help shows it.
+ */
+
+export const COMMANDS = {
+  status: 'all jobs, those that need attention first',
+  runs: 'who ran what, newest first: [<job>]',
+  why: 'why a job ran, or did not run: <job>',
+  instances: 'the instances of the last days, and the jobs that they know',
+  locks: 'all locks of the store: it looks for them, which takes long on a server with many keys',
+} as const;
+
+export type Command = keyof typeof COMMANDS;
+export const COMMAND_NAMES = Object.keys(COMMANDS) as Command[];
+
+/** An option of the shell. */
+export interface ShellOption {
+  /** What its value is. Absent: it takes none. */
+  readonly value?: string;
+  readonly help: string;
+  /** The commands that take it. Absent: all. */
+  readonly of?: readonly Command[];
+}
+
+export const OPTIONS = {
+  url: { value: '<url>', help: 'the store: redis://, rediss://, postgres:// or mysql://' },
+  'key-prefix': { value: '<text>', help: 'of Redis, as the module has it (default: scheduler)' },
+  table: { value: '<name>', help: 'of a database, as its store has it (default: shedlock)' },
+  schema: { value: '<name>', help: 'where that table is' },
+  zone: { value: '<zone>', help: 'for times, such as Europe/Berlin (default: that of this machine)' },
+  json: { help: 'one JSON document; times are epoch milliseconds' },
+  watch: { help: 'again every 2 s, until Ctrl+C', of: ['status'] },
+  limit: { value: '<count>', help: 'how many runs at most, 1 to 1000 (default: 20)', of: ['runs'] },
+  bad: { help: 'only runs that failed, were aborted or interrupted', of: ['runs'] },
+  at: { value: '<time>', help: 'the time in question: 2026-11-22T03:00, in the zone', of: ['why'] },
+  help: { help: 'this text' },
+  version: { help: 'the version of the package' },
+} as const satisfies Readonly<Record<string, ShellOption>>;
+
+export type OptionName = keyof typeof OPTIONS;
+export const OPTION_NAMES = Object.keys(OPTIONS) as OptionName[];
+
+/** An option, by its name. */
+export const optionOf = (name: OptionName): ShellOption => OPTIONS[name];
+
+/** The variable of the environment that has the URL of the store. */
+export const URL_VARIABLE = 'SCHEDULER_LOCK_URL';
+
+/** What `--help` shows. */
+export function help(): string {
+  const commands = Object.entries(COMMANDS).map(([name, text]): [string, string] => [name, text]);
+  const options = OPTION_NAMES.map((name): [string, string] => {
+    const { value, help: text, of } = optionOf(name);
+    return [`--${name}${value === undefined ? '' : ` ${value}`}`, of ? `${of.join(', ')}: ${text}` : text];
+  });
+  return [
+    'nestjs-scheduler-lock <command> [options]: who ran which job, when, and why not. It only reads: no job starts.',
+    '',
+    ...aligned(commands),
+    '',
+    ...aligned(options),
+    '',
+    `Give the URL by the variable ${URL_VARIABLE}: other users of the machine can read --url in its list of processes.`,
+    'Exit code: 0 ok, 1 something needs attention (status), 2 cannot work as it was given, 3 the store is away.',
+  ].join('\n');
+}
+
+function aligned(rows: readonly [string, string][]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `  ${name.padEnd(width)}  ${text}`);
+}

@@ -1,0 +1,76 @@
+import { URL_VARIABLE } from './options.js';
+import { UsageError } from './usage-error.js';
+
+/** Where the store is. */
+export interface Place {
+  readonly url: string;
+  readonly keyPrefix: string | undefined;
+  readonly table: string | undefined;
+  readonly schema: string | undefined;
+}
+
+export type StoreKind = 'redis' | 'postgres' | 'mysql';
+
+const KINDS: Readonly<Record<string, StoreKind>> = {
+  'redis:': 'redis',
+  'rediss:': 'redis',
+  'postgres:': 'postgres',
+  'postgresql:': 'postgres',
+  'mysql:': 'mysql',
+};
+
+const FORMS = 'redis://host:6379, rediss://, postgres://user:password@host/database or mysql://';
+
+export const kindOf = ({ url }: Place): StoreKind | undefined =>
+  URL.canParse(url) ? KINDS[new URL(url).protocol] : undefined;
+
+/**
+ * @returns the place itself
+ * @throws UsageError if it can never work. It never quotes the URL, which may hold a password
+ */
+export function checkPlace(place: Place): Place {
+  const { url, keyPrefix, table, schema } = place;
+  if (url === '')
+    throw new UsageError(`Say where the store is: set ${URL_VARIABLE}, or give --url ${FORMS}.`);
+  if (!URL.canParse(url))
+    throw new UsageError(
+      `The URL of the store is none. Write ${FORMS}; percent-encode special characters in the password.`,
+    );
+  const kind = kindOf(place);
+  if (kind === undefined) throw new UsageError(`The URL of the store begins with none of these: ${FORMS}.`);
+  const { hash, pathname, hostname } = new URL(url);
+  // A part of the password would be taken for the host, looked up, and shown.
+  if (hash !== '' || pathname.includes('@'))
+    throw new UsageError(
+      'A "#", "/" or "?" cuts the user name or password of the URL off. Percent-encode special characters there.',
+    );
+  if (hostname === '') throw new UsageError(`The URL of the store names no host. Write ${FORMS}.`);
+  if (kind === 'redis' && (table !== undefined || schema !== undefined))
+    throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
+  if (kind !== 'redis' && keyPrefix !== undefined)
+    throw new UsageError('--key-prefix is of Redis, and the URL is that of a database.');
+  return place;
+}
+
+/** A text without the URL of the store, and without its password. */
+export function withoutSecrets(text: string, url: string): string {
+  const secrets = [url];
+  if (URL.canParse(url)) {
+    const { password, searchParams } = new URL(url);
+    secrets.push(password, decoded(password), searchParams.get('password') ?? '');
+  }
+  return secrets
+    .filter(({ length }) => length >= SHORTEST)
+    .reduce((clean, secret) => clean.replaceAll(secret, '***'), text);
+}
+
+/** A shorter password would take single letters out of the text, and show itself by the gaps. */
+const SHORTEST = 3;
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

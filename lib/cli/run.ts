@@ -1,0 +1,152 @@
+import type { Clock } from '../clock.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import type { TickFinder } from '../insight/facts.js';
+import { Insight } from '../insight/insight.js';
+import { asClause } from '../wording.js';
+import { readArguments, type Request } from './arguments.js';
+import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
+import type { OpenStore } from './open.js';
+import { help, URL_VARIABLE } from './options.js';
+import { type Place, withoutSecrets } from './place.js';
+import { coloured, plain, printable } from './table.js';
+import { UsageError } from './usage-error.js';
+
+/** Where the shell writes. */
+export interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** What the shell needs of its process. */
+export interface Shell {
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly clock: Clock;
+  /** Of the package. */
+  readonly version: string;
+  /** Connects to the store. */
+  readonly open: (place: Place) => Promise<OpenStore>;
+  /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
+  readonly ticks: () => TickFinder | undefined;
+  /** Registers a listener for Ctrl+C. */
+  readonly onInterrupt: (listener: () => void) => void;
+}
+
+/** How often `--watch` looks, ms. */
+const EVERY = 2_000;
+
+/**
+ * Runs one command.
+ *
+ * @param argv the arguments, without those of Node.js
+ * @returns the exit code. It never rejects, and never shows the URL or its password
+ */
+export async function run(argv: readonly string[], shell: Shell): Promise<number> {
+  let request: Request | 'help' | 'version';
+  try {
+    request = readArguments(argv, shell.env);
+  } catch (error) {
+    return failed(error, shell, '');
+  }
+  if (request === 'help' || request === 'version') {
+    shell.stdout.write(`${request === 'help' ? help() : shell.version}\n`);
+    return 0;
+  }
+  try {
+    return await runOn(request, shell);
+  } catch (error) {
+    return failed(error, shell, request.place.url);
+  }
+}
+
+async function runOn(request: Request, shell: Shell): Promise<number> {
+  const { store, close } = await shell.open(request.place);
+  try {
+    const ticks = shell.ticks();
+    const { stdout, stderr, clock } = shell;
+    const context: Context = {
+      store,
+      // Not before it is needed: a store without a history has locks, too.
+      get insight() {
+        return new Insight(store, { zone: request.zone, ...(ticks && { ticks }) });
+      },
+      clock,
+      look: {
+        paint: hasColours(shell) ? coloured : plain,
+        get columns() {
+          return stdout.isTTY === true ? stdout.columns : undefined;
+        },
+      },
+      say: (line) => stderr.write(`${line}\n`),
+    };
+    if (request.watch) return await watch(request, context, shell);
+    const answer = await answerOf(request, context);
+    stdout.write(`${request.json ? JSON.stringify(answer.document, null, 2) : answer.lines.join('\n')}\n`);
+    return answer.code;
+  } finally {
+    await close();
+  }
+}
+
+const hasColours = ({ stdout, env }: Shell): boolean =>
+  stdout.isTTY === true && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
+
+/** Looks again and again, also while the store is away, until a person ends it. */
+async function watch(request: Request, context: Context, shell: Shell): Promise<number> {
+  const interrupted = new Promise<true>((resolve) => shell.onInterrupt(() => resolve(true)));
+  const { clock, stdout } = shell;
+  const look = async (): Promise<false> => {
+    const text = await answerOf(request, context).then(
+      (answer) => textOf(request, answer),
+      (error: unknown) => failureText(error, request),
+    );
+    stdout.write(stdout.isTTY === true && !request.json ? repaint(text, stdout.rows) : `${text}\n`);
+    await new Promise<void>((resolve) => clock.setTimer(resolve, EVERY, { keepAlive: true }));
+    return false;
+  };
+  while (!(await Promise.race([interrupted, look()])));
+  return 0;
+}
+
+const textOf = (request: Request, { document, lines }: Answer): string =>
+  request.json ? JSON.stringify(document) : lines.join('\n');
+
+function failureText(error: unknown, { json, place }: Request): string {
+  const { line } = explain(error, place.url);
+  return json ? JSON.stringify({ error: line }) : line;
+}
+
+/** Writes over what was there, line by line, so that nothing flickers, and no more lines than the terminal has. */
+function repaint(text: string, rows = Infinity): string {
+  const lines = text.split('\n');
+  const shown = lines.length < rows ? lines : lines.slice(0, Math.max(1, rows - 1));
+  return `\u001b[H${shown.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`;
+}
+
+function failed(error: unknown, { stderr, env }: Shell, url: string): number {
+  const { line, code } = explain(error, url || (env[URL_VARIABLE] ?? ''));
+  stderr.write(`${line}\n`);
+  return code;
+}
+
+/** An error as one line that says what to do. */
+function explain(error: unknown, url: string): { line: string; code: number } {
+  const clean = (text: string): string => printable(withoutSecrets(asClause(text), url));
+  if (error instanceof UsageError)
+    return { line: `${clean(error.message)}${stop(error.message)}`, code: USAGE };
+  if (error instanceof SchedulerLockConfigError) {
+    // The options of the module have other names here.
+    const problems = error.problems.map((problem) => capital(problem.replace(/^(connection|store): /, '')));
+    return { line: `${clean(problems.join(' '))}.`, code: USAGE };
+  }
+  const message = error instanceof Error ? error.message || error.name : String(error);
+  return { line: `${clean(message)}.`, code: AWAY };
+}
+
+/** What ends with a question keeps its mark. */
+const stop = (text: string): string => (text.endsWith('?') ? '' : '.');
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -1,0 +1,123 @@
+import { formatDuration } from '../duration.js';
+import type { InstanceInfo, JobStatus, JobView, RunInfo } from '../insight/types.js';
+import type { LockInfo } from '../stores/lock-store.js';
+import { type Cell, type Look, type Style, table } from './table.js';
+import type { Times } from './times.js';
+
+/*
+ * Tables of what people ask for. Times in them are short: what is exact is in the JSON, and in `why`.
+ */
+
+const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
+  overdue: 'red',
+  failing: 'red',
+  interrupted: 'red',
+  overrun: 'yellow',
+  running: 'cyan',
+  new: 'dim',
+  off: 'dim',
+  ok: 'green',
+};
+
+const cell = (text: string | undefined, style?: Style): Cell => ({ text: text ?? '', style });
+
+/** A time that may not be known. */
+const at = (time: number | undefined, times: Times): string => (time === undefined ? '' : times.short(time));
+
+export function jobsTable(jobs: readonly JobView[], times: Times, look: Look): string[] {
+  const rows = jobs.map((job) => [
+    cell(job.job, job.attention ? 'bold' : undefined),
+    cell(job.failures > 1 ? `${job.status} ×${job.failures}` : job.status, STATUS[job.status]),
+    cell(scheduleOf(job, times.zone)),
+    cell(job.last && lastOf(job.last, times)),
+    cell(at(job.next, times)),
+    cell(job.why?.sentence),
+  ]);
+  return table(['JOB', 'STATE', 'SCHEDULE', 'LAST', 'NEXT', 'WHY'], rows, look);
+}
+
+/** When a job runs: its expression, with its zone if that is not the one of the times beside it. */
+export function scheduleOf(
+  { schedule, timeZone, interval }: Pick<JobView, 'schedule' | 'timeZone' | 'interval'>,
+  zone?: string,
+): string {
+  if (interval !== undefined) return `every ${formatDuration(interval)}`;
+  if (schedule === undefined) return 'by hand';
+  return timeZone === undefined || timeZone === zone ? schedule : `${schedule} ${timeZone}`;
+}
+
+/** `Sat 03:00 completed 12 s`; of a run that goes on: `12:20 api-7f9:1:ab, 40 s`. */
+function lastOf(run: RunInfo, times: Times): string {
+  const start = times.short(run.startedAt);
+  if (run.outcome === 'running') return `${start} ${run.instance}, ${times.since(run.startedAt)}`;
+  return [start, run.outcome, run.duration === undefined ? '' : formatDuration(run.duration)]
+    .filter(Boolean)
+    .join(' ');
+}
+
+const OUTCOME: Readonly<Record<string, Style>> = { completed: 'green', running: 'cyan' };
+
+export function runsTable(runs: readonly RunInfo[], times: Times, look: Look): string[] {
+  const rows = runs.map((run) => [
+    cell(times.short(run.startedAt)),
+    cell(run.job ?? `lock ${run.lock}`),
+    cell(run.outcome, OUTCOME[run.outcome] ?? 'red'),
+    cell(tookOf(run, times)),
+    cell(`${at(run.tick, times)}${(run.attempt ?? 1) > 1 ? ` (run ${run.attempt})` : ''}`),
+    cell(run.instance),
+    cell(run.error),
+  ]);
+  return table(['STARTED', 'JOB', 'OUTCOME', 'TOOK', 'TICK', 'INSTANCE', 'ERROR'], rows, look);
+}
+
+function tookOf(run: RunInfo, times: Times): string {
+  if (run.outcome === 'running') return times.since(run.startedAt);
+  return run.duration === undefined ? '' : formatDuration(run.duration);
+}
+
+/** From here on a clock is worth a look, ms: a network explains less. */
+const CLOCK_OFF = 1_000;
+
+export function instancesTable(instances: readonly InstanceInfo[], times: Times, look: Look): string[] {
+  const rows = instances.map((instance) => {
+    const { state, clockOffset = 0 } = instance;
+    return [
+      cell(instance.instance),
+      cell(state, state === 'up' ? 'green' : state === 'gone' ? 'red' : 'dim'),
+      cell(times.short(instance.startedAt)),
+      cell(state === 'up' ? '' : times.short(instance.seenAt)),
+      cell(instance.version),
+      cell(String(instance.jobs.length)),
+      cell(clockOf(clockOffset), 'yellow'),
+      cell(instance.leads.join(', ')),
+    ];
+  });
+  const heads = ['INSTANCE', 'STATE', 'STARTED', 'LAST SEEN', 'VERSION', 'JOBS', 'CLOCK', 'LEADS'];
+  return table(heads, rows, look);
+}
+
+/** How wrong the clock of an instance is, by that of the store. */
+function clockOf(offset: number): string {
+  if (Math.abs(offset) < CLOCK_OFF) return '';
+  return `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead'}`;
+}
+
+const LOCK: Readonly<Record<LockInfo['state'], Style | undefined>> = {
+  held: 'cyan',
+  'cooling-down': 'yellow',
+  free: undefined,
+};
+
+export function locksTable(locks: readonly LockInfo[], times: Times, look: Look): string[] {
+  const rows = locks.map((lock) => [
+    cell(lock.name),
+    cell(lock.interrupted ? 'interrupted' : lock.state, lock.interrupted ? 'red' : LOCK[lock.state]),
+    cell(at(lock.since, times)),
+    cell(lock.expiresIn === undefined ? '' : formatDuration(lock.expiresIn)),
+    cell(lock.job),
+    cell(lock.queued === undefined ? '' : String(lock.queued)),
+    cell(lock.dead === undefined ? '' : String(lock.dead.length), 'red'),
+    cell(lock.holder),
+  ]);
+  return table(['LOCK', 'STATE', 'SINCE', 'EXPIRES IN', 'JOB', 'QUEUED', 'DEAD', 'HOLDER'], rows, look);
+}

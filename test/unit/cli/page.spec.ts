@@ -1,0 +1,46 @@
+import { describe, expect, test } from '@jest/globals';
+import { COMMANDS, OPTION_NAMES, optionOf } from '../../../lib/cli/options.js';
+import { tableOf, textOf } from '../house/support/documents.js';
+import { storeOf } from './support/fleet.js';
+import { PAGE } from './support/page.js';
+import { TestShell } from './support/shell.js';
+
+const FILE = 'docs/shell.md';
+
+/** The blocks of the page that show a command and what it says. */
+const shown = [
+  ...textOf(FILE).matchAll(/^```console\n\$ npx nestjs-scheduler-lock (.+)\n((?:.*\n)*?)```$/gm),
+];
+
+describe('docs/shell.md', () => {
+  test.each(shown.map(([, command = '', output = '']) => [command, output]))(
+    'shows what `%s` says',
+    async (command, output) => {
+      const shell = new TestShell(storeOf(PAGE));
+      shell.terminal = { columns: 132, rows: 40 };
+      shell.env['NO_COLOR'] = '1';
+      await shell.inBerlin(...command.split(' '));
+      expect(shell.err).toBe('');
+      expect(output).toBe(shell.out);
+    },
+  );
+
+  test('shows some of them', () => {
+    expect(shown.length).toBeGreaterThan(2);
+  });
+
+  test('lists the commands', () => {
+    const rows = tableOf(FILE, 'Commands').map(({ command = '' }) => command.split(' ')[0]);
+    expect(rows).toEqual(Object.keys(COMMANDS));
+  });
+
+  test('lists the options, and for which command they are', () => {
+    const rows = tableOf(FILE, 'Options').map(({ option, of }) => ({ option, of }));
+    expect(rows).toEqual(
+      OPTION_NAMES.map((name) => {
+        const { value, of } = optionOf(name);
+        return { option: `--${name}${value === undefined ? '' : ` ${value}`}`, of: of?.join(', ') ?? 'all' };
+      }),
+    );
+  });
+});
