@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient } from '../../../lib/index.js';
 import { RedisConnection } from '../../../lib/stores/redis/redis-connection.js';
-import { lineKeys, stateKey } from '../../../lib/stores/redis/keys.js';
+import { historyKeys, lineKeys, stateKey } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
 import { uniquePrefix } from '../../support/redis-server.js';
@@ -73,7 +73,12 @@ export function redisContract(connect: () => TestClient): RedisContract {
     forget: (name) => remove(locks(name)),
     forgetState: (name) => remove(states(name)),
     forgetAll: () =>
-      remove(...[...used].flatMap((name) => [locks(name), states(name), ...lineKeys(states(name))])),
+      remove(
+        ...[...used].flatMap((name) => {
+          const state = states(name);
+          return [locks(name), state, ...lineKeys(state), ...historyKeys(state)];
+        }),
+      ),
     async breakLock(name) {
       await remove(locks(name));
       await first().rpush(locks(name), 'somebody else put this here');
