@@ -2,11 +2,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { SchedulerLockConfigError } from '../../lib/index.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { projectRoot } from '../support/machine.js';
 import { startRedis, type LocalRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
-import { ACL_COMMANDS, ACL_INSPECT, ACL_KEYS } from './support/acl.js';
+import { ACL_COMMANDS, ACL_HISTORY, ACL_INSPECT, ACL_KEYS } from './support/acl.js';
 import { look } from './support/redis-view.js';
 import { faultSuite } from './support/suite.js';
 
@@ -22,6 +23,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   await server.command('FLUSHALL');
   await server.command('SCRIPT', 'FLUSH');
+  await server.command('ACL', 'LOG', 'RESET');
   warnings = jest.spyOn(console, 'warn').mockReturnValue();
 });
 afterEach(() => warnings.mockRestore());
@@ -119,6 +121,78 @@ test('a user with what that page lists for inspect() sees every lock, and one wi
   expect(app.heard('outage-started')).toEqual([]);
 });
 
+/** A store with this user, and a lease of it whose run is remembered. */
+async function history() {
+  const store = new RedisLockStore({
+    host: server.host,
+    port: server.port,
+    username: 'jobs',
+    password: PASSWORD,
+  });
+  await store.init();
+  const request = { name: 'job', token: 'token', ttl: 60_000, holder: 'here', job: 'job', history: true };
+  const kept = { count: 10, age: 60_000 };
+  const run = async (): Promise<void> => {
+    const grant = await store.acquire(request);
+    if (!grant.acquired) throw new Error(grant.reason);
+    const lease = { ...request, fencingToken: grant.fencingToken };
+    expect(await store.release(lease, { record: { kept, duration: 1 } })).toEqual({ released: true });
+  };
+  const beat = { instance: 'here', startedAt: 0, every: 1, leads: [], catalogue: 'a', jobs: [], left: false };
+  const all = async (): Promise<void> => {
+    await run();
+    await store.history.interrupted({ name: 'job', fencingToken: 1, holder: 'gone', job: 'job', kept });
+    expect(await store.history.entries({ name: 'job', limit: 10 })).toHaveLength(2);
+    const miss = { name: 'job', job: 'job', instance: 'here', reason: 'held', count: 1, kept, tick: 1 };
+    expect(await store.history.miss(miss)).toMatchObject({ missed: false });
+    expect(await store.history.beat({ ...beat, next: [], last: [] })).toMatchObject({ known: true });
+    expect(await store.history.instances()).toMatchObject([{ instance: 'here' }]);
+  };
+  return { store, run, all };
+}
+
+test('a user with what that page lists for histories can keep and read them', async () => {
+  await user([...ACL_COMMANDS, ...ACL_HISTORY]);
+  const { store, all } = await history();
+  expect(await store.history.init()).toBeUndefined();
+  const before = await server.command('DBSIZE');
+  await all();
+  expect(before).toBe(0);
+  expect(await server.command('ACL', 'LOG')).toEqual([]);
+  await store.close();
+});
+
+test.each(ACL_HISTORY)(
+  'a user without %s has its locks all the same, and is told what to do',
+  async (missing) => {
+    await user([...ACL_COMMANDS, ...ACL_HISTORY.filter((command) => command !== missing)]);
+    const { store, run } = await history();
+    const problem = await store.history.init();
+    expect(problem).toContain(`may not run ${missing.slice(1).toUpperCase()}, which histories need`);
+    expect(problem).toContain(`ACL SETUSER <user> ${missing}`);
+    await run();
+    await run();
+    if (missing === '+xrevrange')
+      await expect(store.history.entries({ name: 'job', limit: 1 })).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining('Histories need'),
+      });
+    await store.close();
+  },
+);
+
+test('a user who may have the keys of locks only has its locks all the same', async () => {
+  const keys = ['~scheduler:*:lock', '~{scheduler:*:lock}:state'];
+  await user([...ACL_COMMANDS, ...ACL_HISTORY], keys);
+  const { store, run } = await history();
+  expect(await store.history.init()).toMatch(
+    /refused the scripts of histories: .*"scheduler:instances:probe-/,
+  );
+  await run();
+  expect(await server.command('KEYS', '*')).toEqual(['{scheduler:job:lock}:state']);
+  await store.close();
+});
+
 test('a user needs +select besides for another database than 0', async () => {
   const inDatabase1 = (): Promise<TestApp> =>
     startApp({
@@ -138,6 +212,7 @@ test('the page on Redis lists what these tests give', async () => {
   expect(page).toContain(`\`${ACL_COMMANDS.join(' ')}\``);
   expect(page).toContain(`\`${ACL_KEYS.join(' ')}\``);
   expect(page).toContain(`also needs \`${ACL_INSPECT.join(' ')}\``);
+  expect(page).toContain(`Histories also need \`${ACL_HISTORY.join(' ')}\``);
 });
 
 test.each(ACL_KEYS)(

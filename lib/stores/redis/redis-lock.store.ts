@@ -295,7 +295,8 @@ function releaseArguments(
   const kept = recordArguments(lease, outcome, record);
   if (kept.length === 0) return args;
   while (args.length < 6) args.push('');
-  return [...args, ...kept];
+  args.push(...kept);
+  return args;
 }
 
 /** The argument by which the script judges a start; '' for a call without a tick or an interval. */

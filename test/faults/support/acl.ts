@@ -24,6 +24,9 @@ export const ACL_WAIT = '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subs
 );
 export const ACL_CHANNELS = '&scheduler:wake:*';
 
+/** What histories need besides. docs/redis.md lists the same. */
+export const ACL_HISTORY = ['+xadd', '+xrevrange', '+zadd', '+zrange', '+zrem', '+hdel'] as const;
+
 /** What `inspect()` needs besides. docs/redis.md lists the same. */
 export const ACL_INSPECT = ['+scan', '+hgetall'] as const;
 

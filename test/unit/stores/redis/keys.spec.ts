@@ -1,7 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { SchedulerLockConfigError } from '../../../../lib/index.js';
-import { hashTag, stateKey } from '../../../../lib/stores/redis/keys.js';
+import {
+  hashTag,
+  historyKeys,
+  instanceKeys,
+  isStateKey,
+  lineKeys,
+  stateKey,
+} from '../../../../lib/stores/redis/keys.js';
 
 describe('the part of a key that decides its Cluster slot', () => {
   test.each([
@@ -85,10 +92,31 @@ describe('the key of the state', () => {
     expect(stateKey(lock, prefix)).toMatch(/:state$/);
   });
 
+  test.each(['{scheduler:refresh:lock}:state', '{app}:refresh:state'])(
+    'is known as one, and so are those of line and history beside %s',
+    (state) => {
+      const keys = [state, ...lineKeys(state), ...historyKeys(state)];
+      expect(keys.filter(isStateKey)).toEqual(keys);
+      // The Lua makes them in this way.
+      expect(historyKeys(state)).toEqual([`${state}:runs`, `${state}:bad`]);
+    },
+  );
+
   test('is refused for a lock key with which no state key can share a slot', () => {
     expect(() => stateKey('a}b', '')).toThrow(SchedulerLockConfigError);
     expect(() => stateKey('a}b', '')).toThrow(/"a}b" holds a brace that makes no hash tag/);
     expect(() => stateKey('b', 'a{}:')).toThrow(SchedulerLockConfigError);
     expect(() => stateKey('b', '{a:')).toThrow(SchedulerLockConfigError);
   });
+});
+
+test.each([
+  ['scheduler:instances', '', '{scheduler:instances}'],
+  ['{app}:instances', '', '{app}:instances'],
+  ['instances', 'app:', '{app:instances}'],
+])('the keys of instances, at "%s" under the client prefix "%s", share a slot', (key, prefix, beside) => {
+  const { instances, seen, list } = instanceKeys(key, prefix);
+  expect([instances, seen, list('a')]).toEqual([key, `${beside}:seen`, `${beside}:jobs:a`]);
+  const stored = prefix + key;
+  expect(hashTag(prefix + seen)).toBe(hashTag(stored) ?? stored);
 });
