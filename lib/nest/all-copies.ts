@@ -1,11 +1,12 @@
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { SchedulerLeader } from './scheduler-leader.js';
+import { SchedulerLockHealth } from './scheduler-lock-health.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import { shared } from '../shared.js';
 
 /** The classes that applications inject, by name. */
-const OWN = { SchedulerLockService, SchedulerLockEvents, SchedulerLeader };
+const OWN = { SchedulerLockService, SchedulerLockEvents, SchedulerLeader, SchedulerLockHealth };
 
 type Name = keyof typeof OWN;
 

@@ -46,6 +46,21 @@ export class InsightHost implements OnModuleDestroy {
     return this.#watch?.overdue ?? new Map();
   }
 
+  /** The jobs for which {@link overdue} is known. */
+  get watched(): readonly string[] {
+    return this.#watch?.jobs ?? [];
+  }
+
+  /** When the store last answered a sign of life of this instance, and when it last did not, epoch milliseconds. */
+  get lastBeats(): { readonly answeredAt: number | undefined; readonly failedAt: number | undefined } {
+    return this.#beats?.last ?? { answeredAt: undefined, failedAt: undefined };
+  }
+
+  /** Whether a job is decorated, or was made at run time. */
+  knows(job: string): boolean {
+    return this.#jobs().some((bound) => bound.job === job);
+  }
+
   /** @param jobs those that this instance knows at the moment */
   start(jobs: () => readonly BoundJob[]): void {
     this.#jobs = jobs;

@@ -22,6 +22,7 @@ import {
 } from './module-definition.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
+import { SchedulerLockHealth } from './scheduler-lock-health.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
@@ -53,8 +54,9 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
     SchedulerLockExplorer,
     SchedulerLockService,
     SchedulerLeader,
+    SchedulerLockHealth,
   ],
-  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader],
+  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader, SchedulerLockHealth],
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**
