@@ -64,6 +64,21 @@ export type {
 // Health
 export { type HealthProblem, type LockHealth, SchedulerLockHealth } from './nest/scheduler-lock-health.js';
 
+// Insight
+export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
+export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';
+export type { TickDates, TickFinder } from './insight/facts.js';
+export type {
+  InstanceInfo,
+  InstanceState,
+  JobStatus,
+  JobView,
+  RunInfo,
+  ScheduleView,
+  Why,
+  WhyCause,
+} from './insight/types.js';
+
 // Errors
 export {
   LockLostError,

@@ -41,13 +41,13 @@ export interface InstanceInfo extends Omit<InstanceRecord, 'next' | 'last' | 'le
 /**
  * How a job is, the first that applies:
  *
- * - `overrun`: a run goes on past the next tick
+ * - `overrun`: a run goes on past the next tick. It needs attention once that tick would be overdue
  * - `running`
- * - `interrupted`: its last run was
+ * - `interrupted`: its last run was, or was aborted (its instance shut down, or lost the lock)
  * - `overdue`: its newest tick was not started in time, by nobody
  * - `failing`: its last run failed or passed its timeout
  * - `off`: disabled wherever it is known
- * - `new`: it never ran, and no tick has come yet
+ * - `new`: it never ran, and no tick has come yet; or none of its dates is known, so that nobody can tell whether it is on time
  * - `ok`
  */
 export type JobStatus = 'overrun' | 'running' | 'interrupted' | 'overdue' | 'failing' | 'off' | 'new' | 'ok';
@@ -66,7 +66,7 @@ export interface JobView extends Pick<
   readonly next?: number;
   /** For `overdue`: the tick that nobody has started. */
   readonly overdue?: number;
-  /** How many of its runs in a row have failed, up to now. */
+  /** How many of its runs in a row have failed, up to now. One that was interrupted neither counts nor ends the row. */
   readonly failures: number;
   /** The instances that are up and know it. */
   readonly instances: readonly string[];
@@ -79,7 +79,7 @@ export interface ScheduleView extends Pick<KnownJob, 'schedule' | 'timeZone' | '
   readonly instances: readonly string[];
 }
 
-/** Why a job ran, or did not run, at a time. */
+/** Why a job ran, or did not run, at a time: the cause with its evidence, and a sentence. */
 export type Why = {
   readonly job: string;
   /** The tick in question. Absent if there is none. */
@@ -88,9 +88,11 @@ export type Why = {
   readonly sentence: string;
 } & WhyCause;
 
+/** What a {@link Why} rests on. */
 export type WhyCause =
   | { readonly cause: 'ran'; readonly run: RunInfo }
   | { readonly cause: 'running'; readonly run: RunInfo }
+  /** Its end is not known, or it was aborted. */
   | { readonly cause: 'interrupted'; readonly run: RunInfo }
   /** An earlier run of the job was still going on. */
   | { readonly cause: 'overrun'; readonly run: RunInfo }
@@ -98,13 +100,16 @@ export type WhyCause =
   | { readonly cause: 'lock-taken'; readonly run?: RunInfo; readonly holder?: string }
   | {
       readonly cause: 'store-away';
+      /** The tick: it may have been away before. */
       readonly from: number;
+      /** When the last of these instances could tell of it: by then the store was back. */
       readonly to?: number;
+      /** Those that could not ask it. */
       readonly instances: readonly string[];
     }
   /** What kept each instance from it. */
   | { readonly cause: 'missed'; readonly reasons: readonly (MissReason & { readonly instance: string })[] }
-  /** No instance that knows the job was up. */
+  /** No instance that knows the job was up: since the `last` one was seen (`from`), until another one started (`to`). */
   | { readonly cause: 'no-instance'; readonly from?: number; readonly to?: number; readonly last?: string }
   | { readonly cause: 'off'; readonly instances: readonly string[] }
   | { readonly cause: 'schedules-differ'; readonly schedules: readonly ScheduleView[] }
@@ -116,7 +121,9 @@ export type WhyCause =
     }
   /** It is not overdue yet. */
   | { readonly cause: 'pending'; readonly due: number }
+  /** No instance knows it. The jobs whose names are near, or some that there are. */
   | { readonly cause: 'unknown-job'; readonly jobs: readonly string[] }
-  /** Older than anything that is kept. */
+  /** Older than the runs that are kept: those since then. */
   | { readonly cause: 'too-old'; readonly since?: number }
+  /** No start of it is known, and no instance has told why. */
   | { readonly cause: 'unknown' };

@@ -1,6 +1,7 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import type { Emit, OverdueEvent } from '../events/events.js';
 import type { HistoryStore, Kept, MissReason } from '../stores/history-store.js';
+import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
 
 /** A job that is watched. */
 export interface WatchedJob {
@@ -9,6 +10,8 @@ export interface WatchedJob {
   readonly lock: string;
   /** Whether other jobs share its lock: then a lock that is taken says nothing of this one. */
   readonly sharesLock: boolean;
+  /** Whether a tick that was skipped may still run. */
+  readonly comesLate: boolean;
   /** How long after its tick it counts as overdue, ms. */
   readonly grace: number;
   /** Milliseconds between two runs of an interval; absent for a cron job. */
@@ -50,7 +53,7 @@ interface State {
   /** When an interval has to have run again, this machine's clock. */
   expected: number;
   /** Why this instance did not start its newest ticks. */
-  skips: MissReason | undefined;
+  skips: (MissReason & { readonly tick: number | undefined }) | undefined;
   judgeAt: number;
   /** The tick that nobody has started. */
   overdue: number | undefined;
@@ -118,38 +121,31 @@ export class Watch {
   }
 
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
-  refused(job: string, tick: number | undefined, { reason, ...facts }: Refused): void {
+  refused(job: string, tick: number | undefined, why: Refused): void {
     const state = this.#states.get(job);
     if (state === undefined) return;
     const now = this.clock.now();
-    const isTaken = reason === 'held' || reason === 'cooling-down';
-    if (isTaken && !state.job.sharesLock) {
+    const { interval = 0, sharesLock } = state.job;
+    if (why.tick !== undefined) this.#settle(state, why.tick);
+    if (why.reason === 'already-ran') {
+      // Of an interval: it is due in that time, and a part of the interval that it may come early.
+      state.expected = now + Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
+      if (tick === undefined) this.#settle(state, now);
+    } else if (isTaken(why.reason) && !sharesLock) {
       // A run of the job goes on, or has just ended.
-      state.expected = now + (state.job.interval ?? 0);
-      return this.#settle(state, tick ?? now);
-    }
-    if (facts.tick !== undefined) this.#settle(state, facts.tick);
-    if (reason === 'already-ran') {
-      const { interval = 0 } = state.job;
-      state.expected = now + Math.min(facts.expiresIn ?? interval, interval) + interval * 0.1;
-      return tick === undefined ? this.#settle(state, now) : undefined;
-    }
-    const { skips } = state;
-    const isSame = skips?.reason === reason;
-    state.skips = {
-      reason,
-      count: isSame ? skips.count + 1 : 1,
-      since: isSame ? (skips.since ?? now) : now,
-      ...(facts.holder === undefined ? undefined : { holder: facts.holder }),
-    };
+      state.expected = now + interval;
+      this.#settle(state, tick ?? now);
+    } else state.skips = { ...oneMore(state.skips, why, now), tick };
   }
 
-  /** The store answers again. */
+  /** The store answers again: tells of the ticks that this instance skipped meanwhile, before newer ones hide them. */
   available(): void {
-    const now = this.clock.now();
-    for (const state of this.#states.values())
-      if (state.skips !== undefined) state.judgeAt = Math.min(state.judgeAt, now + SOONEST);
-    this.#arm();
+    for (const state of this.#states.values()) {
+      const { skips, job } = state;
+      // A tick that may still run late is judged when its grace is over.
+      if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || job.comesLate) continue;
+      void inModuleContext(() => this.#ask(state, skips.tick, true)).catch(() => undefined);
+    }
   }
 
   stop(): void {
@@ -234,26 +230,19 @@ export class Watch {
     );
   }
 
-  async #ask(state: State, tick: number | undefined): Promise<void> {
+  async #ask(state: State, tick: number | undefined, late = false): Promise<void> {
     const { job } = state;
     const { instance, kept, idleReason } = this.watcher;
-    const skips = state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1 };
-    const which = tick === undefined ? { grace: job.grace } : { tick };
-    const result = await this.history.miss({
-      name: job.lock,
-      job: job.job,
-      instance,
-      kept,
-      ...skips,
-      ...which,
-    });
-    if (this.#stopped) return;
+    const { tick: _, ...skips } = state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1, tick };
+    const which = tick === undefined ? { grace: job.grace } : late ? { tick, late } : { tick };
+    const about = { name: job.lock, job: job.job, instance, kept };
+    const result = await this.history.miss({ ...about, ...skips, ...which });
+    const missed = result.tick ?? tick;
+    if (this.#stopped || missed === undefined) return;
     if (!result.missed) {
       state.expected = this.clock.now();
-      return this.#settle(state, tick ?? this.clock.now());
+      return this.#settle(state, missed);
     }
-    const missed = result.tick ?? tick;
-    if (missed === undefined) return;
     state.overdue = missed;
     if (result.first) this.clock.setTimer(() => void this.#tell(job, missed).catch(() => undefined), GATHER);
   }
@@ -263,20 +252,28 @@ export class Watch {
     const entries = await this.history.entries({ name: lock, limit: 100 }).catch(() => []);
     const reasons: OverdueEvent['reasons'] = entries.flatMap((entry) => {
       if (entry.type !== 'miss' || entry.job !== job || entry.tick !== tick) return [];
-      const { instance: missedBy, reason, count, holder, since } = entry;
-      return [
-        {
-          missedBy,
-          reason,
-          count,
-          ...(holder === undefined ? undefined : { holder }),
-          ...(since === undefined ? undefined : { since }),
-        },
-      ];
+      const {
+        type: _type,
+        lock: _lock,
+        job: _job,
+        tick: _tick,
+        at: _at,
+        instance: missedBy,
+        ...reason
+      } = entry;
+      return [{ missedBy, ...reason }];
     });
     const { instance, emit } = this.watcher;
     emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
   }
+}
+
+const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';
+
+/** One more tick was skipped. */
+function oneMore(before: MissReason | undefined, { reason, holder }: Refused, now: number): MissReason {
+  const [count, since] = before?.reason === reason ? [before.count + 1, before.since ?? now] : [1, now];
+  return { reason, count, since, ...(holder === undefined ? undefined : { holder }) };
 }
 
 const unitOf = (grace: number): number => Math.max(SOONEST, Math.min(MINUTE, grace));

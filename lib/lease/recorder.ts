@@ -61,7 +61,6 @@ export class Recorder {
     const isError = error instanceof Error;
     const type = isError ? error.name : typeof error;
     if (how === 'type') return type;
-    // oxlint-disable-next-line typescript/no-base-to-string -- anything can be thrown
     const message = asClause(isError ? error.message : String(error));
     return message === '' ? type : `${type}: ${message}`;
   }

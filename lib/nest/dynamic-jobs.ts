@@ -33,7 +33,6 @@ import { type BoundJob, SchedulerLockInterceptor } from './scheduler-lock.interc
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
 import { readOption } from '../options/values.js';
-import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 
@@ -57,7 +56,6 @@ export class DynamicJobs implements OnModuleDestroy {
     private readonly discovery: DiscoveryService,
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly leader: LeaderJobs,
-    private readonly insight: InsightHost,
   ) {}
 
   /** The jobs that are still in the registry. */
@@ -170,7 +168,7 @@ export class DynamicJobs implements OnModuleDestroy {
     this.#jobs.add(bound);
     if (!this.#started) return;
     this.#warnOfSharedLocks();
-    this.insight.add(bound);
+    this.interceptor.insight.add(bound);
     if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
   }
 

@@ -3,6 +3,7 @@ import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import { Watch, type Refused, type WatchedJob } from '../insight/watch.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
+import type { CronTimeClass } from '../scheduler/tick-finder.js';
 import type { KnownJob } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
@@ -19,7 +20,7 @@ export class InsightHost implements OnModuleDestroy {
   constructor(
     private readonly host: LockHost,
     leader: LeaderJobs,
-    { emit }: SchedulerLockEvents,
+    private readonly events: SchedulerLockEvents,
   ) {
     const { store, settings } = host;
     const { insight, instanceId: instance, clock } = settings;
@@ -29,7 +30,7 @@ export class InsightHost implements OnModuleDestroy {
     this.#watch = new Watch(history, clock, {
       instance,
       kept: { count, age },
-      emit,
+      emit: events.emit,
       idleReason: () => (leader.leads ? undefined : 'not-leader'),
     });
     this.#beats = new Beats(history, clock, {
@@ -61,16 +62,25 @@ export class InsightHost implements OnModuleDestroy {
     return this.#jobs().some((bound) => bound.job === job);
   }
 
+  /** The class of the dates of this instance's jobs. */
+  get cronTime(): CronTimeClass | undefined {
+    for (const { schedule } of this.#jobs())
+      if (schedule?.cronTimeClass !== undefined) return schedule.cronTimeClass;
+    return undefined;
+  }
+
   /** @param jobs those that this instance knows at the moment */
   start(jobs: () => readonly BoundJob[]): void {
     this.#jobs = jobs;
     if (this.#watch === undefined || !this.host.remembers) return;
     for (const job of jobs()) this.add(job);
     this.#beats?.start();
-    this.#stopListening = this.host.store.onAvailable?.(() => {
-      this.#beats?.start();
-      this.#watch?.available();
-    });
+    const stops = [
+      // What the store has lost, or was not there to hear, it hears at once.
+      this.host.store.onAvailable?.(() => this.#beats?.start()),
+      this.events.on('outage-ended', () => this.#watch?.available()),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop?.());
   }
 
   /** Watches a job from now on, if a schedule starts it. */
@@ -85,6 +95,7 @@ export class InsightHost implements OnModuleDestroy {
       job,
       lock: name,
       sharesLock: this.#jobs().some((other) => other.job !== job && other.name === name),
+      comesLate: settings.catchUp !== false,
       // A call that stands in line is late by its own choice.
       grace: Math.max(grace, settings.wait ?? 0),
       interval: schedule.every,

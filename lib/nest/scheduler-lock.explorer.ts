@@ -32,7 +32,6 @@ import {
 } from '../scheduler/scheduler-parts.js';
 import { storeLabel } from '../store-access/store-label.js';
 import { DynamicJobs } from './dynamic-jobs.js';
-import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
@@ -78,7 +77,6 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly interceptor: SchedulerLockInterceptor,
     private readonly leader: LeaderJobs,
     private readonly dynamic: DynamicJobs,
-    private readonly insight: InsightHost,
   ) {
     // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
     if (leader.election !== undefined)
@@ -117,7 +115,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
     this.host.queues.start();
-    this.insight.start(jobs);
+    this.interceptor.insight.start(jobs);
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
     if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));

@@ -42,7 +42,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 
   constructor(
     private readonly host: LockHost,
-    private readonly insight: InsightHost,
+    readonly insight: InsightHost,
   ) {
     this.missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
   }

@@ -23,6 +23,7 @@ import {
 import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockHealth } from './scheduler-lock-health.js';
+import { SchedulerLockInsight } from './scheduler-lock-insight.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 
@@ -53,10 +54,17 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
     DynamicJobs,
     SchedulerLockExplorer,
     SchedulerLockService,
+    SchedulerLockInsight,
     SchedulerLeader,
     SchedulerLockHealth,
   ],
-  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLeader, SchedulerLockHealth],
+  exports: [
+    SchedulerLockService,
+    SchedulerLockEvents,
+    SchedulerLockInsight,
+    SchedulerLockHealth,
+    SchedulerLeader,
+  ],
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**

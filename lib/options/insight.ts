@@ -13,12 +13,15 @@ export interface InsightSettings {
 }
 
 const DAY = 86_400_000;
-const DEFAULTS = { keep: 100, age: 30 * DAY, beat: 30_000, overdue: 60_000 };
+const DEFAULTS = { keep: 100, for: 30 * DAY, beat: 30_000, overdue: 60_000 };
 const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'version'];
-/** The longest time that runs are kept, and the bounds of a beat, ms. */
-const MAX_AGE = 400 * DAY;
-const MIN_BEAT = 1_000;
-const MAX_BEAT = 3_600_000;
+const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
+/** The least and the most of durations, ms. */
+const RANGES = {
+  for: { least: 1, most: 400 * DAY, range: '400 days at most' },
+  beat: { least: 1_000, most: 3_600_000, range: '1 s to 1 h' },
+  overdue: { least: 1, most: 30 * DAY, range: '30 days at most' },
+};
 /** How many characters of a version are kept. */
 const MAX_VERSION = 50;
 
@@ -33,49 +36,39 @@ export function readInsight(
     return undefined;
   }
   const options = given ?? {};
-  const unknown = Object.keys(options).filter((name) => !NAMES.includes(name));
-  problems.push(
-    ...unknown.map((name) => `insight.${name}: there is no such option. There are ${NAMES.join(', ')}.`),
-  );
-  const read = (option: 'for' | 'beat' | 'overdue', max?: number): number | undefined =>
-    options[option] === undefined
-      ? undefined
-      : readDuration(`insight.${option}`, options[option], problems, max);
+  problems.push(...problemsOf(options));
+  const read = (option: keyof typeof RANGES): number => readInRange(options, option, problems);
   const { keep = DEFAULTS.keep, error = 'message', overdue, version } = options;
-  if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
-    problems.push(`insight.keep: ${show(keep)} is no whole number from 1 to 10000.`);
-  if (typeof error !== 'function' && !['none', 'type', 'message'].includes(error))
-    problems.push(`insight.error: ${show(error)} is not one of 'none', 'type', 'message', and no function.`);
-  if (version !== undefined && typeof version !== 'string')
-    problems.push(`insight.version: ${show(version)} is no text.`);
   return {
     keep,
     error,
-    age:
-      inRange(
-        'for',
-        read('for', Infinity),
-        { least: 1, most: MAX_AGE, range: 'at most 400 days' },
-        problems,
-      ) ?? DEFAULTS.age,
-    beat:
-      inRange('beat', read('beat'), { least: MIN_BEAT, most: MAX_BEAT, range: '1 s to 1 h' }, problems) ??
-      DEFAULTS.beat,
-    overdue: overdue === false ? false : (read('overdue') ?? DEFAULTS.overdue),
-    version: versionOf(version ?? process.env['npm_package_version']),
+    age: read('for'),
+    beat: read('beat'),
+    overdue: overdue === false ? false : read('overdue'),
+    // Set for a process that `npm start`, or another script of a package manager, has begun.
+    version: (version ?? process.env['npm_package_version'])?.slice(0, MAX_VERSION),
   };
 }
 
-function inRange(
-  option: string,
-  given: number | undefined,
-  { least, most, range }: { least: number; most: number; range: string },
-  problems: string[],
-): number | undefined {
-  if (given === undefined || (given >= least && given <= most)) return given;
-  problems.push(`insight.${option}: ${given} ms is out of range. Give ${range}.`);
-  return undefined;
+function problemsOf(options: InsightOptions): string[] {
+  const problems = Object.keys(options)
+    .filter((name) => !NAMES.includes(name))
+    .map((name) => `${name}: there is no such option. There are ${NAMES.join(', ')}.`);
+  const { keep = DEFAULTS.keep, error = 'message', version = '' } = options;
+  if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
+    problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
+  if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))
+    problems.push(`error: ${show(error)} is no function, and not one of 'none', 'type', 'message'.`);
+  if (typeof version !== 'string') problems.push(`version: ${show(version)} is no text.`);
+  return problems.map((problem) => `insight.${problem}`);
 }
 
-const versionOf = (version: unknown): string | undefined =>
-  typeof version === 'string' ? version.slice(0, MAX_VERSION) : undefined;
+function readInRange(options: InsightOptions, option: keyof typeof RANGES, problems: string[]): number {
+  const { least, most, range } = RANGES[option];
+  const given = options[option];
+  const read = given === undefined ? undefined : readDuration(`insight.${option}`, given, problems, Infinity);
+  if (read === undefined) return DEFAULTS[option];
+  if (read < least || read > most)
+    problems.push(`insight.${option}: ${show(given)} is out of range. Give ${range}.`);
+  return read;
+}

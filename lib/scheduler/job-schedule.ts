@@ -1,5 +1,6 @@
 import type { JobStart } from '../job-start.js';
 import { ticksFor } from './cron-ticks.js';
+import type { CronTimeClass } from './tick-finder.js';
 import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
 
 /** The schedule of one job: of a decorated method, read from the metadata of `@Cron()` and `@Interval()`, or of a dynamic one. */
@@ -50,6 +51,12 @@ export class JobSchedule {
   /** Milliseconds between two runs of an interval; `undefined` for a cron job. */
   get every(): number | undefined {
     return this.interval;
+  }
+
+  /** The class of its dates, if it has any. */
+  get cronTimeClass(): CronTimeClass | undefined {
+    const [cronTime] = this.cronTimes();
+    return cronTime?.constructor as CronTimeClass | undefined;
   }
 
   /** The expression and the zone of each cron job that fires it. */

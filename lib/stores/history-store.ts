@@ -16,7 +16,7 @@ export interface HistoryStore {
   interrupted(run: Interruption): Promise<void>;
   /** The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. */
   entries(query: HistoryQuery): Promise<HistoryEntry[]>;
-  /** Keeps that a tick was missed, unless it, or a newer one, was started after all. */
+  /** Keeps that a tick was missed, unless it, or a newer one, was started. */
   miss(miss: Miss): Promise<MissResult>;
   /** An instance shows that it is up, and which jobs it knows. */
   beat(beat: Beat): Promise<BeatResult>;
@@ -104,10 +104,15 @@ export interface Miss extends MissReason {
   readonly tick?: number;
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
   readonly grace?: number;
+  /**
+   * Whether newer ticks may have been started meanwhile, as this instance could not tell of it before. Then it is kept for people also
+   * if one was: but the tick does not count as missed.
+   */
+  readonly late?: boolean;
 }
 
 export interface MissResult {
-  /** Whether the tick was missed. If not, nothing was kept: it was started, or a run of the job goes on, or the store knows no start. */
+  /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on, or the store knows no start. */
   readonly missed: boolean;
   /** Whether no instance has told of this tick before. */
   readonly first: boolean;

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { EventStore } from '../stores/event-store.js';
+import type { HistoryStore } from '../stores/history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -113,6 +114,15 @@ export class FakeLockStore implements LockStore {
     next: (lease, options) => this.#answer(() => this.#store.events.next(lease, options)),
     left: (jobs) => this.#answer(() => this.#store.events.left(jobs)),
     redeliver: (name) => this.#answer(() => this.#store.events.redeliver(name)),
+  };
+
+  /** Who ran what: as in the memory store. */
+  readonly history: HistoryStore = {
+    interrupted: (run) => this.#answer(() => this.#store.history.interrupted(run)),
+    entries: (query) => this.#answer(() => this.#store.history.entries(query)),
+    miss: (miss) => this.#answer(() => this.#store.history.miss(miss)),
+    beat: (beat) => this.#answer(() => this.#store.history.beat(beat)),
+    instances: () => this.#answer(() => this.#store.history.instances()),
   };
 
   onAvailable(listener: () => void): () => void {

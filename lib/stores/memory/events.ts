@@ -12,6 +12,7 @@ import {
   type NextResult,
 } from '../event-store.js';
 import { placeAt } from '../line.js';
+import type { RunRecord } from '../history-store.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 
 /** An event of a queue. */
@@ -46,8 +47,10 @@ export interface Locks {
   /** The place of the first call in line. */
   firstPlace(name: string): number | undefined;
   isHeld(lease: LeaseRef): boolean;
-  /** Gives a lease that is held a new fencing token, and lets it live for this long from now on, ms. */
-  renew(lease: LeaseRef, ttl: number): number;
+  /** Gives a lease that is held a new fencing token for a run of this job, and lets it live for this long from now on, ms. */
+  renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number;
+  /** Its run has ended. */
+  ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void;
 }
 
 /** Events in the memory of this process. */
@@ -80,11 +83,14 @@ export class MemoryEvents implements EventStore {
     return { queued: true, place, merged: 0 };
   }
 
-  async next(lease: LeaseRef, { outcome, takes }: NextOptions): Promise<NextResult> {
+  async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
     const { name, token } = lease;
     const queue = this.#queue(name);
     const dead: DeadLetter[] = [];
-    if (outcome !== undefined) this.end(lease, outcome);
+    if (outcome !== undefined) {
+      this.end(lease, outcome);
+      this.locks.ended(lease, outcome, record);
+    }
     if (!this.locks.isHeld(lease)) return { held: false, dead };
     for (const event of queue.events.slice()) {
       const taker = takes.find(({ job }) => job === event.job);
@@ -97,7 +103,7 @@ export class MemoryEvents implements EventStore {
       if (first !== undefined && first < event.place) return { held: true, place: event.place, dead };
       // Otherwise the answer was lost, and it is asked for again.
       if (event.taken !== token) Object.assign(event, { taken: token, delivery: event.delivery + 1 });
-      return { held: true, event: delivered(event), fencingToken: this.locks.renew(lease, taker.ttl), dead };
+      return { held: true, event: delivered(event), fencingToken: this.locks.renew(lease, taker), dead };
     }
     return { held: true, dead };
   }

@@ -15,6 +15,7 @@ import type {
 import { isWaiting, Line, placeAt, placed, type WaitingRequest } from '../line.js';
 import { NOTHING_RAN, RETENTION, TICK_RETENTION } from '../rules.js';
 import { MemoryEvents } from './events.js';
+import { interruptionOf, MemoryHistory } from './history.js';
 import { Starts } from './starts.js';
 
 /** How many locks there have to be before any is forgotten. */
@@ -38,6 +39,7 @@ interface Entry {
 export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
   readonly events: MemoryEvents;
+  readonly history: MemoryHistory;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #lines = new Map<string, Line>();
@@ -50,13 +52,28 @@ export class MemoryLockStore implements LockStore {
 
   constructor(options: { clock?: Clock } = {}) {
     this.#clock = options.clock ?? systemClock;
+    this.history = new MemoryHistory(
+      {
+        lastStart: (name, job) =>
+          this.#entries
+            .get(name)
+            ?.starts.all()
+            .find((each) => each.job === job),
+        isRunning: (name, job) => {
+          const lease = this.#entries.get(name)?.lease;
+          return lease?.job === job && this.#held(lease) !== undefined;
+        },
+      },
+      this.#clock,
+    );
     this.events = new MemoryEvents(
       {
         isFree: (name) => (this.#entries.get(name)?.freeAt ?? 0) <= this.#clock.monotonic(),
         newPlace: () => this.#newPlace(),
         firstPlace: (name) => this.#lines.get(name)?.standing[0]?.place,
         isHeld: (lease) => this.#held(lease) !== undefined,
-        renew: (lease, ttl) => this.#renew(lease, ttl),
+        renew: (lease, taker) => this.#renew(lease, taker),
+        ended: (...run) => this.history.ended(...run),
       },
       this.#clock,
     );
@@ -95,12 +112,13 @@ export class MemoryLockStore implements LockStore {
 
   release(
     lease: LeaseRef,
-    { outcome = 'completed', keepFor = 0 }: ReleaseOptions = {},
+    { outcome = 'completed', keepFor = 0, record }: ReleaseOptions = {},
   ): Promise<ReleaseResult> {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
       this.events.end(lease, outcome);
+      this.history.ended(lease, outcome, record);
       const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#leave(lease);
       if (entry?.lease.token !== lease.token) {
         const result = this.#missedRelease(lease, outcome, entry);
@@ -135,6 +153,8 @@ export class MemoryLockStore implements LockStore {
           since,
           ...(free ? undefined : { expiresIn: Math.ceil(freeAt - now) }),
           fencingToken: lease.fencingToken,
+          ...(lease.job === undefined ? undefined : { job: lease.job }),
+          ...(free && !ended ? { interrupted: true } : undefined),
           jobs: starts.all(),
           ...this.events.of(name),
         };
@@ -148,11 +168,12 @@ export class MemoryLockStore implements LockStore {
     return isOurs ? entry : undefined;
   }
 
-  /** Gives a held lease another fencing token. */
-  #renew(lease: LeaseRef, ttl: number): number {
+  /** Gives a held lease another fencing token, for a run of this job. */
+  #renew(lease: LeaseRef, { job, ttl }: { readonly job: string; readonly ttl: number }): number {
     const entry = this.#held(lease) as Entry;
     const fencingToken = Math.max(entry.lease.fencingToken + 1, Math.trunc(this.#clock.now() * 1_000));
-    entry.lease = { ...entry.lease, fencingToken };
+    const { tick: _tick, attempt: _attempt, ...own } = entry.lease;
+    entry.lease = { ...own, job, fencingToken };
     entry.freeAt = this.#clock.monotonic() + ttl;
     return fencingToken;
   }
@@ -168,7 +189,7 @@ export class MemoryLockStore implements LockStore {
     if (this.#entries.size < this.#full) return;
     for (const [name, { freeAt, starts }] of this.#entries) {
       const retention = starts.all().length === 0 ? RETENTION : TICK_RETENTION;
-      if (freeAt + retention <= now) this.#entries.delete(name);
+      if (freeAt + retention <= now && !this.history.has(name)) this.#entries.delete(name);
     }
     this.#full = Math.max(MANY, this.#entries.size * 2);
   }
@@ -245,10 +266,11 @@ export class MemoryLockStore implements LockStore {
     const { attempt, ...more } = starts.start(request, since);
     const grant = { fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
     if (entry === undefined) this.#forget(now);
-    const { wait: _wait, ...own } = request;
+    const { wait: _wait, history, ...own } = request;
     const lease: LeaseRef = { ...own, ...grant };
     this.#entries.set(request.name, { lease, freeAt: now + request.ttl, ended: false, since, starts });
-    return { acquired: true, ...grant, ...more };
+    const tells = history === true && entry?.ended === false;
+    return { acquired: true, ...grant, ...more, ...(tells && { interrupted: interruptionOf(entry.lease) }) };
   }
 
   #missedRelease(lease: LeaseRef, outcome: ReleaseOutcome, entry: Entry | undefined): ReleaseResult {

@@ -1,5 +1,6 @@
 import { DEAD_KEPT, EVENTS_KEPT } from '../event-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
+import { RECORD } from './history-scripts.js';
 import { TRY } from './probe.js';
 import { script } from './script.js';
 
@@ -126,9 +127,9 @@ return { place, 0 }`);
  * Ends the event of a lease, and takes the next one for it.
  *
  * KEYS: lock, state, line, queue, events, dead
- * ARGV: token, holder, event, outcome, takes...
+ * ARGV: token, holder, event, outcome, entry, count, age, takes...
  *
- * The event is '' if the lease has none. What it takes is a job and how long the lease lives for it, ms, in turn.
+ * The event is '' if the lease has none. The entry is '' if its run is not remembered: see RELEASE. What it takes is a job and how long the lease lives for it, ms, in turn.
  *
  * Returns { 0, buried } if the lease is over; { 1, buried, place of the first event or '' } if there is nothing to take, a place if a call
  * in line stands before that; { 2, buried, fencing token, id, delivery, when it came, merged, job and key, args }. Buried are the events
@@ -137,8 +138,9 @@ return { place, 0 }`);
 export const NEXT = script(/* lua */ `
 local lock, state, line, queue, events, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local token, id, outcome = ARGV[1], ARGV[3], ARGV[4]
+local entry, count, age = ARGV[5], ARGV[6], ARGV[7]
 if id ~= '' then${END}
-end
+end${RECORD}
 local buried = {}
 if redis.call('GET', lock) ~= token then return { 0, buried } end
 local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
@@ -148,7 +150,7 @@ for round = 0, 99 do
   for n = 1, #found do
     id = found[n]${INFO}
     local job, ttl = string.match(rest or '', '^([^\\n]*)\\n'), nil
-    for a = 5, #ARGV, 2 do
+    for a = 8, #ARGV, 2 do
       if ARGV[a] == job then ttl = ARGV[a + 1] end
     end
     if not rest then redis.call('ZREM', queue, id) end
@@ -167,8 +169,9 @@ for round = 0, 99 do
       local t = redis.call('TIME')
       local fence = math.max(last + 1, t[1] * 1000000 + t[2])
       redis.call('PEXPIRE', lock, ttl)
-      redis.call('HSET', state, 'token', token, 'fence', string.format('%.0f', fence), 'holder', ARGV[2])
-      return { 2, buried, string.format('%.0f', fence), id, delivery, came, merged, rest, redis.call('HGET', events, 'args:' .. id) }
+      fence = string.format('%.0f', fence)
+      redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[2], 'of', fence .. ' ' .. job)
+      return { 2, buried, fence, id, delivery, came, merged, rest, redis.call('HGET', events, 'args:' .. id) }
     end
   end
 end

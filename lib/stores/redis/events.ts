@@ -27,6 +27,7 @@ import { eventKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { DENIED, RedisReplyError, runScript } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
+import { recordArguments } from './records.js';
 import type { Script } from './script.js';
 
 /** How often a process notes that a lock has events, ms: less often than notes are taken out. */
@@ -72,19 +73,14 @@ export class RedisEvents implements EventStore {
     return { queued: true, place: Number(place), merged: Number(merged) };
   }
 
-  async next(
-    { name, token, holder, event = '' }: LeaseRef,
-    { outcome, takes }: NextOptions,
-  ): Promise<NextResult> {
+  async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
+    const { name, token, holder, event = '' } = lease;
     const { lock, state, line, queue, events, dead } = this.#keys(name);
-    const taken = outcome === undefined ? '' : event;
-    const args = [
-      token,
-      holder,
-      taken,
-      outcome ?? '',
-      ...takes.flatMap(({ job, ttl }) => [job, String(ttl)]),
-    ];
+    const ended = outcome === undefined ? ['', ''] : [event, outcome];
+    const kept = outcome === undefined ? [] : recordArguments(lease, outcome, record);
+    const [entry = '', count = '', age = ''] = kept;
+    const wanted = takes.flatMap(({ job, ttl }) => [job, String(ttl)]);
+    const args = [token, holder, ...ended, entry, count, age, ...wanted];
     return readNext(await this.#run(NEXT, [lock, state, line, queue, events, dead], args), this.clock.now());
   }
 

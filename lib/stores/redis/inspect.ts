@@ -150,12 +150,25 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
     ...(holder === undefined ? undefined : { holder }),
     ...(began === undefined ? undefined : { since }),
     ...(token === null || ms < 0 ? undefined : { expiresIn: ms }),
-    ...(fence === undefined ? undefined : { fencingToken: Number(fence) }),
+    ...(fence === undefined ? undefined : { fencingToken: Number(fence), ...runOf(state, fence) }),
+    ...(token === null && isInterrupted(state) ? { interrupted: true } : undefined),
     jobs: [...state].flatMap(([field, value]) =>
       field.startsWith('job:') ? jobOf(field.slice(4), value) : [],
     ),
   };
 }
+
+/** The job of the newest lease, which has this fencing token. */
+function runOf(state: ReadonlyMap<string, string>, fence: string): Pick<LockInfo, 'job'> {
+  const of = state.get('of') ?? '';
+  return of.startsWith(`${fence} `) && of.length > fence.length + 1
+    ? { job: of.slice(fence.length + 1) }
+    : {};
+}
+
+/** Whether the newest lease has ended by itself, if the lock is free: a release notes that it has ended. */
+const isInterrupted = (state: ReadonlyMap<string, string>): boolean =>
+  state.has('fence') && state.get('since') !== '';
 
 function jobOf(job: string, start: string): JobInfo[] {
   const [, due] = /^next (\d+) \d+$/.exec(start) ?? [];

@@ -85,6 +85,8 @@ const WHO = ':state:who';
 const QUEUE = ':state:queue';
 const EVENTS = ':state:events';
 const DEAD = ':state:dead';
+const RUNS = ':state:runs';
+const BAD = ':state:bad';
 
 /**
  * Whether a key, prefix included, is or could be the key of a state. Then no lock can have it, even if the lock of that state does
@@ -92,7 +94,7 @@ const DEAD = ':state:dead';
  */
 export function isStateKey(stored: string): boolean {
   return (
-    [STATE, LINE, WHO, QUEUE, EVENTS, DEAD].some((end) => stored.endsWith(end)) &&
+    [STATE, LINE, WHO, QUEUE, EVENTS, DEAD, RUNS, BAD].some((end) => stored.endsWith(end)) &&
     hashTag(stored) !== undefined
   );
 }
@@ -108,6 +110,26 @@ export const eventKeys = (state: string): [queue: string, events: string, dead: 
   const lock = state.slice(0, -STATE.length);
   return [lock + QUEUE, lock + EVENTS, lock + DEAD];
 };
+
+/** The keys of a lock's history, by that of its state: history-scripts.ts makes them from it in the same way. */
+export const historyKeys = (state: string): [runs: string, bad: string] => {
+  const lock = state.slice(0, -STATE.length);
+  return [lock + RUNS, lock + BAD];
+};
+
+/**
+ * The keys of what is known of instances, in one Cluster slot.
+ *
+ * @param key that of the instances themselves
+ * @throws SchedulerLockConfigError if no other key can share a slot with it
+ */
+export function instanceKeys(
+  key: string,
+  clientPrefix: string,
+): { instances: string; seen: string; list: (catalogue: string) => string } {
+  const beside = stateKey(key, clientPrefix).slice(0, -STATE.length);
+  return { instances: key, seen: `${beside}:seen`, list: (catalogue) => `${beside}:jobs:${catalogue}` };
+}
 
 /**
  * The key of a lock's state. Both keys share a Cluster slot, also with the client's own `keyPrefix` (which the client puts before

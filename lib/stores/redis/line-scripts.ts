@@ -1,4 +1,5 @@
 import { RETENTION, STEP_OF_PRIORITY } from '../rules.js';
+import { LOST } from './history-scripts.js';
 import { leaseScript } from './script.js';
 import { CALL, GRANT, START } from './scripts.js';
 
@@ -46,9 +47,9 @@ redis.call('HDEL', who, turn)`;
  * Takes the lock for a call that waits if its turn has come. If not, it stands in line from then on.
  *
  * KEYS: lock, state, line, who
- * ARGV: token, ttl, holder, job, spec, channel, limit, priority, place, forgotten
+ * ARGV: token, ttl, holder, job, spec, channel, limit, priority, place, forgotten, history?
  *
- * The first five are those of ACQUIRE. The channel is that of its process. The limit is how long it waits, in ms. The place is the one
+ * The first five and the last are those of ACQUIRE. The channel is that of its process. The limit is how long it waits, in ms. The place is the one
  * that it had, or ''. If everything about the lock is forgotten, nobody gets it for so many ms ('' or a number).
  *
  * Returns what ACQUIRE does. A refusal has, behind x and y: its place in line, and how many are before it. One for another reason
@@ -59,6 +60,7 @@ export const WAIT = leaseScript(
 local line, who = KEYS[k + 3], KEYS[k + 4]
 local token, ttl, holder, job, spec = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3], ARGV[i + 4]
 local channel, limit, priority, place, forgotten = ARGV[i + 5], ARGV[i + 6], ARGV[i + 7], ARGV[i + 8], ARGV[i + 9]
+local history, lost = width > 10 and ARGV[i + 10] ~= '', nil
 local record = 'job:' .. job
 local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since')
@@ -89,13 +91,15 @@ local comes = open and not (not current and not last and forgotten ~= '') and st
 if comes or current == token or current == 'next:' .. token then
   redis.call('ZREM', line, token)
   redis.call('HDEL', who, token)${FIRST}
+  if history and last and s[9] ~= '' and current ~= token then ${LOST}
+  end
   redis.call('SET', lock, token, 'PX', ttl)${GRANT}
   redis.call('HDEL', state, 'line', 'turn')
   if head then
     redis.call('HDEL', state, 'since')
     redis.call('HSET', state, 'began', t[1], 'line', head)
   end
-  if other or attempt > 1 then return { '', fence, attempt, other or '' } end
+  if other or attempt > 1 or lost then return { '', fence, attempt, other or '', lost } end
   return fence
 end
 redis.call('PEXPIRE', line, ${KEPT})

@@ -24,9 +24,11 @@ import { NOTHING_RAN } from '../rules.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { RedisEvents } from './events.js';
+import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
 import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
 import { checkRights } from './probe.js';
+import { recordArguments } from './records.js';
 import { RedisConnection } from './redis-connection.js';
 import { readAcquire, readExtend, readRelease } from './replies.js';
 import { Hints } from './hints.js';
@@ -71,6 +73,7 @@ export interface RedisLockStoreOptions {
  */
 export class RedisLockStore implements LockStore {
   readonly events: RedisEvents;
+  readonly history: RedisHistory;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -101,6 +104,7 @@ export class RedisLockStore implements LockStore {
     this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
     this.events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
+    this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`);
   }
 
   /** The kind and the place of the server, without secrets. */
@@ -164,24 +168,19 @@ export class RedisLockStore implements LockStore {
     standsFor: METHODS,
     acquire: (request, told) => {
       if (request.wait !== undefined) return this.#wait(request, request.wait, told);
-      const { name, token, ttl, holder, job, brief = false } = request;
-      const start = startOf(request);
-      const args = [token, String(ttl), holder];
-      if (job !== undefined || start !== '' || brief) args.push(job ?? '');
-      if (start !== '' || brief) args.push(start);
-      if (brief) args.push('1');
+      const { name, brief = false } = request;
       // A client of a Cluster may read from replicas, which can lag behind.
-      this.#acquires.call(name, args, told, brief && !this.partitioned ? LOOK : undefined);
+      this.#acquires.call(
+        name,
+        acquireArguments(request),
+        told,
+        brief && !this.partitioned ? LOOK : undefined,
+      );
     },
-    release: (lease, { outcome = 'completed', keepFor = 0 }, told) => {
-      const { name, token, fencingToken, holder, tick, job = '' } = lease;
-      if (lease.wait !== undefined && outcome === NOTHING_RAN) return this.#leave(lease, told);
-      if (lease.event !== undefined) return this.#endEvent(lease, { outcome, keepFor }, told);
-      const args = [token, String(fencingToken)];
-      if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
-      // A lock that stays taken has to show its last holder.
-      if (keepFor > 0) args.push(String(keepFor), holder);
-      this.#releases.call(name, args, told);
+    release: (lease, options, told) => {
+      if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
+      if (lease.event !== undefined) return this.#endEvent(lease, options, told);
+      this.#releases.call(lease.name, releaseArguments(lease, options), told);
     },
   };
 
@@ -194,9 +193,10 @@ export class RedisLockStore implements LockStore {
   }
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Told<AcquireResult>): void {
-    const { name, token, ttl, holder, job = '' } = request;
+    const { name, token, ttl, holder, job = '', history = false } = request;
     const { process, limit, priority, place = '', notBefore = '' } = wait;
     const more = [this.#channels + process, limit, priority, place, notBefore].map(String);
+    if (history) more.push('1');
     this.#waits.call(name, [token, String(ttl), holder, job, startOf(request), ...more], told);
   }
 
@@ -207,9 +207,9 @@ export class RedisLockStore implements LockStore {
   }
 
   /** Ends the event of a lease, and then releases it. */
-  #endEvent(lease: LeaseRef, options: Required<ReleaseOptions>, told: Told<ReleaseResult>): void {
+  #endEvent(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     const { event: _event, ...rest } = lease;
-    void this.events.end(lease, options.outcome).then(
+    void this.events.end(lease, options.outcome ?? 'completed').then(
       () => this.fastPort.release(rest, options, told),
       (error: unknown) => told.failed(error as Error),
     );
@@ -275,6 +275,28 @@ export class RedisLockStore implements LockStore {
 
 /** The original methods, before any wrapper replaces them. */
 const METHODS = { acquire: RedisLockStore.prototype.acquire, release: RedisLockStore.prototype.release };
+
+function acquireArguments(request: AcquireRequest): string[] {
+  const { token, ttl, holder, job = '', brief = false, history = false } = request;
+  const args = [token, String(ttl), holder, job, startOf(request), brief ? '1' : '', history ? '1' : ''];
+  while (args.length > 3 && args.at(-1) === '') args.pop();
+  return args;
+}
+
+function releaseArguments(
+  lease: LeaseRef,
+  { outcome = 'completed', keepFor = 0, record }: ReleaseOptions,
+): string[] {
+  const { token, fencingToken, holder, tick, job = '' } = lease;
+  const args = [token, String(fencingToken)];
+  if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
+  // A lock that stays taken has to show its last holder.
+  if (keepFor > 0) args.push(String(keepFor), holder);
+  const kept = recordArguments(lease, outcome, record);
+  if (kept.length === 0) return args;
+  while (args.length < 6) args.push('');
+  return [...args, ...kept];
+}
 
 /** The argument by which the script judges a start; '' for a call without a tick or an interval. */
 function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {

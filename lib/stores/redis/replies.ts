@@ -1,11 +1,17 @@
 import { lastStart } from '../rules.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
+/** A grant with more facts: see ACQUIRE. */
+type Grant = ['', fence: string, attempt: number, schedule: string, lost?: string[]];
+
+type Interrupted = Extract<AcquireResult, { acquired: true }>['interrupted'] & object;
+
 /** Interprets the script's answer to an attempt. */
 export function readAcquire(reply: unknown): AcquireResult {
   if (!Array.isArray(reply)) return { acquired: true, fencingToken: Number(reply) };
+  if (reply[0] === '') return readGrant(reply as Grant);
   const [reason, holder, left, detail = '', outcome = '', place, ahead] = reply as [
-    AcquireRefusal['reason'] | '',
+    AcquireRefusal['reason'],
     string,
     number,
     string?,
@@ -13,10 +19,6 @@ export function readAcquire(reply: unknown): AcquireResult {
     string?,
     number?,
   ];
-  if (reason === '') {
-    const granted = { acquired: true, fencingToken: Number(holder), attempt: Number(left) } as const;
-    return detail === '' ? granted : { ...granted, previousSchedule: detail };
-  }
   const refusal: { -readonly [K in keyof AcquireRefusal]: AcquireRefusal[K] } = { acquired: false, reason };
   if (holder !== '') refusal.holder = holder;
   // -1: a key without an expiry, which another client has set.
@@ -26,6 +28,24 @@ export function readAcquire(reply: unknown): AcquireResult {
     Object.assign(refusal, lastStart(Number(detail), outcome === '-' ? undefined : outcome));
   if (place !== undefined) refusal.waiting = { place: Number(place), ahead: Number(ahead) };
   return refusal;
+}
+
+function readGrant([, fence, attempt, schedule, lost]: Grant): AcquireResult {
+  const granted = { acquired: true, fencingToken: Number(fence) } as const;
+  const previous = schedule === '' ? undefined : { previousSchedule: schedule };
+  if (lost === undefined) return { ...granted, attempt: Number(attempt), ...previous };
+  const rerun = Number(attempt) > 1 ? { attempt: Number(attempt) } : undefined;
+  return { ...granted, ...rerun, ...previous, interrupted: readLost(lost) };
+}
+
+/** What is known of a lease that has ended by itself: see ACQUIRE. */
+function readLost([fence, holder = '', job = '', tick = '', attempt = '']: readonly string[]): Interrupted {
+  return {
+    fencingToken: Number(fence),
+    holder,
+    ...(job === '' ? undefined : { job }),
+    ...(tick === '' ? undefined : { tick: Number(tick), attempt: Number(attempt) }),
+  };
 }
 
 /** Interprets the script's answer to a renewal. */

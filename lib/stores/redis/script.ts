@@ -19,6 +19,8 @@ import { RETENTION, TICK_RETENTION } from '../rules.js';
  *   line     '<token> <channel>' of the first in line, while calls wait: so a release knows whom to call
  *   turn     token of the one that is called, until it comes; '-' if it did not, and those behind it may
  *   began    `since`, moved here while calls wait: a release finds no `since`, which costs nothing where nobody waits
+ *   of       '<fencing token> <job>' of the newest lease whose run is remembered
+ *   missed:<job>  the newest tick of it that was noted as missed
  *
  * While the lock is reserved for the first in line, the lock key holds 'next:' and its token; 'next:-' if it is reserved for any of
  * them. Two more keys exist only while calls wait: a sorted set of their tokens by place, and a hash that has, for a token,

@@ -1,4 +1,5 @@
 import { CALLED, INTERRUPTED, INTERVAL_ALLOWANCE, NOTHING_RAN } from '../rules.js';
+import { LOST, RECORD } from './history-scripts.js';
 import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
@@ -60,7 +61,7 @@ end`;
 /**
  * Lua: records a new lease, and its start.
  *
- * needs: state, token, fence, holder, t, started, record, job, before, ticks, last, micros, ttl, kept, now
+ * needs: state, token, fence, holder, t, started, record, job, before, ticks, last, micros, ttl, kept, now, history
  * leaves: kept
  */
 export const GRANT = /* lua */ `
@@ -70,6 +71,7 @@ if started then
 else
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1])
 end
+if history then redis.call('HSET', state, 'of', string.format('%.0f ', fence) .. job) end
 local hour = ${HOUR_MS * 1_000}
 if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
   kept = kept or redis.call('HGET', state, 'kept')
@@ -112,15 +114,16 @@ const IN_LINE = /* lua */ `
  * Takes a lock that is free, if its job may start now, and if nobody stands in line.
  *
  * KEYS: lock, state
- * ARGV: token, ttl, holder, job?, spec?, brief?
+ * ARGV: token, ttl, holder, job?, spec?, brief?, history?
  *
  * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
  * interrupted> <schedule>', each '-' if not given; '' for a call without a start. If brief is not '', nobody needs the holder and the
- * times of a refusal because the lock is taken.
+ * times of a refusal because the lock is taken. If history is not '', the run is one that is remembered.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
  * after a broken connection must not be refused by its own lease).
- * Returns { '', fencing token, attempt, schedule of the last start or '' } for a grant with more facts.
+ * Returns { '', fencing token, attempt, schedule of the last start or '', before? } for a grant with more facts. The last one tells of
+ * the lease before if that has ended by itself: { fencing token, holder or '', job or '', tick or '', attempt or '' }.
  * Returns { reason, holder or '', ms until another try may succeed or < 0, x, y } for a refusal: x is the store's time for
  * 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
  *
@@ -134,14 +137,17 @@ const IN_LINE = /* lua */ `
 export const ACQUIRE = leaseScript(/* lua */ `
 local token, ttl, holder = ARGV[i], ARGV[i + 1], ARGV[i + 2]
 local job, spec = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
-local brief = width > 5 and ARGV[i + 5] ~= ''
+local brief, history = width > 5 and ARGV[i + 5] ~= '', width > 6 and ARGV[i + 6] ~= ''
 local record = 'job:' .. job
 local current = redis.call('GET', lock)
 if current then ${TAKEN}
 end
 local ticks, attempt, last, kept, before, started, other = spec ~= '', 1, nil, nil, nil, nil, nil
-local head = nil
-if ticks then
+local head, since, lost = nil, '', nil
+if history then
+  local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line', 'since')
+  last, kept, before, head, since = s[1], s[2], s[3], s[4], s[5]
+elseif ticks then
   local s = redis.call('HMGET', state, 'fence', 'kept', record, 'line')
   last, kept, before, head = s[1], s[2], s[3], s[4]
 else
@@ -158,8 +164,10 @@ if ticks then ${START}
 end
 if head and not current then ${IN_LINE}
 end
+if since ~= '' and last and not current then ${LOST}
+end
 if not current then redis.call('SET', lock, token, 'PX', ttl) end${GRANT}
-if other or attempt > 1 then return { '', fence, attempt, other or '' } end
+if other or attempt > 1 or lost then return { '', fence, attempt, other or '', lost } end
 return fence`);
 
 /**
@@ -226,9 +234,10 @@ return current and 1 or 2`);
  * Releases a lease and records it as ended, so that no late renewal restores it.
  *
  * KEYS: lock, state
- * ARGV: token, fence, outcome?, job?, stay?, holder?
+ * ARGV: token, fence, outcome?, job?, stay?, holder?, entry?, count, age
  *
  * The outcome is '' for a run without a tick that completed. Only for a lock that stays taken there are stay, in ms, and the holder.
+ * The last three are for a run that is remembered: its record, how many of these are kept, and for how long, ms.
  *
  * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another holder has it. If the server forgot the lease,
  * its end is recorded all the same, over nothing or an older lease, which loses the lock: the state of a newer one is not touched.
@@ -243,17 +252,18 @@ return current and 1 or 2`);
  */
 export const RELEASE = leaseScript(/* lua */ `
 local token, outcome = ARGV[i], width > 2 and ARGV[i + 2] or ''
+local entry, count, age = width > 6 and ARGV[i + 6] or '', ARGV[i + 7], ARGV[i + 8]
 local current = redis.call('GET', lock)
 if outcome == '' then
   outcome = 'completed'
   local added = current == token and redis.pcall('HSET', state, 'since', '')
   if added == 0 then
-    redis.call('DEL', lock)
+    redis.call('DEL', lock)${RECORD}
     return 1
   end
   local head = added == 1 and redis.call('HGET', state, 'line')
   if head then
-    redis.call('DEL', lock)${CALL}
+    redis.call('DEL', lock)${CALL}${RECORD}
     return 1
   end
   if type(added) == 'table' and not string.find(added.err, 'OOM', 1, true) then error(added.err, 0) end
@@ -267,7 +277,7 @@ if current == token and outcome == 'completed' and stay == '' then
     redis.call('DEL', lock)
     redis.call('HSET', state, 'since', '', record, (string.gsub(s[2], '^(%d+ %d+) %- ', '%1 completed ')))
     if head then ${CALL}
-    end
+    end${RECORD}
     return 1
   end
 end
@@ -299,5 +309,5 @@ elseif current == token or (not current and fence ~= '0') then
     redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', width > 5 and ARGV[i + 5] or '', 'since', '')
     ${KEEP}
   end
-end
+end${RECORD}
 return current == token and 1 or current and -1 or 0`);

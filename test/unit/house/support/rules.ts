@@ -5,7 +5,7 @@ import { type Import, nodesOf, type Source } from './sources.js';
 const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
-const CONTRACT = 'stores/(lock-store|lease-ref|event-store|fast-port|line|rules)';
+const CONTRACT = 'stores/(lock-store|lease-ref|event-store|history-store|fast-port|line|rules)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -26,6 +26,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|events/events|lease/(drain|lock-call|lock-runner)`,
     'queues know runs, and nothing of Nest',
   ],
+  ['insight/', CONTRACT, 'insight knows the contract, and neither Nest nor drivers nor cron'],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
   ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [

@@ -1,0 +1,246 @@
+import { SchedulerLockConfigError } from '../errors.js';
+import type { HistoryStore } from '../stores/history-store.js';
+import type { LockInfo, LockStore } from '../stores/lock-store.js';
+import { show as asCode } from '../wording.js';
+import { hasFailed, type JobFacts, type KnownBy, type TickFinder, wasInterrupted } from './facts.js';
+import { factsOf, instanceOf, jobsOf, type LockFacts, newestFirst, runsOf, wasRemoved } from './join.js';
+import { readTime, timesIn } from './times.js';
+import type { InstanceInfo, JobView, RunInfo, Why } from './types.js';
+import { attentionFirst, viewOf } from './view.js';
+import { why, whyUnknown } from './why.js';
+
+/** Options of {@link Insight}. */
+export interface InsightReadingOptions {
+  /**
+   * Finds the dates of cron expressions. Without it only the dates are known that instances have told of: their next and their newest
+   * ones, and those of runs that are kept.
+   */
+  readonly ticks?: TickFinder;
+  /**
+   * The time zone in which sentences show times, and in which a text without an offset is read, such as `Europe/Berlin`.
+   *
+   * @default UTC
+   */
+  readonly zone?: string;
+}
+
+/** Which runs. */
+export interface InsightQuery {
+  /** Only those of this job. */
+  readonly job?: string;
+  /** Only those under this lock. */
+  readonly lock?: string;
+  /** How many at most, 1 to 1000. @default 20 */
+  readonly limit?: number;
+  /** Only those that failed, passed their timeout, were aborted or interrupted. @default false */
+  readonly bad?: boolean;
+}
+
+/** How many locks to ask for in one call, or at the same time. */
+const LOCKS_PER_INSPECT = 100;
+const ASKED_AT_ONCE = 8;
+/** How many entries of a lock tell how a job is. If several jobs share it, one may push out the others. */
+const FEW = 20;
+const SOME = 200;
+const ALL = 1_000;
+
+/**
+ * Who ran what, when, and why not: what the instances of a fleet have told the store, joined with what it knows of their locks. It only
+ * reads: nothing changes, and no lock waits for it. Works without Nest, too:
+ *
+ * ```ts
+ * const store = new RedisLockStore(url);
+ * await store.init();
+ * const insight = new Insight(store);
+ * console.log((await insight.why('InvoiceJobs.send', '2026-11-22 03:00')).sentence);
+ * await store.close();
+ * ```
+ *
+ * Each method asks the store anew, some calls for each of the locks that it is about, and rejects as the calls of the store do
+ * (`StoreUnavailableError`). Times are the store's, epoch milliseconds.
+ */
+export class Insight {
+  readonly #inspect: (names: readonly string[]) => Promise<LockInfo[]>;
+  readonly #history: HistoryStore;
+  readonly #zone: string | undefined;
+  readonly #more: Pick<JobFacts, 'ticks' | 'show'>;
+
+  /** @throws SchedulerLockConfigError if the store remembers nothing, or the zone is not known */
+  constructor(store: LockStore, options: InsightReadingOptions = {}) {
+    const { history } = store;
+    if (history === undefined || store.inspect === undefined) {
+      const missing = history === undefined ? 'history' : 'inspect';
+      throw new SchedulerLockConfigError([
+        `new Insight(): the store ${store.label ?? store.constructor.name} has no \`${missing}\`, so it cannot tell who ran what. ` +
+          `Use a store of this package, or add \`${missing}\` to yours, as the interface LockStore describes it.`,
+      ]);
+    }
+    this.#inspect = store.inspect.bind(store);
+    this.#history = history;
+    this.#zone = options.zone;
+    this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: options.ticks }) };
+  }
+
+  /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
+  async jobs(): Promise<JobView[]> {
+    const fleet = await this.#fleet();
+    const jobs = [...fleet.jobs.values()].filter((knownBy) => !wasRemoved(knownBy, fleet.instances));
+    const sharing = new Map<string, number>();
+    for (const [{ job }] of jobs)
+      if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
+    const locks = await this.#locks([...sharing.keys()], (name) =>
+      (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
+    );
+    return jobs.map((knownBy) => viewOf(this.#facts(knownBy, locks, fleet.time))).sort(attentionFirst);
+  }
+
+  /**
+   * One job.
+   *
+   * @returns `undefined` if no instance knows it, or a deploy has removed it
+   * @throws SchedulerLockConfigError if `name` is empty
+   */
+  async job(name: string): Promise<JobView | undefined> {
+    checkName('job()', name);
+    const { instances, jobs, time } = await this.#fleet();
+    const knownBy = jobs.get(name);
+    if (knownBy === undefined || wasRemoved(knownBy, instances)) return undefined;
+    return viewOf(this.#facts(knownBy, await this.#locksOf(knownBy, SOME), time));
+  }
+
+  /**
+   * Runs that are kept and those that go on, newest first: of a job, of a lock, or of all locks of jobs that instances know. A run
+   * appears under its lock even if no instance knows its job any more.
+   *
+   * @throws SchedulerLockConfigError for a job or a lock without a name, and a limit that is out of range
+   */
+  async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
+    const { job, lock, limit = 20, bad = false } = query;
+    if (job !== undefined) checkName('runs()', job);
+    if (lock !== undefined) checkName('runs()', lock, 'lock');
+    if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
+      throw problem(`runs(): limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
+    const names = lock === undefined ? await this.#locksFor(job) : [lock];
+    const locks = await this.#locks(names, () => (bad || job !== undefined ? ALL : limit));
+    return [...locks.values()]
+      .flatMap(runsOf)
+      .filter(
+        (run) => (job === undefined || run.job === job) && (!bad || hasFailed(run) || wasInterrupted(run)),
+      )
+      .sort((one, other) => other.fencingToken - one.fencingToken)
+      .slice(0, limit);
+  }
+
+  /** The instances of the last days: those that are up first, the newest of them at the top. */
+  async instances(): Promise<InstanceInfo[]> {
+    return (await this.#fleet()).instances;
+  }
+
+  /**
+   * Why a job ran, or did not run.
+   *
+   * @param at the time in question: epoch milliseconds, a `Date`, or a text such as `2026-11-22 03:00`, `2026-11-22T03:00:00Z` or
+   * `2026-11-22T03:00+01:00`; without an offset it is in the option `zone`. A whole minute asks for the tick of just then, any other time
+   * for the newest tick not after it. Without it: what the status of the job is about, or else its newest tick
+   * @throws SchedulerLockConfigError if the job has no name, or `at` is no such time. A job that no instance knows is an answer
+   */
+  async why(job: string, at?: number | Date | string): Promise<Why> {
+    checkName('why()', job);
+    const time = at === undefined ? undefined : readAt(at, this.#zone);
+    const fleet = await this.#fleet();
+    const knownBy = fleet.jobs.get(job);
+    if (knownBy === undefined) return whyUnknown(job, [...fleet.jobs.keys()].sort());
+    return why(this.#facts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time), time);
+  }
+
+  async #fleet(): Promise<Fleet> {
+    const records = await this.#history.instances();
+    const instances = newestFirst(records.map(instanceOf));
+    return { instances, jobs: jobsOf(instances), time: Math.max(0, ...records.map(({ time }) => time)) };
+  }
+
+  #facts(
+    knownBy: readonly [KnownBy, ...KnownBy[]],
+    locks: ReadonlyMap<string, LockFacts>,
+    time: number,
+  ): JobFacts {
+    const { lock } = knownBy[0].job;
+    const known = lock === undefined ? undefined : locks.get(lock);
+    return factsOf(knownBy, known ?? { entries: [] }, { ...this.#more, time });
+  }
+
+  #locksOf([{ job }]: readonly [KnownBy, ...KnownBy[]], limit: number): Promise<Map<string, LockFacts>> {
+    return this.#locks(job.lock === undefined ? [] : [job.lock], () => limit);
+  }
+
+  /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
+  async #locksFor(job: string | undefined): Promise<string[]> {
+    const { jobs } = await this.#fleet();
+    const known = job === undefined ? [...jobs.values()].flat() : (jobs.get(job) ?? []);
+    const names = new Set(known.map((by) => by.job.lock).filter((name) => name !== undefined));
+    return job !== undefined && known.length === 0 ? [job] : [...names];
+  }
+
+  async #locks(names: readonly string[], limitOf: (name: string) => number): Promise<Map<string, LockFacts>> {
+    const locks = new Map<string, LockInfo>();
+    for (let from = 0; from < names.length; from += LOCKS_PER_INSPECT)
+      for (const lock of await this.#inspect(names.slice(from, from + LOCKS_PER_INSPECT)))
+        locks.set(lock.name, lock);
+    // The other way round, a run that ends in between would be in neither answer.
+    const facts = await fewAtOnce(names, async (name) => {
+      const lock = locks.get(name);
+      const entries = await this.#history.entries({ name, limit: limitOf(name) });
+      return [name, { entries, ...(lock !== undefined && { lock }) }] as const;
+    });
+    return new Map(facts);
+  }
+}
+
+/** What the store has told of its instances. */
+interface Fleet {
+  readonly instances: InstanceInfo[];
+  readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;
+  /** The store's time. */
+  readonly time: number;
+}
+
+/** Asks for all, but never for more than a few at the same time. */
+async function fewAtOnce<T>(names: readonly string[], ask: (name: string) => Promise<T>): Promise<T[]> {
+  const answers: T[] = [];
+  const left = names.values();
+  const askOn = async (): Promise<void> => {
+    for (const name of left) answers.push(await ask(name));
+  };
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, askOn));
+  return answers;
+}
+
+const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);
+
+function checkName(method: string, name: unknown, what = 'job'): void {
+  if (typeof name === 'string' && name.trim() !== '') return;
+  throw problem(`${method}: ${what}: ${asCode(name)} is no name. Give the name of a ${what}.`);
+}
+
+function showIn(zone: string | undefined): (time: number) => string {
+  try {
+    return timesIn(zone);
+  } catch {
+    throw problem(
+      `new Insight(): zone: ${asCode(zone)} is no time zone. Give a name such as 'Europe/Berlin'.`,
+    );
+  }
+}
+
+/** Before 1973: then somebody has given seconds. */
+const TOO_EARLY = 1e11;
+
+function readAt(at: unknown, zone: string | undefined): number {
+  const time = at instanceof Date ? at.getTime() : typeof at === 'string' ? readTime(at, zone) : at;
+  if (typeof time === 'number' && Number.isSafeInteger(time) && time >= TOO_EARLY && time <= 8.64e15)
+    return time;
+  throw problem(
+    `why(): at: ${at instanceof Date ? 'an invalid Date, or one before 1973,' : asCode(at)} is no time. ` +
+      "Give epoch milliseconds, a Date, or a text such as '2026-11-22 03:00' or '2026-11-22T03:00:00+01:00'.",
+  );
+}

@@ -1,0 +1,212 @@
+import type { KnownJob } from '../stores/history-store.js';
+import { nearest } from '../wording.js';
+import { datesOf, dueOf } from './dates.js';
+import {
+  graceOf,
+  type JobFacts,
+  type KnownBy,
+  scheduleKey,
+  wasInterrupted,
+  wasStarted,
+  wasUp,
+  wentOn,
+} from './facts.js';
+import { causesOfMiss } from './missed.js';
+import { sentenceOf, unknownJobSentence } from './sentence.js';
+import { statusOf } from './status.js';
+import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
+
+const MINUTE = 60_000;
+/** How many jobs to name if none has a similar name. */
+const SOME = 10;
+
+/**
+ * Why a job ran, or did not run: the first cause that applies.
+ *
+ * @param at epoch milliseconds. A whole minute asks for the tick of just then; any other time for the newest tick not after it. If it
+ * is absent: what the status of the job is about, or else the newest tick that should have been started by now
+ */
+export function why(facts: JobFacts, at?: number): Why {
+  if (at !== undefined) return whyAt(facts, at);
+  const { run, tick } = statusOf(facts);
+  if (tick !== undefined) return whyTick(facts, tick);
+  return run === undefined ? whyNewest(facts) : whyRun(facts, run);
+}
+
+/** @param jobs the names of all jobs that some instance knows */
+export function whyUnknown(job: string, jobs: readonly string[]): Why {
+  const wanted = job.toLowerCase();
+  const containing = jobs.filter((name) => name.toLowerCase().includes(wanted));
+  const near = new Set([nearest(job, jobs), ...containing].filter((name) => name !== undefined));
+  const cause = { cause: 'unknown-job', jobs: near.size > 0 ? [...near] : jobs.slice(0, SOME) } as const;
+  return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
+}
+
+function whyNewest(facts: JobFacts): Why {
+  const { known, time, runs, knownBy } = facts;
+  const [run] = runs;
+  const ripe = time - graceOf(known);
+  if (known.kind !== 'cron') {
+    const due = dueOf(facts);
+    if (run !== undefined && (due === undefined || due > ripe)) return whyRun(facts, run);
+    return whyTick(facts, due);
+  }
+  const dates = datesOf(facts);
+  const newest = dates.newest(time);
+  const next = dates.next(time);
+  const coming = next === Infinity ? newest : next;
+  if (newest === undefined) return run === undefined ? whyTick(facts, coming) : whyRun(facts, run);
+  // As long as the newest tick may still be started, the one before tells more.
+  const tick = wasStarted(facts, newest) ? newest : (dates.newest(ripe) ?? newest);
+  const isNew = runs.length === 0 && knownBy.every(({ startedAt }) => startedAt > tick);
+  return whyTick(facts, isNew ? coming : tick);
+}
+
+function whyAt(facts: JobFacts, at: number): Why {
+  const { known, runs, misses } = facts;
+  if (known.kind !== 'cron') return whyWithoutTicks(facts, at);
+  const dates = datesOf(facts, knownAt(facts, at));
+  const newest = dates.newest(at);
+  const isKnownTick =
+    newest === at || runs.some(({ tick }) => tick === at) || misses.some(({ tick }) => tick === at);
+  if (isKnownTick) return whyTick(facts, at);
+  if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
+  const byHand = runs.find(({ tick, startedAt }) => tick === undefined && isIn(startedAt, at));
+  if (byHand !== undefined) return whyRun(facts, byHand);
+  return dates.complete ? answer(facts, notATick(facts, at), at) : whyTick(facts, at);
+}
+
+/** A job with an interval, or without a schedule: its runs belong to the time at which they began. */
+function whyWithoutTicks(facts: JobFacts, at: number): Why {
+  const { known, runs, misses } = facts;
+  const run = runs.find(({ startedAt }) => startedAt <= at || isIn(startedAt, at));
+  if (known.interval === undefined) {
+    const isThen = run !== undefined && (isIn(run.startedAt, at) || wentOn(run, at));
+    return isThen ? whyRun(facts, run) : answer(facts, tooOld(facts, at) ?? { cause: 'unknown' }, at);
+  }
+  const start = run?.startedAt ?? -Infinity;
+  const missed = misses.find(({ tick }) => tick <= at && tick > start);
+  if (missed !== undefined) return whyTick(facts, missed.tick);
+  if (run !== undefined && at < start + known.interval + graceOf(known)) return whyRun(facts, run);
+  return whyTick(facts, run === undefined ? at : start + known.interval);
+}
+
+/** Whether something was in the minute, or else in the millisecond, that a question names. */
+const isIn = (time: number, at: number): boolean =>
+  time >= at && time < at + (at % MINUTE === 0 ? MINUTE : 1);
+
+/** Why a tick was started, or was not. The first one that answers decides. */
+const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)[] = [
+  ({ runs }, tick) => {
+    const run = runs.find((candidate) => candidate.tick === tick);
+    return run && causeOfRun(run);
+  },
+  causesOfMiss,
+  noInstance,
+  isOffThen,
+  schedulesDiffer,
+  isProbablyNoTick,
+  ({ known, time }, tick) =>
+    tick > time - graceOf(known) ? { cause: 'pending', due: tick + graceOf(known) } : undefined,
+  tooOld,
+];
+
+function whyTick(facts: JobFacts, tick: number | undefined): Why {
+  if (tick === undefined) return answer(facts, isOffThen(facts, facts.time) ?? { cause: 'unknown' });
+  for (const causeOf of CAUSES) {
+    const cause = causeOf(facts, tick);
+    if (cause !== undefined) return answer(facts, cause, tick);
+  }
+  return answer(facts, { cause: 'unknown' }, tick);
+}
+
+const whyRun = (facts: JobFacts, run: RunInfo): Why => answer(facts, causeOfRun(run), run.tick);
+
+function answer(facts: JobFacts, cause: WhyCause, tick?: number): Why {
+  const sentence = sentenceOf(facts, cause, tick);
+  return { job: facts.known.job, ...(tick !== undefined && { tick }), sentence, ...cause };
+}
+
+function causeOfRun(run: RunInfo): WhyCause {
+  if (run.outcome === 'running') return { cause: 'running', run };
+  return { cause: wasInterrupted(run) ? 'interrupted' : 'ran', run };
+}
+
+const upAt = ({ knownBy }: JobFacts, at: number): KnownBy[] =>
+  knownBy.filter((instance) => wasUp(instance, at));
+
+/** The job, as the instances knew it that were up at a time, or else as it is known now. */
+function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
+  const then = upAt(facts, at).map(({ job }) => job);
+  return then.length > 0 ? then : [facts.known];
+}
+
+function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
+  const { knownBy, since = Infinity } = facts;
+  // Before anything was kept, instances may have been up of which nobody knows.
+  const isRemembered = since <= tick || knownBy.some(({ startedAt }) => startedAt <= tick);
+  if (!isRemembered || upAt(facts, tick).length > 0) return undefined;
+  const [last] = knownBy
+    .filter(({ seenAt }) => seenAt < tick)
+    .sort((one, other) => other.seenAt - one.seenAt);
+  const to = Math.min(...knownBy.map(({ startedAt }) => startedAt).filter((start) => start > tick));
+  return {
+    cause: 'no-instance',
+    ...(last !== undefined && { from: last.seenAt, last: last.instance }),
+    ...(to !== Infinity && { to }),
+  };
+}
+
+function isOffThen(facts: JobFacts, tick: number): WhyCause | undefined {
+  const up = upAt(facts, tick);
+  if (up.length === 0 || up.some(({ job }) => job.enabled)) return undefined;
+  return { cause: 'off', instances: up.map(({ instance }) => instance) };
+}
+
+function schedulesDiffer(facts: JobFacts, tick: number): WhyCause | undefined {
+  const schedules = schedulesOf(upAt(facts, tick).filter(({ job }) => job.enabled));
+  return schedules.length > 1 ? { cause: 'schedules-differ', schedules } : undefined;
+}
+
+/** Each schedule of the job, with the instances that have it. */
+function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
+  const views = new Map<string, Omit<ScheduleView, 'instances'> & { readonly instances: string[] }>();
+  for (const { job, instance } of knownBy) {
+    const { schedule, timeZone, interval } = job;
+    const view = views.get(scheduleKey(job)) ?? {
+      ...(schedule !== undefined && { schedule }),
+      ...(timeZone !== undefined && { timeZone }),
+      ...(interval !== undefined && { interval }),
+      instances: [],
+    };
+    view.instances.push(instance);
+    views.set(scheduleKey(job), view);
+  }
+  return [...views.values()];
+}
+
+/** Not all dates are known. But a time between two of them, of which instances that were up have told nothing, is hardly one. */
+function isProbablyNoTick(facts: JobFacts, tick: number): WhyCause | undefined {
+  if (facts.known.kind !== 'cron') return undefined;
+  const dates = datesOf(facts);
+  const isBetween = dates.newest(tick) !== undefined && dates.next(tick) !== Infinity;
+  return isBetween && dates.newest(tick) !== tick ? notATick(facts, tick) : undefined;
+}
+
+function notATick(facts: JobFacts, at: number): WhyCause {
+  const dates = datesOf(facts, knownAt(facts, at));
+  const [before, after] = [dates.newest(at), dates.next(at)];
+  const then = upAt(facts, at);
+  const up = then.length > 0 ? then : facts.knownBy.filter(({ state }) => state === 'up');
+  return {
+    cause: 'not-a-tick',
+    ...(before !== undefined && { before }),
+    ...(after !== Infinity && { after }),
+    schedules: schedulesOf(up.length > 0 ? up : facts.knownBy),
+  };
+}
+
+function tooOld({ since, knownBy }: JobFacts, tick: number): WhyCause | undefined {
+  const oldest = since ?? Math.min(...knownBy.map(({ startedAt }) => startedAt));
+  return tick < oldest ? { cause: 'too-old', since: oldest } : undefined;
+}

@@ -1,0 +1,64 @@
+import { Injectable } from '@nestjs/common';
+import { Insight, type InsightQuery } from '../insight/insight.js';
+import type { InstanceInfo, JobView, RunInfo, Why } from '../insight/types.js';
+import { tickFinder } from '../scheduler/tick-finder.js';
+import { InsightHost } from './insight-host.js';
+import { LockHost } from './lock-host.js';
+
+/**
+ * Who ran what, when, and why not, over the whole fleet: an {@link Insight} on the application's own store. Each method asks the store
+ * anew, and rejects with `StoreUnavailableError` if it does not answer, and with `SchedulerLockConfigError` for bad arguments, or if the
+ * store remembers no runs. Times are the store's, epoch milliseconds.
+ */
+@Injectable()
+export class SchedulerLockInsight {
+  readonly #host: LockHost;
+  readonly #insights: InsightHost;
+  #insight: Insight | undefined;
+
+  /** @internal */
+  constructor(host: LockHost, insights: InsightHost) {
+    this.#host = host;
+    this.#insights = insights;
+  }
+
+  /** All jobs of the fleet: those that need attention first. */
+  async jobs(): Promise<JobView[]> {
+    return (await this.#open()).jobs();
+  }
+
+  /**
+   * One job.
+   *
+   * @returns `undefined` if no instance knows it
+   */
+  async job(name: string): Promise<JobView | undefined> {
+    return (await this.#open()).job(name);
+  }
+
+  /** Runs that are kept, and those that go on, newest first. */
+  async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
+    return (await this.#open()).runs(query);
+  }
+
+  /** The instances of the last days: those that are up first. */
+  async instances(): Promise<InstanceInfo[]> {
+    return (await this.#open()).instances();
+  }
+
+  /**
+   * Why a job ran, or did not run.
+   *
+   * @param at epoch milliseconds, a `Date`, or a text such as `2026-11-22T03:00:00+01:00`, in UTC without an offset. A whole minute asks
+   *   for the tick of just then, any other time for the newest tick not after it. Without it: its newest tick
+   */
+  async why(job: string, at?: number | Date | string): Promise<Why> {
+    return (await this.#open()).why(job, at);
+  }
+
+  async #open(): Promise<Insight> {
+    await this.#host.start();
+    this.#insight ??= new Insight(this.#host.store, { ticks: tickFinder(() => this.#insights.cronTime) });
+    return this.#insight;
+  }
+}

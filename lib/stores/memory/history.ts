@@ -1,0 +1,177 @@
+import type { Clock } from '../../clock.js';
+import type {
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Kept,
+  Miss,
+  MissResult,
+  RunEntry,
+  RunRecord,
+} from '../history-store.js';
+import type { JobInfo, LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { NOTHING_RAN } from '../rules.js';
+import { Registry } from './registry.js';
+
+/** An entry, and until when it is kept, epoch milliseconds. */
+interface Logged {
+  readonly entry: HistoryEntry;
+  readonly until: number;
+}
+
+/** What histories need to know of the locks. */
+export interface Starts {
+  /** The last start of a job under a lock. */
+  lastStart(name: string, job: string): JobInfo | undefined;
+  /** Whether a lease for this job holds the lock. */
+  isRunning(name: string, job: string): boolean;
+}
+
+type Start = Pick<LeaseRef, 'job' | 'tick' | 'attempt'>;
+
+const NOT_MISSED: MissResult = { missed: false, first: false };
+
+/** Who ran what, in the memory of this process. */
+export class MemoryHistory implements HistoryStore {
+  /** Of each lock its entries, newest first. */
+  readonly #logs = new Map<string, readonly Logged[]>();
+  readonly #registry: Registry;
+
+  constructor(
+    private readonly starts: Starts,
+    private readonly clock: Clock,
+  ) {
+    this.#registry = new Registry(clock);
+  }
+
+  /** Keeps how the run of a lease has ended, unless that is known. Nothing ran under a lease that was abandoned. */
+  ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
+    if (record === undefined || outcome === NOTHING_RAN) return;
+    const known = this.#runOf(lease);
+    if (known !== undefined && known.outcome !== 'interrupted') return;
+    const { kept, ...facts } = record;
+    this.#keep({ ...this.#run(lease, outcome), ...facts }, kept);
+  }
+
+  async interrupted(run: Interruption): Promise<void> {
+    if (this.#runOf(run) === undefined) this.#keep(this.#run(run, 'interrupted'), run.kept);
+  }
+
+  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+    const told = { run: 0, miss: 0 };
+    const entries = this.#log(name).map(({ entry }) => entry);
+    return entries.filter(({ type }) => ++told[type] <= limit);
+  }
+
+  async miss(miss: Miss): Promise<MissResult> {
+    const { name, job, kept, grace: _grace, late = false, ...reason } = miss;
+    const tick = this.#missedTick(miss);
+    if (tick === undefined || this.starts.isRunning(name, job)) {
+      if (late && miss.tick !== undefined && this.#isHidden(miss, miss.tick))
+        this.#keep({ type: 'miss', lock: name, job, ...reason, tick: miss.tick, at: this.#now() }, kept);
+      return NOT_MISSED;
+    }
+    const first = !this.#log(name).some(
+      ({ entry }) => entry.type === 'miss' && entry.job === job && entry.tick === tick,
+    );
+    this.#keep({ type: 'miss', lock: name, job, ...reason, tick, at: this.#now() }, kept);
+    return { missed: true, first, tick };
+  }
+
+  async beat(beat: Beat): Promise<BeatResult> {
+    return this.#registry.beat(beat);
+  }
+
+  async instances(): Promise<InstanceRecord[]> {
+    return this.#registry.instances();
+  }
+
+  /** Whether there are entries of this lock. */
+  has(name: string): boolean {
+    return this.#log(name).length > 0;
+  }
+
+  /** The tick, or when the interval was due, unless it was started, or cannot count as missed yet. */
+  #missedTick({ name, job, tick, grace = 0 }: Miss): number | undefined {
+    const last = this.starts.lastStart(name, job);
+    if (tick !== undefined) return last?.tick !== undefined && last.tick < tick ? tick : undefined;
+    return last?.due !== undefined && last.due + grace <= this.clock.now() ? last.due : undefined;
+  }
+
+  /** Whether a newer tick was started, which hides whether this one was. */
+  #isHidden({ name, job }: Miss, tick: number): boolean {
+    return (this.starts.lastStart(name, job)?.tick ?? -Infinity) > tick;
+  }
+
+  #run(lease: Omit<Interruption, 'kept'>, outcome: RunEntry['outcome']): RunEntry {
+    const { name, fencingToken, holder, ...start } = lease;
+    return {
+      type: 'run',
+      lock: name,
+      fencingToken,
+      instance: holder,
+      ...startOf(start),
+      outcome,
+      at: this.#now(),
+    };
+  }
+
+  #runOf({ name, fencingToken }: Pick<LeaseRef, 'name' | 'fencingToken'>): RunEntry | undefined {
+    for (const { entry } of this.#log(name))
+      if (entry.type === 'run' && entry.fencingToken === fencingToken) return entry;
+    return undefined;
+  }
+
+  /** Puts an entry before all others, in place of an interruption of the same run. What completed and what went wrong count apart. */
+  #keep(entry: HistoryEntry, { count, age }: Kept): void {
+    const old = entry.type === 'run' ? this.#runOf({ ...entry, name: entry.lock }) : undefined;
+    const others = this.#log(entry.lock).filter((each) => each.entry !== old);
+    const counts = { completed: 0, other: 0 };
+    const log = [{ entry, until: entry.at + age }, ...others];
+    this.#logs.set(
+      entry.lock,
+      log.filter((each) => ++counts[kindOf(each.entry)] <= count),
+    );
+  }
+
+  /** The entries of a lock that are not too old. */
+  #log(name: string): readonly Logged[] {
+    const now = this.clock.now();
+    const log = this.#logs.get(name);
+    if (log === undefined || log.every(({ until }) => until > now)) return log ?? [];
+    const young = log.filter(({ until }) => until > now);
+    if (young.length > 0) this.#logs.set(name, young);
+    else this.#logs.delete(name);
+    return young;
+  }
+
+  #now(): number {
+    return Math.trunc(this.clock.now());
+  }
+}
+
+function kindOf(entry: HistoryEntry): 'completed' | 'other' {
+  return entry.type === 'run' && entry.outcome === 'completed' ? 'completed' : 'other';
+}
+
+/** What a grant tells of the lease before it, if that one has ended by itself. */
+export function interruptionOf({
+  fencingToken,
+  holder,
+  ...start
+}: LeaseRef): Omit<Interruption, 'name' | 'kept'> {
+  return { fencingToken, holder, ...startOf(start) };
+}
+
+/** The parts of a start that are known. */
+function startOf({ job, tick, attempt }: Start): Start {
+  return {
+    ...(job === undefined ? undefined : { job }),
+    ...(tick === undefined ? undefined : { tick }),
+    ...(attempt === undefined ? undefined : { attempt }),
+  };
+}

@@ -1,0 +1,197 @@
+import { INSTANCES_KEPT, MAX_INSTANCES } from '../history-store.js';
+import { TRY } from './probe.js';
+import { script } from './script.js';
+
+/*
+ * Two streams beside the state of a lock: `<state>:runs` has the runs that completed, `<state>:bad` has everything that went wrong, so
+ * that a job of each second does not push last night's failure out. An entry has the field `run`, or the fields `miss` and `tick`; its id
+ * is the time when it was kept. Redis trims the streams by whole nodes, so they have some entries more.
+ *
+ * RELEASE and NEXT do not get these two keys as KEYS, but make them from that of the state, whose slot they share. Redis refuses a
+ * script as a whole if the user has no right on one of its KEYS: then a release would fail because of its record.
+ *
+ * Instances are in a hash, by their ids; a sorted set has when each was last seen. Each list of jobs is a key of its own, which expires
+ * by itself.
+ */
+
+/**
+ * Lua: keeps the record of a run that has ended. By pcall, as a right that is missing, or memory, must not fail the release.
+ *
+ * needs: entry, outcome, state, count, age
+ * leaves: -
+ */
+export const RECORD = /* lua */ `
+if entry ~= '' then
+  local stream = state .. (outcome == 'completed' and ':runs' or ':bad')
+  redis.pcall('XADD', stream, 'MAXLEN', '~', count, '*', 'run', entry)
+  redis.pcall('PEXPIRE', stream, age)
+end`;
+
+/**
+ * Lua: the lease before has ended by itself: what is known of it, in \`lost\`. If nobody has noted its job, that may be the one that
+ * starts now.
+ *
+ * needs: state, last, job
+ * leaves: lost
+ */
+export const LOST = /* lua */ `
+local s = redis.call('HMGET', state, 'token', 'holder', 'of')
+local fence = string.format('%.0f', last)
+local noted, of = string.match(s[3] or '', '^(%d+) (.+)$')
+if noted ~= fence then of = job end
+local r = redis.call('HMGET', state, 'by:' .. of, 'job:' .. of)
+local started = r[1] == s[1]
+local tick, tries = string.match(started and r[2] or '', '^(%d+) (%d+) ')
+lost = { fence, s[2] or '', (started or noted == fence) and of or '', tick or '', tries or '' }`;
+
+/**
+ * Keeps an entry of a run that went wrong.
+ *
+ * KEYS: bad
+ * ARGV: entry, count, age
+ *
+ * The age is in ms.
+ *
+ * Returns 0.
+ */
+export const ADD_ENTRY = script(/* lua */ `
+redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'run', ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
+return 0`);
+
+/**
+ * The newest entries of a lock.
+ *
+ * KEYS: runs, bad
+ * ARGV: runs, bad
+ *
+ * The arguments say how many at most.
+ *
+ * Returns for each stream its entries, newest first, and ms until it expires: as long as its newest entry is kept.
+ */
+export const ENTRIES = script(/* lua */ `
+return {
+  redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', ARGV[1]), redis.call('PTTL', KEYS[1]),
+  redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', ARGV[2]), redis.call('PTTL', KEYS[2])
+}`);
+
+/**
+ * Keeps that a tick was missed, unless it or a newer one was started, or a run of the job goes on, or no start of it is known.
+ *
+ * KEYS: lock, state, bad
+ * ARGV: job, tick, grace, entry, count, age, late
+ *
+ * The tick is '' for an interval, which was missed if it is due for more than the grace, in ms. The age is in ms. If late is not '', the
+ * entry is kept also if a newer tick was started.
+ *
+ * Returns { 1 missed or 0, 1 first to tell or 0, tick or '' }. The field 'missed:<job>' of the state has the newest tick that was missed.
+ */
+export const MISS = script(/* lua */ `
+local lock, state, bad = KEYS[1], KEYS[2], KEYS[3]
+local job, tick, grace = ARGV[1], ARGV[2], ARGV[3]
+local s = redis.call('HMGET', state, 'job:' .. job, 'of', 'token', 'fence', 'missed:' .. job)
+local t = redis.call('TIME')
+local last = string.match(s[1] or '', '^(%d+) ')
+if tick == '' then
+  tick = string.match(s[1] or '', '^next (%d+) ') or ''
+  if tick == '' or tick + grace >= t[1] * 1000 + t[2] / 1000 then return { 0, 0, tick } end
+elseif not last or last == tick then
+  return { 0, 0, tick }
+end
+local newer = last and tonumber(last) > tonumber(tick)
+local runs = s[2] and s[4] and s[2] == s[4] .. ' ' .. job
+local over = newer or (runs and redis.call('GET', lock) == s[3])
+if over and not (newer and ARGV[7] ~= '') then return { 0, 0, tick } end
+redis.call('XADD', bad, 'MAXLEN', '~', ARGV[5], '*', 'miss', ARGV[4], 'tick', tick)
+redis.call('PEXPIRE', bad, ARGV[6])
+if over then return { 0, 0, tick } end
+if tonumber(s[5] or 0) >= tonumber(tick) then return { 1, 0, tick } end
+redis.call('HSET', state, 'missed:' .. job, tick)
+return { 1, 1, tick }`);
+
+/**
+ * Remembers an instance and its list of jobs. Forgets those that nobody has seen for long, and those beyond the limit, a few at a time.
+ *
+ * KEYS: instances, seen, list
+ * ARGV: instance, facts, jobs
+ *
+ * The jobs are '' if the store should know them.
+ *
+ * Returns { time, ms; 1 if the list is known or 0 }.
+ */
+export const BEAT = script(/* lua */ `
+local instances, seen, list = KEYS[1], KEYS[2], KEYS[3]
+local t = redis.call('TIME')
+local now = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
+local known = 1
+if ARGV[3] ~= '' then
+  redis.call('SET', list, ARGV[3], 'PX', ${INSTANCES_KEPT})
+else
+  known = redis.call('PEXPIRE', list, ${INSTANCES_KEPT})
+end
+redis.call('HSET', instances, ARGV[1], ARGV[2])
+redis.call('ZADD', seen, now, ARGV[1])
+redis.call('PEXPIRE', instances, ${INSTANCES_KEPT})
+redis.call('PEXPIRE', seen, ${INSTANCES_KEPT})
+local oldest = redis.call('ZRANGE', seen, 0, 9, 'WITHSCORES')
+local beyond = #redis.call('ZRANGE', seen, 0, ${-MAX_INSTANCES - 1})
+for n = 1, #oldest, 2 do
+  if (n + 1) / 2 <= beyond or tonumber(oldest[n + 1]) < now - ${INSTANCES_KEPT} then
+    redis.call('ZREM', seen, oldest[n])
+    redis.call('HDEL', instances, oldest[n])
+  end
+end
+return { string.format('%.0f', now), known }`);
+
+/**
+ * The instances that were seen in the last days.
+ *
+ * KEYS: instances, seen
+ * ARGV: -
+ *
+ * Returns the time, ms, and three fields for each, newest first: its id, when it was seen, ms, and its facts.
+ */
+export const INSTANCES = script(/* lua */ `
+local t = redis.call('TIME')
+local now = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
+local found = redis.call('ZRANGE', KEYS[2], ${-MAX_INSTANCES}, -1, 'WITHSCORES')
+local all = { string.format('%.0f', now) }
+for n = #found, 1, -2 do
+  local facts = tonumber(found[n]) > now - ${INSTANCES_KEPT} and redis.call('HGET', KEYS[1], found[n - 1])
+  if facts then
+    all[#all + 1] = found[n - 1]
+    all[#all + 1] = found[n]
+    all[#all + 1] = facts
+  end
+end
+return all`);
+
+/**
+ * Tries what histories need on the unused keys of a lock, and leaves nothing there.
+ *
+ * KEYS: runs, bad
+ * ARGV: -
+ *
+ * Returns the commands that the user may not run. Ignores any other failure.
+ */
+export const PROBE_RUNS = script(/* lua */ `${TRY}
+try('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)
+try('XADD', KEYS[2], 'MAXLEN', '~', 1, '*', 'run', 'probe')
+redis.pcall('DEL', KEYS[1], KEYS[2])
+return denied`);
+
+/**
+ * Tries what it takes to remember instances on unused keys, and leaves nothing there.
+ *
+ * KEYS: instances, seen, list
+ * ARGV: -
+ *
+ * Returns the commands that the user may not run. Ignores any other failure.
+ */
+export const PROBE_INSTANCES = script(/* lua */ `${TRY}
+try('ZADD', KEYS[2], 1, 'probe')
+try('ZRANGE', KEYS[2], 0, 0)
+try('ZREM', KEYS[2], 'probe')
+try('HDEL', KEYS[1], 'probe')
+redis.pcall('DEL', KEYS[1], KEYS[2], KEYS[3])
+return denied`);

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import type {
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  KnownJob,
+  Miss,
+  MissResult,
+} from '../history-store.js';
+import { ADD_ENTRY, BEAT, ENTRIES, INSTANCES, MISS, PROBE_INSTANCES, PROBE_RUNS } from './history-scripts.js';
+import { historyKeys, instanceKeys } from './keys.js';
+import { failure, type LeaseScripts } from './lease-scripts.js';
+import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
+import { DENIED, RedisReplyError, runScript, valuesOf } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
+import type { Script } from './script.js';
+
+/** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
+const LOOKED_AT = 1_000;
+
+/** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
+export class RedisHistory implements HistoryStore {
+  /** @param key that of the instances; in a Cluster its slot is not that of any lock */
+  constructor(
+    private readonly connection: RedisConnection,
+    private readonly scripts: LeaseScripts,
+    private readonly key: string,
+  ) {}
+
+  async init(): Promise<string | undefined> {
+    // Nothing has these names, so their keys are unused.
+    const unused = `probe-${randomUUID()}`;
+    const { instances, seen, list } = this.#instanceKeys(`${this.key}:${unused}`);
+    const probes = [this.#probe(PROBE_INSTANCES, [instances, seen, list(unused)])];
+    // A `key` function of the user need not support this name.
+    const streams = this.#streamsOf(unused);
+    if (streams !== undefined) probes.push(this.#probe(PROBE_RUNS, streams));
+    const answers = await Promise.all(probes);
+    const denied = answers.flatMap((answer) => (typeof answer === 'string' ? [] : answer));
+    const refusal = answers.find((answer) => typeof answer === 'string');
+    if (denied.length > 0) {
+      const commands = denied.map((command) => `+${command.toLowerCase()}`);
+      return `the Redis user may not run ${denied.join(', ')}, which histories need. Give it the commands that docs/redis.md lists: ACL SETUSER <user> ${commands.join(' ')}`;
+    }
+    return refusal;
+  }
+
+  async interrupted({ kept, ...run }: Interruption): Promise<void> {
+    const { bad } = this.#keys(run.name);
+    await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', { kept }));
+  }
+
+  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+    const { runs, bad } = this.#keys(name);
+    const counts = [limit, Math.max(limit, LOOKED_AT)].map(String);
+    const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
+    return newest(readEntries(name, streams), limit);
+  }
+
+  async miss(miss: Miss): Promise<MissResult> {
+    const { lock, state, bad } = this.#keys(miss.name);
+    const { job, tick = '', grace = 0, late = false } = miss;
+    const args = [job, String(tick), String(grace), ...missArguments(miss), late ? '1' : ''];
+    const [missed, first, known] = (await this.#run(MISS, [lock, state, bad], args)) as [
+      number,
+      number,
+      string,
+    ];
+    const answer = { missed: missed === 1, first: first === 1 };
+    return known === '' ? answer : { ...answer, tick: Number(known) };
+  }
+
+  async beat({ instance, jobs, ...facts }: Beat): Promise<BeatResult> {
+    const { instances, seen, list } = this.#instanceKeys();
+    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs)];
+    const answer = await this.#run(BEAT, [instances, seen, list(facts.catalogue)], args);
+    const [time, known] = answer as [string, number];
+    return { time: Number(time), known: known === 1 };
+  }
+
+  async instances(): Promise<InstanceRecord[]> {
+    const { instances, seen, list } = this.#instanceKeys();
+    const [time, ...found] = (await this.#run(INSTANCES, [instances, seen], [])) as string[];
+    const beats: (Omit<Beat, 'jobs'> & { seenAt: number })[] = [];
+    for (let i = 0; i < found.length; i += 3) {
+      const [instance = '', seenAt, facts = '{}'] = found.slice(i, i + 3);
+      beats.push({ ...(JSON.parse(facts) as Omit<Beat, 'instance'>), instance, seenAt: Number(seenAt) });
+    }
+    const catalogues = [...new Set(beats.map(({ catalogue }) => catalogue))];
+    const lists = await this.#lists(catalogues.map(list));
+    const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
+    return beats.map(({ catalogue, ...beat }) => ({
+      ...beat,
+      time: Number(time),
+      jobs: jobsOf.get(catalogue) ?? [],
+    }));
+  }
+
+  async #lists(keys: readonly string[]): Promise<KnownJob[][]> {
+    if (keys.length === 0) return [];
+    const lists = await valuesOf(this.connection, keys).catch((error: unknown) =>
+      Promise.reject(failure(error)),
+    );
+    return lists.map((list) => (list === null ? [] : (JSON.parse(list) as KnownJob[])));
+  }
+
+  /** The commands that the user may not run, or why it may run none on these keys. */
+  async #probe(script: Script, keys: readonly string[]): Promise<string[] | string> {
+    try {
+      return (await runScript(this.connection, script, keys.length, keys)) as string[];
+    } catch (error) {
+      if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) throw failure(error);
+      return `Redis refused the scripts of histories: ${error.message}. Give the user the keys that docs/redis.md lists; those tried were "${keys.join('", "')}"`;
+    }
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await runScript(this.connection, script, keys.length, [...keys, ...args]);
+    } catch (error) {
+      if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) throw failure(error);
+      // The error of Redis does not always name the command.
+      throw failure(
+        new RedisReplyError(
+          `${error.message}. Histories need what docs/redis.md lists besides what locks need`,
+        ),
+      );
+    }
+  }
+
+  #keys(name: string) {
+    const [lock, state] = this.scripts.keys(name);
+    const [runs, bad] = historyKeys(state);
+    return { lock, state, runs, bad };
+  }
+
+  #streamsOf(name: string): string[] | undefined {
+    try {
+      const { runs, bad } = this.#keys(name);
+      return [runs, bad];
+    } catch {
+      return undefined;
+    }
+  }
+
+  #instanceKeys(key = this.key) {
+    return instanceKeys(key, this.connection.keyPrefix);
+  }
+}

@@ -1,0 +1,168 @@
+import type { HistoryEntry, Kept, Miss, MissEntry, RunEntry, RunRecord } from '../history-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lease-ref.js';
+import { NOTHING_RAN } from '../rules.js';
+
+/** How long an entry may become, bytes: a hundred of them for each lock are to cost little memory. */
+const MAX_ENTRY = 1_000;
+
+/** What an entry says of a run, under short names: the server keeps a hundred or more of each lock. */
+interface RunFacts {
+  /** Fencing token. */
+  readonly f: number;
+  /** Instance id of its holder. */
+  readonly i: string;
+  readonly j?: string;
+  readonly t?: number;
+  readonly a?: number;
+  readonly o: RunEntry['outcome'];
+  readonly d?: number;
+  readonly e?: string;
+  /** Trace id. */
+  readonly x?: string;
+}
+
+/** What an entry says of a miss. Its tick is a field of its own, as only the store knows that of an interval. */
+interface MissFacts {
+  readonly j: string;
+  readonly i: string;
+  readonly r: string;
+  readonly n: number;
+  readonly h?: string;
+  /** Since when, epoch ms. */
+  readonly s?: number;
+}
+
+/** The entry of a run, and the two arguments behind it. */
+export function runArguments(
+  { fencingToken, holder, job, tick, attempt }: Pick<LeaseRef, 'fencingToken' | 'holder'> & Partial<LeaseRef>,
+  outcome: RunEntry['outcome'],
+  { kept, duration, error, traceId }: Partial<RunRecord> & Pick<RunRecord, 'kept'>,
+): [entry: string, count: string, age: string] {
+  const facts: Record<keyof RunFacts, unknown> = {
+    f: fencingToken,
+    i: holder,
+    j: job,
+    t: tick,
+    a: attempt,
+    o: outcome,
+    d: duration,
+    e: error,
+    x: traceId,
+  };
+  let entry = JSON.stringify(facts);
+  const tooLong = Buffer.byteLength(entry) - MAX_ENTRY;
+  // A character has one byte or more.
+  if (tooLong > 0 && error !== undefined)
+    entry = JSON.stringify({ ...facts, e: error.slice(0, Math.max(0, error.length - tooLong)) });
+  return [entry, ...keptArguments(kept)];
+}
+
+/** The same for a release; nothing if the run is not remembered. Nothing ran under an abandoned lease. */
+export function recordArguments(
+  lease: LeaseRef,
+  outcome: ReleaseOutcome,
+  record: RunRecord | undefined,
+): string[] {
+  return record === undefined || outcome === NOTHING_RAN ? [] : runArguments(lease, outcome, record);
+}
+
+/** The entry of a miss, and the two arguments behind it. */
+export function missArguments({ job, instance, reason, count, holder, since, kept }: Miss): string[] {
+  const facts: Record<keyof MissFacts, unknown> = {
+    j: job,
+    i: instance,
+    r: reason,
+    n: count,
+    h: holder,
+    s: since,
+  };
+  return [JSON.stringify(facts), ...keptArguments(kept)];
+}
+
+const keptArguments = ({ count, age }: Kept): [count: string, age: string] => [String(count), String(age)];
+
+/** An entry of a stream: its id, and its fields, name and value in turn. */
+type Raw = [id: string, fields: string[]];
+
+/** The answer of ENTRIES. */
+export type Streams = [runs: Raw[], runsLeft: number, bad: Raw[], badLeft: number];
+
+/** The entries in the answer, newest first. One that cannot be read is passed over. */
+export function readEntries(lock: string, [runs, runsLeft, bad, badLeft]: Streams): HistoryEntry[] {
+  const young = [...notOld(runs, runsLeft), ...notOld(bad, badLeft)];
+  const entries = young.sort(isNewer).flatMap((raw) => entryOf(lock, raw));
+  const ended = new Set<number>();
+  for (const entry of entries)
+    if (entry.type === 'run' && entry.outcome !== 'interrupted') ended.add(entry.fencingToken);
+  const seen = new Set<number>();
+  return entries.filter((entry) => {
+    if (entry.type === 'miss') return true;
+    const { fencingToken, outcome } = entry;
+    if (seen.has(fencingToken) || (outcome === 'interrupted' && ended.has(fencingToken))) return false;
+    seen.add(fencingToken);
+    return true;
+  });
+}
+
+/** The newest of each kind, in their order. */
+export function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
+  const left = { run: limit, miss: limit };
+  return entries.filter(({ type }) => (left[type] -= 1) >= 0);
+}
+
+/**
+ * Without those that are over their age. A stream lives as long as its newest entry may, so the time that it has left tells how old that
+ * may become. The others leave it when it is trimmed.
+ */
+function notOld(stream: readonly Raw[], left: number): readonly Raw[] {
+  const [[first = ''] = []] = stream;
+  return left < 0 ? stream : stream.filter(([id]) => timeOf(id) + left >= timeOf(first));
+}
+
+/** The first part of an id is when it was added, epoch ms; the second one counts within the millisecond. */
+const timeOf = (id: string): number => Number.parseInt(id, 10);
+
+const isNewer = ([one]: Raw, [other]: Raw): number =>
+  timeOf(other) - timeOf(one) || Number(other.split('-')[1]) - Number(one.split('-')[1]);
+
+function entryOf(lock: string, [id, fields]: Raw): HistoryEntry[] {
+  const [kind, text = '', , tick] = fields;
+  let facts: unknown;
+  try {
+    facts = JSON.parse(text);
+  } catch {
+    return [];
+  }
+  if (typeof facts !== 'object' || facts === null) return [];
+  const at = timeOf(id);
+  if (kind === 'run') return runOf(lock, at, facts);
+  return kind === 'miss' ? missOf(lock, { ...facts, at, tick: Number(tick) }) : [];
+}
+
+function runOf(lock: string, at: number, facts: Partial<RunFacts>): RunEntry[] {
+  const { f, i, j, t, a, o, d, e, x } = facts;
+  if (!Number.isSafeInteger(f) || typeof i !== 'string' || !OUTCOMES.has(o)) return [];
+  const known = { job: j, tick: t, attempt: a, duration: d, error: e, traceId: x };
+  const run = { type: 'run', lock, fencingToken: f, instance: i, outcome: o, at, ...known };
+  return [withoutUndefined(run) as RunEntry];
+}
+
+const OUTCOMES = new Set<unknown>([
+  'completed',
+  'failed',
+  'timed-out',
+  'aborted',
+  'interrupted',
+] satisfies RunEntry['outcome'][]);
+
+function missOf(lock: string, facts: Partial<MissFacts> & { at: number; tick: number }): MissEntry[] {
+  const { j, i, r, n, h, s, at, tick } = facts;
+  const texts = [j, i, r].every((text) => typeof text === 'string');
+  if (!texts || ![n, tick].every(Number.isSafeInteger)) return [];
+  const why = { reason: r, count: n, holder: h, since: s };
+  const miss = { type: 'miss', lock, job: j, tick, instance: i, at, ...why };
+  return [withoutUndefined(miss) as MissEntry];
+}
+
+const withoutUndefined = (facts: object): object =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
