@@ -47,6 +47,13 @@ export interface HealthState {
   readonly overdue: ReadonlyMap<string, number>;
   readonly lost: number;
   readonly failing: readonly string[];
+  /** The jobs for which `overdue` is known. */
+  readonly watched: readonly string[];
+  /** The elections in which this instance takes part, and those that it leads. */
+  readonly elections: readonly string[];
+  readonly led: readonly string[];
+  /** When all this was so, epoch milliseconds. */
+  readonly at: number;
 }
 
 /** For how long a lost lease counts, ms. */
@@ -120,7 +127,21 @@ export class SchedulerLockHealth {
       overdue: this.#insight.overdue,
       lost: this.#lostOfLate(),
       failing,
+      watched: this.#insight.watched,
+      elections: this.#host.elections.names,
+      led: this.#host.elections.led,
+      at: this.#host.settings.clock.now(),
     };
+  }
+
+  /** Whether a lock is that of an election. @internal */
+  isElection(lock: string): boolean {
+    return this.#host.elections.places.has(lock);
+  }
+
+  /** Whether a job is decorated, or was made at run time. @internal */
+  knows(job: string): boolean {
+    return this.#insight.knows(job);
   }
 
   async #probed(): Promise<HealthState> {
