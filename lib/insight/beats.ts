@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import { atEndOfTurn, type Clock, inModuleContext, type Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { Beat, HistoryStore, KnownJob } from '../stores/history-store.js';
 
@@ -35,6 +35,7 @@ export class Beats {
   #failedAt: number | undefined;
   /** The list of jobs that the store knows, by its name. */
   #known: string | undefined;
+  #isSoon = false;
   #stopped = false;
 
   constructor(
@@ -59,6 +60,16 @@ export class Beats {
     void inModuleContext(() => this.#beat(false)).catch((error: unknown) => {
       // A store that refuses beats may grant locks.
       if (!(error instanceof StoreUnavailableError && error.refused)) this.#failedAt = this.clock.now();
+    });
+  }
+
+  /** Beats soon: its jobs have changed, perhaps many of them in this turn. */
+  soon(): void {
+    if (this.#isSoon || this.#timer === undefined) return;
+    this.#isSoon = true;
+    atEndOfTurn(() => {
+      this.#isSoon = false;
+      this.start();
     });
   }
 

@@ -168,7 +168,7 @@ export class DynamicJobs implements OnModuleDestroy {
     this.#jobs.add(bound);
     if (!this.#started) return;
     this.#warnOfSharedLocks();
-    this.interceptor.insight.add(bound);
+    this.interceptor.insight.added(bound);
     if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
   }
 

@@ -73,7 +73,7 @@ export class InsightHost implements OnModuleDestroy {
   start(jobs: () => readonly BoundJob[]): void {
     this.#jobs = jobs;
     if (this.#watch === undefined || !this.host.remembers) return;
-    for (const job of jobs()) this.add(job);
+    for (const job of jobs()) this.#add(job);
     this.#beats?.start();
     const stops = [
       // What the store has lost, or was not there to hear, it hears at once.
@@ -83,8 +83,15 @@ export class InsightHost implements OnModuleDestroy {
     this.#stopListening = () => stops.forEach((stop) => stop?.());
   }
 
+  /** A job was made at run time. */
+  added(bound: BoundJob): void {
+    if (!this.host.remembers) return;
+    this.#add(bound);
+    this.#beats?.soon();
+  }
+
   /** Watches a job from now on, if a schedule starts it. */
-  add(bound: BoundJob): void {
+  #add(bound: BoundJob): void {
     const { job, name, schedule, settings } = bound;
     const { insight } = this.host.settings;
     const grace = settings.overdue ?? insight?.overdue ?? false;

@@ -38,15 +38,20 @@ export function readInsight(
   const options = given ?? {};
   problems.push(...problemsOf(options));
   const read = (option: keyof typeof RANGES): number => readInRange(options, option, problems);
-  const { keep = DEFAULTS.keep, error = 'message', overdue, version } = options;
+  // The variable is set for a process that `npm start`, or another script of a package manager, has begun.
+  const {
+    keep = DEFAULTS.keep,
+    error = 'message',
+    overdue,
+    version = process.env['npm_package_version'],
+  } = options;
   return {
     keep,
     error,
     age: read('for'),
     beat: read('beat'),
     overdue: overdue === false ? false : read('overdue'),
-    // Set for a process that `npm start`, or another script of a package manager, has begun.
-    version: (version ?? process.env['npm_package_version'])?.slice(0, MAX_VERSION),
+    version: typeof version === 'string' ? version.slice(0, MAX_VERSION) : undefined,
   };
 }
 

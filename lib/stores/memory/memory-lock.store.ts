@@ -172,8 +172,7 @@ export class MemoryLockStore implements LockStore {
   #renew(lease: LeaseRef, { job, ttl }: { readonly job: string; readonly ttl: number }): number {
     const entry = this.#held(lease) as Entry;
     const fencingToken = Math.max(entry.lease.fencingToken + 1, Math.trunc(this.#clock.now() * 1_000));
-    const { tick: _tick, attempt: _attempt, ...own } = entry.lease;
-    entry.lease = { ...own, job, fencingToken };
+    entry.lease = { ...entry.lease, job, fencingToken };
     entry.freeAt = this.#clock.monotonic() + ttl;
     return fencingToken;
   }

@@ -1,4 +1,4 @@
-import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { LockStateError } from '../../errors.js';
 import {
   type AttemptRow,
@@ -20,7 +20,9 @@ import {
 } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { isPlain, lockedBy } from '../sql/locked-by.js';
+import type { HistoryDialect } from '../sql/history-dialect.js';
+import { type Ending, isPlain, lockedBy } from '../sql/locked-by.js';
+import type { LastLease } from '../sql/interruption.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
@@ -29,6 +31,7 @@ import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { mysqlEvents } from './events.js';
+import { mysqlHistory } from './history.js';
 import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
 import { mysqlTable } from './schema.js';
@@ -44,6 +47,7 @@ import {
   takeStatement,
   unlockedStatement,
   writeBackFirstStatement,
+  WAS_RELEASED,
   writeBackStatement,
 } from './statements.js';
 import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
@@ -52,6 +56,8 @@ import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './
 interface SeenAttempt extends AttemptRow {
   /** The schedule of the job's last start. */
   readonly schedule: unknown;
+  /** job_state, for a request with a history whose last lease was not released. */
+  readonly unended?: unknown;
 }
 
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
@@ -59,6 +65,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
   readonly table: string;
   readonly events: EventsDialect<MysqlTableInfo>;
+  readonly history: HistoryDialect;
   readonly #where: { table: string; schema: string | undefined };
   readonly #lastGranted = new LastGranted();
 
@@ -68,6 +75,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   ) {
     this.table = mysqlTable(options);
     this.events = mysqlEvents(options, client);
+    this.history = mysqlHistory(options, client);
     this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
   }
 
@@ -123,11 +131,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     });
   }
 
-  async giveBack(
-    table: MysqlTableInfo,
-    lease: LeaseRef,
-    options: Required<ReleaseOptions>,
-  ): Promise<GivenBack | SeenRow> {
+  async giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenRow> {
     if (isPlain(lease, options)) {
       const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
@@ -212,10 +216,13 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
    */
   async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow | undefined> {
     const start = startOf(request);
-    const statement =
-      request.tick === undefined && request.interval === undefined
-        ? table.plain.take(request)
-        : takeStatement(table, request, start, { attempt: 1, condition: start.usual });
+    // A lease that was not released has to be told of.
+    const condition = request.history === true ? sql`${start.usual} AND ${WAS_RELEASED}` : start.usual;
+    const isPlainTake =
+      request.tick === undefined && request.interval === undefined && request.history !== true;
+    const statement = isPlainTake
+      ? table.plain.take(request)
+      : takeStatement(table, request, start, { attempt: 1, condition });
     const granted = await this.#take(statement);
     return granted === undefined ? undefined : { ...NOTHING_SEEN, granted, attempt: 1 };
   }
@@ -237,7 +244,8 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const attempt = again && Number(row.tick) === tick ? Number(row.attempts) + 1 : 1;
     const granted = await this.#take(takeStatement(table, request, start, { attempt, condition, change }));
     // If the write finds no row, another client was faster. Then the row that was read explains nothing.
-    return granted === undefined ? NOTHING_SEEN : { ...row, granted, attempt, previous: row.schedule };
+    if (granted === undefined) return NOTHING_SEEN;
+    return { ...row, granted, attempt, previous: row.schedule, last: lastLease(row) };
   }
 
   async #explain(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<SeenAttempt> {
@@ -273,4 +281,10 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const { affectedRows, insertId } = await write(this.client, statement);
     return Number(affectedRows) > 0 ? Number(insertId) : undefined;
   }
+}
+
+/** The lease before a grant, if it was not released and the grant has to tell. */
+function lastLease({ by, recorded, unended }: SeenAttempt): LastLease | undefined {
+  if (by === null || (unended ?? null) === null) return undefined;
+  return { by, recorded, jobs: lockRow({ state: unended }, jobOfKey).jobs };
 }

@@ -1,7 +1,7 @@
-import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { NOTHING_RAN } from '../rules.js';
 import type { LineChange } from '../sql/dialect.js';
-import { endedBy, lockedBy } from '../sql/locked-by.js';
+import { endedBy, type Ending, lockedBy, OUTCOMES } from '../sql/locked-by.js';
 import {
   after,
   afterMicroseconds,
@@ -69,6 +69,11 @@ SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)
   LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
 }
 
+/** Whether the last lease of a row was released. */
+export const WAS_RELEASED = sql`SUBSTRING_INDEX(locked_by, '/', -1) IN ${list(OUTCOMES)}`;
+/** One more column: job_state if that is not so. */
+const UNENDED = sql`, IF(${WAS_RELEASED}, NULL, COALESCE(job_state, '{}')) AS \`unended\``;
+
 /** Explains the refusal of an attempt: one row, as AttemptRow, even if the lock has no row. */
 export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
   const { job = '', name } = request;
@@ -76,7 +81,7 @@ export function refusalStatement(table: MysqlTable, request: AcquireRequest, sta
   ${isExactly(storedName(name))} AS \`same\`, ${start.startable} AS \`startable\`, ${start.ahead} AS \`ahead\`, ${start.wait} AS \`wait\`,
   ${EPOCH_MS} AS \`now\`, ${fieldOf(job, 'tick')} AS \`tick\`, ${fieldOf(job, 'outcome')} AS \`outcome\`,
   ${fieldOf(job, 'attempt')} AS \`attempts\`, ${fieldOf(job, 'schedule')} AS \`schedule\`,
-  JSON_EXTRACT(job_state, '$.line') AS \`line\`
+  JSON_EXTRACT(job_state, '$.line') AS \`line\`${request.history === true ? UNENDED : raw('')}
 FROM (SELECT 1 AS one) one LEFT JOIN ${table.table} ON name = ${storedName(name)}`;
 }
 
@@ -118,11 +123,7 @@ FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
  * holder took the lock over. Then its end is recorded all the same: a run that ended is not repeated. The start of an abandoned
  * lease is taken back even if another holder has or had the lock since: then `insertId` is 0.
  */
-export function releaseStatement(
-  table: MysqlTable,
-  lease: LeaseRef,
-  { outcome, keepFor }: Required<ReleaseOptions>,
-): Sql {
+export function releaseStatement(table: MysqlTable, lease: LeaseRef, { outcome, keepFor }: Ending): Sql {
   const by = lockedBy(lease);
   const ended = sql`UPDATE ${table.table} SET job_state = ${endedState(lease, outcome)},
   lock_until = CASE LAST_INSERT_ID(IF(locked_by = ${by}, IF(lock_until > ${nowOf(table)}, 2, 1), 0))

@@ -1,16 +1,20 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { AcquireRequest, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
+import type { LastLease } from '../sql/interruption.js';
 import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
-import { endedBy, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
+import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
+import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions } from '../sql/table-name.js';
+import { failureOf } from './errors.js';
 import { postgresEvents } from './events.js';
+import { keepRun, postgresHistory } from './history.js';
 import { postgresTable, withLockTimeout } from './schema.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
@@ -67,6 +71,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   #counts = false;
 
   readonly events: EventsDialect<PostgresTableInfo>;
+  readonly history: HistoryDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
   readonly hint: SqlDialect<PostgresTableInfo>['hint'];
@@ -79,6 +84,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   ) {
     this.table = postgresTable(options);
     this.events = postgresEvents(options, (statement, values) => this.#rows(statement, values));
+    this.history = postgresHistory(options, (statement, values) => this.#rows(statement, values));
     const { listen = false } = options;
     if (listen === false) return;
     if (!isPool(client)) {
@@ -108,11 +114,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else await this.client.query(text, []);
   }
 
-  async attempt(
-    statements: PostgresTableInfo,
-    request: AcquireRequest,
-    change?: LineChange,
-  ): Promise<AttemptRow> {
+  async attempt(table: PostgresTableInfo, request: AcquireRequest, change?: LineChange): Promise<AttemptRow> {
+    const statements = request.history === true ? table.withHistory : table;
     const { name, ttl, job = '' } = request;
     const values = [name, lockedBy(request), text(ttl), job, ...startValues(request)];
     if (values.length === 4 && change === undefined && this.#lastGranted.has(name)) {
@@ -121,11 +124,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     }
     if (change !== undefined) values.push(change.seen, change.line);
     const [row] = await this.#rows(statementFor(statements, request, change), values);
-    const { seen = null, ...granted } = row ?? {};
     this.#lastGranted.note(name, row !== undefined && row['granted'] !== null);
-    // A driver that does not know the type leaves the JSON unparsed.
-    const explained = (typeof seen === 'string' ? JSON.parse(seen) : seen) as Partial<AttemptRow> | null;
-    return { ...NOTHING_SEEN, ...granted, ...explained };
+    return row === undefined ? NOTHING_SEEN : answerOf(row);
   }
 
   async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
@@ -139,19 +139,24 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async giveBack(
-    { release, releasePlain }: PostgresTableInfo,
+    { release, releasePlain, releaseAnd }: PostgresTableInfo,
     lease: LeaseRef,
-    { outcome, keepFor }: Required<ReleaseOptions>,
+    { outcome, keepFor }: Ending,
+    run?: HistoryRow,
   ): Promise<GivenBack | SeenRow> {
     const by = lockedBy(lease);
-    if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined) {
+    if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
       const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
     }
-    const [row] = await this.#rows(release, [lease.name, by, text(keepFor), outcome, lease.job ?? '']);
+    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? ''];
+    const [row] =
+      run === undefined
+        ? await this.#rows(release, values)
+        : await this.#rows(releaseAnd(keepRun(this.history.runs)), [...values, ...valuesOf(run)]);
     if (row === undefined) return NOTHING_SEEN;
     const { live, line, ...seen } = row;
     if (live === null) return seen as unknown as SeenRow;
@@ -218,6 +223,23 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 }
 
+const valuesOf = ({ entry, kind, age, data }: HistoryRow): (string | null)[] => [
+  entry,
+  kind,
+  text(age),
+  data,
+];
+
+/** Reads the answer of `acquire`. */
+function answerOf({ seen = null, last = null, ...granted }: Row): AttemptRow {
+  const explained = parsed(seen) as Partial<AttemptRow> | null;
+  const before = last === null ? undefined : { last: parsed(last) as LastLease };
+  return { ...NOTHING_SEEN, ...granted, ...explained, ...before };
+}
+
+/** A driver that does not know the type leaves JSON unparsed. */
+const parsed = (json: unknown): unknown => (typeof json === 'string' ? (JSON.parse(json) as unknown) : json);
+
 /** What the statement for a start needs besides. */
 function startValues(request: AcquireRequest): (string | null)[] {
   const { tick, interval, maxClockSkew, schedule = '', rerun = 0, only } = request;
@@ -226,7 +248,7 @@ function startValues(request: AcquireRequest): (string | null)[] {
 }
 
 function statementFor(
-  statements: PostgresTableInfo,
+  statements: Pick<PostgresTableInfo, 'acquire' | 'claim'>,
   { tick, interval }: AcquireRequest,
   change: LineChange | undefined,
 ): string {
@@ -254,39 +276,3 @@ function countOf(result: unknown): number | undefined {
 function text(value: string | number | undefined): string | null {
   return value === undefined ? null : String(value);
 }
-
-const FAILURES: Readonly<Record<string, SqlFailure>> = {
-  '40001': 'conflict', // serialization_failure
-  '40P01': 'conflict', // deadlock_detected
-  '23505': 'conflict', // unique_violation: by another instance's migration
-  '42P07': 'conflict', // duplicate_table
-  '42701': 'conflict', // duplicate_column
-  '42710': 'conflict', // duplicate_object: the type that a table has
-  '55P03': 'locked', // lock_not_available: after lock_timeout
-  '40003': 'unknown', // statement_completion_unknown
-  '42P01': 'table', // undefined_table
-  '42703': 'table', // undefined_column
-  '42P10': 'table', // invalid_column_reference: `name` is not unique
-  '22001': 'too-long', // string_data_right_truncation: of all that is written only a name can be too long
-  '42501': 'denied', // insufficient_privilege
-  '3D000': 'denied', // the database does not exist
-  '3F000': 'denied', // the schema does not exist
-  '57014': 'refused', // query_canceled: by statement_timeout
-  '57P03': 'refused', // cannot_connect_now
-  '08001': 'refused',
-  '08004': 'refused',
-};
-/** The same for all other codes of a class, by their first two characters. */
-const CLASSES: Readonly<Record<string, SqlFailure>> = {
-  '28': 'denied',
-  '22': 'lock',
-  // The server went away: it may have carried out the statement a moment before.
-  '08': 'unknown',
-  '57': 'unknown',
-  '58': 'unknown',
-  XX: 'unknown',
-};
-
-/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const failureOf = (sqlState: string): SqlFailure =>
-  FAILURES[sqlState] ?? CLASSES[sqlState.slice(0, 2)] ?? 'refused';

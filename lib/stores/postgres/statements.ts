@@ -8,6 +8,7 @@ import {
   TO_BE_TAKEN_BACK,
 } from './starts.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
+import { OUTCOMES } from '../sql/locked-by.js';
 
 /** How long a restore waits for other transactions at the same row, ms. */
 const WRITE_BACK_WAIT = 100;
@@ -28,6 +29,12 @@ interface AcquireLine {
   /** job_state without the call that is granted the lock. */
   without(state: string): string;
 }
+
+/** Whether the last lease of a row was released. */
+const WAS_RELEASED = `locked_by ~ '/(${OUTCOMES.join('|')})$'`;
+/** The last lease of the row `s`, if it was not released. */
+const LAST_LEASE = `(SELECT jsonb_build_object('by', locked_by, 'recorded', fencing_token, 'jobs', job_state -> 'jobs')
+  FROM s WHERE NOT ${WAS_RELEASED})`;
 
 const NOBODY_IN_LINE: AcquireLine = { condition: `l.job_state -> 'line' IS NULL`, without: (state) => state };
 
@@ -88,9 +95,12 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
    *
    * Answers `granted`, the fencing token, with attempt and previous schedule of a tick; or `seen`, JSON that explains the refusal;
    * or nothing, if the row was made a moment ago. Most late calls get only `seen`, without a write.
+   *
+   * @param last more of the answer to a grant, SQL on `s`
    */
   const acquire = (
     { ahead, startable, firstStartable, state, explain, detail }: Start,
+    last: string,
     line: AcquireLine = NOBODY_IN_LINE,
   ): string => `
 WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} WHERE name = $1::text
@@ -106,18 +116,21 @@ WITH s AS (SELECT locked_by, fencing_token, lock_until, job_state FROM ${table} 
     job_state = ${line.without(state('l'))}
   WHERE l.lock_until <= ${clock} AND coalesce(l.fencing_token, 0) < ${Number.MAX_SAFE_INTEGER} AND ${startable('l')} AND ${line.condition}
   RETURNING fencing_token${detail === undefined ? '' : `, ${detail}`})
-SELECT fencing_token AS granted, NULL::jsonb AS seen${detail === undefined ? '' : ', attempt, previous'} FROM a
+SELECT fencing_token AS granted, NULL::jsonb AS seen${detail === undefined ? '' : ', attempt, previous'}${
+    last === '' ? '' : `, ${last} AS last`
+  } FROM a
 UNION ALL SELECT NULL, jsonb_build_object('by', locked_by, 'remaining', ${remaining}, 'recorded', fencing_token,
   'line', job_state -> 'line'${explain})${
     detail === undefined ? '' : ', NULL, NULL'
-  } FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
+  }${last === '' ? '' : ', NULL'} FROM ${firstStartable === undefined ? 's' : '(SELECT) one LEFT JOIN s ON true'} WHERE NOT EXISTS (SELECT FROM a)`;
 
   const rows = `
 SELECT name, locked_by AS by, ${remaining} AS remaining, fencing_token AS fence, job_state AS state,
   ${epoch('locked_at')} AS since, ${clockEpoch} AS now
 FROM ${table}`;
 
-  return {
+  /** @param last what a grant answers besides: see `acquire` @param isUsual whether the short statement may take the lock */
+  const taking = (last: string, isUsual: string) => ({
     /*
      * Takes a free lock whose row exists and has a fencing token, for a call without a tick or an interval.
      * $1 name  $2 locked_by  $3 ttl, ms
@@ -127,25 +140,55 @@ FROM ${table}`;
     takeAgain: `
 UPDATE ${table} SET lock_until = ${end('$3')}, locked_at = ${now}, locked_by = $2::text,
   fencing_token = greatest(fencing_token + 1, ${microseconds})
-WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER} AND job_state -> 'line' IS NULL
+WHERE name = $1::text AND lock_until <= ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER} AND job_state -> 'line' IS NULL${isUsual}
 RETURNING fencing_token AS granted`,
+    acquire: {
+      any: acquire(ANY_START, last),
+      ofTick: acquire(tickStart(clockEpoch), last),
+      ofInterval: acquire(intervalStart(clockEpoch), last),
+    },
+    /* The same for the first in line, with the version of the line that was seen, and the line without it, or NULL. */
+    claim: {
+      any: acquire(ANY_START, last, seenLine('$5', '$6')),
+      ofTick: acquire(tickStart(clockEpoch), last, seenLine('$10', '$11')),
+      ofInterval: acquire(intervalStart(clockEpoch), last, seenLine('$6', '$7')),
+    },
+  });
+
+  /*
+   * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
+   * $4 outcome  $5 job
+   *
+   * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had
+   * run out, and no other holder took the lock over, its end is recorded all the same: a run that ended is not repeated. The start
+   * of an abandoned lease is taken back even if another holder has or had the lock since.
+   */
+  const release = (also: string): string => `
+WITH done AS (
+  UPDATE ${table} AS l SET job_state = ${ENDED},
+    lock_until = CASE WHEN locked_by <> $2::text THEN lock_until WHEN lock_until <= ${now} THEN ${ranOut}
+      WHEN $3::text = '0' THEN ${free} ELSE ${after('$3')} END,
+    locked_by = CASE WHEN locked_by = $2::text THEN locked_by || '/' || $4::text ELSE locked_by END
+  WHERE name = $1::text AND (locked_by = $2::text OR (${TO_BE_TAKEN_BACK}))
+  RETURNING CASE WHEN locked_by = $2::text || '/' || $4::text THEN ${wasLive} END AS live, locked_by, lock_until, ${recordedIn('l')},
+    to_jsonb(l) #> '{job_state,line}' IS NOT NULL AS line
+)${also}
+SELECT live, locked_by AS by, ${remaining} AS remaining, recorded, line FROM done
+UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')}, NULL FROM ${table} s WHERE name = $1::text
+  AND NOT EXISTS (SELECT FROM done)`;
+
+  return {
+    ...taking('', ''),
+    /*
+     * The same for requests with a history: a grant tells of the last lease, JSON, if that was not released. The short statement takes
+     * no lock of such a lease.
+     */
+    withHistory: taking(LAST_LEASE, ` AND ${WAS_RELEASED}`),
     /* A live lease goes on with another fencing token. $1 name  $2 locked_by  $3 ttl, ms  Answers the token, or nothing. */
     advance: `
 UPDATE ${table} SET lock_until = ${end('$3')}, fencing_token = greatest(fencing_token + 1, ${microseconds})
 WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER}
 RETURNING fencing_token AS granted`,
-    acquire: {
-      any: acquire(ANY_START),
-      ofTick: acquire(tickStart(clockEpoch)),
-      ofInterval: acquire(intervalStart(clockEpoch)),
-    },
-    /* The same for the first in line, with the version of the line that was seen, and the line without it, or NULL. */
-    claim: {
-      any: acquire(ANY_START, seenLine('$5', '$6')),
-      ofTick: acquire(tickStart(clockEpoch), seenLine('$10', '$11')),
-      ofInterval: acquire(intervalStart(clockEpoch), seenLine('$6', '$7')),
-    },
-
     /*
      * A call enters the line. $1 name  $2 token  $3 process  $4 priority  $5 its place, or NULL: the last of its priority
      * $6 how long it waits, ms  $7 version
@@ -204,27 +247,9 @@ WITH wanted AS (
 SELECT w.i, d.i IS NOT NULL AS renewed, s.locked_by AS by, ${remaining} AS remaining, ${recordedIn('s')}
 FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL AND s.name = w.name`,
 
-    /*
-     * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
-     * $4 outcome  $5 job
-     *
-     * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had
-     * run out, and no other holder took the lock over, its end is recorded all the same: a run that ended is not repeated. The start
-     * of an abandoned lease is taken back even if another holder has or had the lock since.
-     */
-    release: `
-WITH done AS (
-  UPDATE ${table} AS l SET job_state = ${ENDED},
-    lock_until = CASE WHEN locked_by <> $2::text THEN lock_until WHEN lock_until <= ${now} THEN ${ranOut}
-      WHEN $3::text = '0' THEN ${free} ELSE ${after('$3')} END,
-    locked_by = CASE WHEN locked_by = $2::text THEN locked_by || '/' || $4::text ELSE locked_by END
-  WHERE name = $1::text AND (locked_by = $2::text OR (${TO_BE_TAKEN_BACK}))
-  RETURNING CASE WHEN locked_by = $2::text || '/' || $4::text THEN ${wasLive} END AS live, locked_by, lock_until, ${recordedIn('l')},
-    to_jsonb(l) #> '{job_state,line}' IS NOT NULL AS line
-)
-SELECT live, locked_by AS by, ${remaining} AS remaining, recorded, line FROM done
-UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')}, NULL FROM ${table} s WHERE name = $1::text
-  AND NOT EXISTS (SELECT FROM done)`,
+    release: release(''),
+    /* The same, and something else in the same statement. @param also an INSERT, with the parameters from $6 on */
+    releaseAnd: (also: string) => release(`, also AS (${also})`),
 
     /*
      * The same for a live lease without a job, whose lock becomes free at once, in half the time.

@@ -50,10 +50,10 @@ export function runArguments(
     x: traceId,
   };
   let entry = JSON.stringify(facts);
-  const tooLong = Buffer.byteLength(entry) - MAX_ENTRY;
-  // A character has one byte or more.
-  if (tooLong > 0 && error !== undefined)
-    entry = JSON.stringify({ ...facts, e: error.slice(0, Math.max(0, error.length - tooLong)) });
+  for (let text = error?.slice(0, MAX_ENTRY); text && Buffer.byteLength(entry) > MAX_ENTRY;) {
+    text = text.slice(0, text.length / 2);
+    entry = JSON.stringify({ ...facts, e: text });
+  }
   return [entry, ...keptArguments(kept)];
 }
 
@@ -90,7 +90,7 @@ export type Streams = [runs: Raw[], runsLeft: number, bad: Raw[], badLeft: numbe
 /** The entries in the answer, newest first. One that cannot be read is passed over. */
 export function readEntries(lock: string, [runs, runsLeft, bad, badLeft]: Streams): HistoryEntry[] {
   const young = [...notOld(runs, runsLeft), ...notOld(bad, badLeft)];
-  const entries = young.sort(isNewer).flatMap((raw) => entryOf(lock, raw));
+  const entries = young.flatMap((raw) => entryOf(lock, raw)).sort(byAge);
   const ended = new Set<number>();
   for (const entry of entries)
     if (entry.type === 'run' && entry.outcome !== 'interrupted') ended.add(entry.fencingToken);
@@ -119,11 +119,13 @@ function notOld(stream: readonly Raw[], left: number): readonly Raw[] {
   return left < 0 ? stream : stream.filter(([id]) => timeOf(id) + left >= timeOf(first));
 }
 
-/** The first part of an id is when it was added, epoch ms; the second one counts within the millisecond. */
+/** An id begins with when it was added, epoch ms. */
 const timeOf = (id: string): number => Number.parseInt(id, 10);
 
-const isNewer = ([one]: Raw, [other]: Raw): number =>
-  timeOf(other) - timeOf(one) || Number(other.split('-')[1]) - Number(one.split('-')[1]);
+/** Newest first. The streams do not tell which of two entries of one millisecond came first, but runs have fencing tokens. */
+const byAge = (one: HistoryEntry, other: HistoryEntry): number =>
+  other.at - one.at ||
+  (one.type === 'run' && other.type === 'run' ? other.fencingToken - one.fencingToken : 0);
 
 function entryOf(lock: string, [id, fields]: Raw): HistoryEntry[] {
   const [kind, text = '', , tick] = fields;

@@ -8,6 +8,7 @@ import type {
   ReleaseResult,
 } from '../lock-store.js';
 import { INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, isInterrupted, lastStart } from '../rules.js';
+import { interruptedIn, type LastLease } from './interruption.js';
 import type { LockRow, Start } from './lock-row.js';
 import { isOurs, lockedBy, NOBODY, readLockedBy } from './locked-by.js';
 
@@ -48,6 +49,8 @@ export interface AttemptRow extends SeenRow {
   readonly startable: unknown;
   /** The line of calls that wait, if there is one. */
   readonly line: unknown;
+  /** With a grant for a request with a history: the lease before, if it was not released. */
+  readonly last?: LastLease | undefined;
 }
 
 /** The answer if nothing is known of the row: an attempt without a grant has to ask again. */
@@ -74,7 +77,10 @@ export type Renewed = true | SeenRow | typeof AGAIN;
 
 /** Interprets the answer to an attempt. */
 export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireResult | typeof AGAIN {
-  if (row.granted !== null) return grant(request, row.granted, row.attempt, row.previous);
+  if (row.granted !== null) {
+    const granted = grant(request, row.granted, row.attempt, row.previous);
+    return row.last === undefined ? granted : { ...granted, ...interruptedIn(row.last) };
+  }
   if (row.by !== null && Number(row.remaining ?? 0) > 0) return taken(request, row, row.by);
   const { tick } = request;
   if (isTrue(row.ahead)) return { acquired: false, reason: 'clock-skew', storeTime: Number(row.now) };
@@ -209,7 +215,12 @@ export function isTrue(value: unknown): boolean {
   return value === true || value === 1 || value === 1n || value === '1' || value === 't';
 }
 
-function grant(request: AcquireRequest, token: unknown, attempt: unknown, previous: unknown): AcquireResult {
+function grant(
+  request: AcquireRequest,
+  token: unknown,
+  attempt: unknown,
+  previous: unknown,
+): AcquireResult & { acquired: true } {
   const granted = { acquired: true, fencingToken: Number(token) } as const;
   if (request.tick === undefined) return granted;
   const started = { ...granted, attempt: Number(attempt ?? 1) };

@@ -1,7 +1,9 @@
-import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
+import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
 import type { EventsDialect } from './events-dialect.js';
 import type { SqlFailure } from './failure.js';
+import type { HistoryDialect, HistoryRow } from './history-dialect.js';
+import type { Ending } from './locked-by.js';
 import type { LockRow } from './lock-row.js';
 
 /**
@@ -41,8 +43,10 @@ export interface SqlDialect<Table> {
   /**
    * Releases a lease. Answers whether it was still live, and whether calls stand in line that can be told; or what the row says if the
    * lease was not there.
+   *
+   * @param run what to keep of it in the same statement, whatever becomes of the release; only if `history.inRelease`
    */
-  giveBack(table: Table, lease: LeaseRef, options: Required<ReleaseOptions>): Promise<GivenBack | SeenRow>;
+  giveBack(table: Table, lease: LeaseRef, ending: Ending, run?: HistoryRow): Promise<GivenBack | SeenRow>;
   /**
    * Writes a lease back that the database has lost; with an outcome, only records that it has ended. Answers whether it did: not if
    * a newer lease is known, or the row has changed. An older lease loses the lock.
@@ -68,6 +72,8 @@ export interface SqlDialect<Table> {
 
   /** Events: a table of their own. */
   readonly events: EventsDialect<Table>;
+  /** Histories: two tables of their own. */
+  readonly history: HistoryDialect;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;

@@ -16,6 +16,7 @@ import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
+import type { SqlHistory } from './history.js';
 import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
 import { lockedBy } from './locked-by.js';
@@ -38,8 +39,8 @@ export class SqlEvents<Table> implements EventStore {
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
-    private readonly migrate: boolean,
-    private readonly clock: Clock,
+    private readonly history: SqlHistory<Table>,
+    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
   ) {}
 
   /**
@@ -48,7 +49,7 @@ export class SqlEvents<Table> implements EventStore {
    * @throws SchedulerLockConfigError if it is missing then
    */
   async init(): Promise<void> {
-    await this.operations.run(() => (this.migrate ? this.#create() : this.#look()), giveUp);
+    await this.operations.run(() => (this.options.migrate ? this.#create() : this.#look()), giveUp);
     this.#ready = true;
   }
 
@@ -84,7 +85,8 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     }, name);
   }
 
-  next(lease: LeaseRef, { outcome, takes }: NextOptions): Promise<NextResult> {
+  async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
+    if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     return this.#run(async (table) => {
       if (outcome !== undefined) await this.#end(lease, outcome);
       const [row] = await this.dialect.rows(table, [lease.name]);
@@ -218,7 +220,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${events.now}, taken = NULL, slot = NULL WHERE id = ?`;
     await events.write(text, [event.id]);
     await this.#trim(name);
-    return letterOf(event, 'interrupted', this.clock.now());
+    return letterOf(event, 'interrupted', this.options.clock.now());
   }
 
   /** Keeps the newest dead letters of a lock. */
@@ -233,7 +235,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   /** Deletes what is too old. */
   async #tidy(): Promise<void> {
-    const now = this.clock.monotonic();
+    const now = this.options.clock.monotonic();
     if (now - this.#tidied < TIDY) return;
     const { events } = this.dialect;
     await events.write(

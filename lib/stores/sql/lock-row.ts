@@ -1,5 +1,5 @@
-import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
-import { NOBODY, readLockedBy } from './locked-by.js';
+import type { JobInfo, LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { isUnended, NOBODY, readLockedBy } from './locked-by.js';
 
 /** A row of the table, as it was read. Drivers represent numbers by different types. */
 export interface LockRow {
@@ -34,6 +34,7 @@ export function lockInfo(row: LockRow): LockInfo {
   const { holder, outcome } = readLockedBy(row.by);
   const remaining = Number(row.remaining);
   const free = remaining <= 0;
+  const { job } = startedBy(row.by, row.jobs);
   return {
     name: row.name,
     time: Math.floor(Number(row.now)),
@@ -42,8 +43,22 @@ export function lockInfo(row: LockRow): LockInfo {
     since: Math.floor(Number(row.since)),
     ...(free || !Number.isFinite(remaining) ? undefined : { expiresIn: Math.floor(remaining) }),
     ...(row.fence === null ? undefined : { fencingToken: Number(row.fence) }),
+    ...(job === undefined ? undefined : { job }),
+    ...(free && isUnended(row.by) ? { interrupted: true } : undefined),
     jobs: Object.entries(row.jobs).map(([job, start]) => jobInfo(job, start)),
   };
+}
+
+/** The start of a lease that has not ended, if its job has ticks or an interval. */
+export function startedBy(
+  by: string,
+  jobs: Readonly<Record<string, Start>>,
+): Pick<LeaseRef, 'job' | 'tick' | 'attempt'> {
+  const [job, start] = Object.entries(jobs).find(([, each]) => each['by'] === by) ?? [];
+  if (job === undefined) return {};
+  const { tick, attempt } = start ?? {};
+  const known = job === '' ? {} : { job };
+  return (tick ?? null) === null ? known : { ...known, tick: Number(tick), attempt: Number(attempt) };
 }
 
 interface JobState {

@@ -6,7 +6,17 @@ export const LOCKED_BY_LENGTH = 255;
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
-const OUTCOMES: readonly ReleaseOutcome[] = ['completed', 'failed', 'timed-out', 'aborted', 'abandoned'];
+/** How a lease can have ended. Where one was released, `locked_by` ends with one of these. */
+export const OUTCOMES: readonly ReleaseOutcome[] = [
+  'completed',
+  'failed',
+  'timed-out',
+  'aborted',
+  'abandoned',
+];
+
+/** How a lease ends. */
+export type Ending = Required<Omit<ReleaseOptions, 'record'>>;
 
 /** The content of a `locked_by`. */
 export interface LockedBy {
@@ -66,7 +76,7 @@ export function endedBy(by: string, outcome: ReleaseOutcome): string {
  * Whether a release only has to record the end of the lease: the lease has no job and no tick, and its lock becomes free at
  * once.
  */
-export function isPlain({ job, tick }: LeaseRef, { outcome, keepFor }: Required<ReleaseOptions>): boolean {
+export function isPlain({ job, tick }: LeaseRef, { outcome, keepFor }: Ending): boolean {
   return job === undefined && tick === undefined && outcome !== NOTHING_RAN && keepFor === 0;
 }
 
@@ -76,6 +86,11 @@ const OURS = /^(.*)\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\/([a-z-]+))?
 /** Whether a lease of this library has written this `locked_by`. */
 export function isOurs(text: string): boolean {
   return OURS.test(text);
+}
+
+/** Whether a lease of this library has written this `locked_by`, and was not released. */
+export function isUnended(text: string): boolean {
+  return text !== NOBODY && isOurs(text) && readLockedBy(text).outcome === undefined;
 }
 
 /** Parses a `locked_by`. A text that is not ours is the holder as a whole. */

@@ -30,9 +30,11 @@ import {
   type SeenRow,
 } from './answers.js';
 import { Attempts } from './attempts.js';
-import type { SqlDialect } from './dialect.js';
+import type { GivenBack, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { SqlEvents } from './events.js';
+import { SqlHistory } from './history.js';
+import type { HistoryRow } from './history-dialect.js';
 import { SqlLines } from './lines.js';
 import { lockInfo, type LockRow } from './lock-row.js';
 import { giveUp, Operations, TRYING } from './operations.js';
@@ -50,6 +52,7 @@ const START_WAIT = 8_000;
 export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
   readonly events: SqlEvents<Table>;
+  readonly history: SqlHistory<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
@@ -71,7 +74,8 @@ export class SqlLockStore<Table> implements LockStore {
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#operations = new Operations(dialect, this.#table, clock);
     this.#clock = clock;
-    this.events = new SqlEvents(dialect, this.#operations, migrate, clock);
+    this.history = new SqlHistory(dialect, this.#operations, migrate, clock);
+    this.events = new SqlEvents(dialect, this.#operations, this.history, { migrate, clock });
   }
 
   /**
@@ -112,11 +116,12 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   /**
-   * Ends a migration that is still being tried. A statement of it that was sent ends by itself, within seconds. The store has
-   * nothing else open, and the pool is yours.
+   * Keeps what waits to be kept of runs that have ended. Ends a migration that is still being tried: a statement of it that was sent
+   * ends by itself, within seconds. The store has nothing else open, and the pool is yours.
    */
   async close(): Promise<void> {
     this.#table.close();
+    await this.history.close();
   }
 
   /** Judged by the columns of the table; `undefined` if the store could not look at the table yet. */
@@ -186,12 +191,16 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const { outcome = 'completed', keepFor = 0 } = options;
+    const { outcome = 'completed', keepFor = 0, record } = options;
     return this.#operations.run(
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
         if (lease.event !== undefined) await this.events.end(lease, outcome);
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
-        const row = await this.#dialect.giveBack(table, lease, { outcome, keepFor });
+        const giveBack = (run?: HistoryRow): Promise<GivenBack | SeenRow> =>
+          this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
+        const row = await (record === undefined
+          ? giveBack()
+          : this.history.withRelease(lease, { outcome, record }, giveBack));
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
         // The lease is released, whatever becomes of this: the first in line asks by itself as well.
         if (row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);

@@ -1,15 +1,20 @@
 import { abandonCases } from './abandon-cases.js';
+import { check } from './assert.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
 import { eventCases } from './event-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
+import { historyCases } from './history-cases.js';
 import { inspectCases } from './inspect-cases.js';
+import { interruptionCases } from './interruption-cases.js';
 import { Kit } from './kit.js';
 import { lineCases } from './line-cases.js';
+import { missCases } from './miss-cases.js';
 import { nameCases } from './name-cases.js';
 import type { CaseDefinition } from './case.js';
-import type { LockStoreContractOptions } from './options.js';
+import type { ContractSubject, LockStoreContractOptions } from './options.js';
 import { ownershipCases } from './ownership-cases.js';
+import { registryCases } from './registry-cases.js';
 import { restoreCases } from './restore-cases.js';
 import { intervalCases } from './interval-cases.js';
 import { tickCases } from './tick-cases.js';
@@ -43,6 +48,10 @@ const definitions: readonly CaseDefinition[] = [
   ...inspectCases,
   ...lineCases,
   ...eventCases,
+  ...historyCases,
+  ...interruptionCases,
+  ...missCases,
+  ...registryCases,
 ].sort((a, b) => a.rule - b.rule);
 
 /**
@@ -61,12 +70,21 @@ export function lockStoreContract(options: LockStoreContractOptions): ContractCa
         const subject = await options.create();
         try {
           if (options.events === true) await subject.store.events?.init?.();
+          if (options.history === true) await startHistory(subject);
           await run(new Kit(subject, options));
         } finally {
           await subject.close?.();
         }
       },
     }));
+}
+
+/** Each instance of an application does this at its start. */
+async function startHistory({ store, others = [] }: ContractSubject): Promise<void> {
+  for (const each of [store, ...others]) {
+    const problem = await each.history?.init?.();
+    check(problem === undefined, () => `the store should keep a history, but says: ${String(problem)}`);
+  }
 }
 
 /**

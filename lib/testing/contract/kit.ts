@@ -64,9 +64,12 @@ export class Kit {
 
   /** Many attempts at once, by as many instances as there are stores. */
   storm(requests: readonly AcquireRequest[]): Promise<AcquireResult[]> {
-    return Promise.all(
-      requests.map((request, i) => (this.#stores[i % this.#stores.length] ?? this.store).acquire(request)),
-    );
+    return this.atOnce(requests, (store, request) => store.acquire(request));
+  }
+
+  /** Many calls at once, by as many instances as there are stores. */
+  atOnce<A, T>(each: readonly A[], call: (store: LockStore, one: A) => Promise<T>): Promise<T[]> {
+    return Promise.all(each.map((one, i) => call(this.#stores[i % this.#stores.length] ?? this.store, one)));
   }
 
   /** Another holder tries, and must be refused. */

@@ -40,6 +40,8 @@ export interface LockStoreContractOptions {
   readonly hints?: true;
   /** The store has `events`: the suite checks rule 15 as well. */
   readonly events?: true;
+  /** The store has `history`: the suite checks rules 16 to 18 as well. */
+  readonly history?: true;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;
 }
@@ -55,4 +57,5 @@ export type ContractHook =
   | 'inspects'
   | 'lines'
   | 'events'
+  | 'history'
   | 'hints';

@@ -2,8 +2,10 @@ import { brokenBatches } from './broken/batch.js';
 import type { BrokenStore } from './broken/broken-store.js';
 import { brokenEvents } from './broken/events.js';
 import { brokenExclusion } from './broken/exclusion.js';
+import { brokenHistories } from './broken/history.js';
 import { brokenInspection } from './broken/inspect.js';
 import { brokenLines } from './broken/lines.js';
+import { brokenMisses, brokenRegistries } from './broken/misses.js';
 import { brokenOwnership } from './broken/ownership.js';
 import { brokenRestore } from './broken/restore.js';
 import { brokenTicks } from './broken/ticks.js';
@@ -20,4 +22,7 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenInspection,
   ...brokenLines,
   ...brokenEvents,
+  ...brokenHistories,
+  ...brokenMisses,
+  ...brokenRegistries,
 ];

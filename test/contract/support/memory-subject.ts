@@ -21,6 +21,9 @@ export function memoryContract(): LockStoreContractOptions {
         get events() {
           return (current as MemoryLockStore).events;
         },
+        get history() {
+          return (current as MemoryLockStore).history;
+        },
         inspect: async (names) => (await current.inspect?.(names)) ?? [],
       };
       return { store, others: [store] };
@@ -28,6 +31,7 @@ export function memoryContract(): LockStoreContractOptions {
     inspects: true,
     lines: true,
     events: true,
+    history: true,
     hints: true,
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
     wait: (ms) => clock.advance(ms),

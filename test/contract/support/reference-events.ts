@@ -39,10 +39,11 @@ export class ReferenceEvents implements EventStore {
     return { queued: true, place, merged: 0 };
   }
 
-  async next(lease: LeaseRef, { outcome, takes }: NextOptions): Promise<NextResult> {
+  async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
     const { name, token } = lease;
     const dead: DeadLetter[] = [];
     if (outcome !== undefined) this.end(lease, outcome);
+    if (outcome !== undefined) this.store.history.ended(lease, outcome, record);
     if (!this.isHeld(lease)) return { held: false, dead };
     for (const event of this.inOrder(name)) {
       const taker = takes.find((each) => this.canTake(each.job, event));
@@ -54,7 +55,7 @@ export class ReferenceEvents implements EventStore {
       }
       if (this.standsBehind(event)) return { held: true, place: event.place, dead };
       this.take(event, token);
-      const fencingToken = this.advance(lease, taker.ttl);
+      const fencingToken = this.advance(lease, taker);
       return { held: true, event: { ...event, queuedAt: 0 }, fencingToken, dead };
     }
     return { held: true, dead };
@@ -131,11 +132,12 @@ export class ReferenceEvents implements EventStore {
     if (event.taken !== token) Object.assign(event, { taken: token, delivery: event.delivery + 1 });
   }
 
-  protected advance({ name }: LeaseRef, ttl: number): number {
+  protected advance({ name }: LeaseRef, { job, ttl }: NextOptions['takes'][number]): number {
     const state = this.store.states.get(this.store.key(name));
     const lock = this.store.lock(name);
     if (state === undefined || lock === undefined) throw new Error('The lease is not there');
     lock.freeAt = this.store.now() + ttl;
+    state.job = job;
     return (state.fence += 1);
   }
 

@@ -30,6 +30,7 @@ export interface StateEntry {
   tick: number | undefined;
   /** When it was granted, epoch milliseconds. */
   since?: number;
+  job?: string | undefined;
 }
 
 /** Why a job may not start. */
@@ -113,13 +114,15 @@ export class ReferenceLeases implements LockStore {
     return names?.includes(name) ?? true;
   }
 
-  protected infoOf(name: string, { holder, fence, ended, since = 0 }: StateEntry): LockInfo {
+  protected infoOf(name: string, { holder, fence, ended, since = 0, job }: StateEntry): LockInfo {
     const lock = this.lock(name);
     const jobs = [...this.starts].flatMap(([key, start]) =>
       (JSON.parse(key) as string[])[0] === name ? [this.jobOf(start)] : [],
     );
-    const known = { name, time: this.clock.now(), holder, since, fencingToken: fence, jobs };
-    if (lock === undefined) return { ...known, state: 'free' };
+    const whose = job === undefined ? undefined : { job };
+    const known = { name, time: this.clock.now(), holder, since, fencingToken: fence, ...whose, jobs };
+    if (lock === undefined)
+      return { ...known, state: 'free', ...(ended ? undefined : { interrupted: true }) };
     return { ...known, state: ended ? 'cooling-down' : 'held', expiresIn: lock.freeAt - this.now() };
   }
 
@@ -266,7 +269,7 @@ export class ReferenceLeases implements LockStore {
 
   protected grant(request: AcquireRequest, state: StateEntry | undefined): number {
     const fence = this.nextFence(state);
-    const { token, holder, tick } = request;
+    const { token, holder, tick, job } = request;
     this.setLock(request, request.ttl);
     this.states.set(this.key(request.name), {
       token,
@@ -275,6 +278,7 @@ export class ReferenceLeases implements LockStore {
       ended: false,
       tick: tick ?? state?.tick,
       since: this.clock.now(),
+      job,
     });
     return fence;
   }
@@ -315,9 +319,9 @@ export class ReferenceLeases implements LockStore {
   }
 
   protected restoreState(lease: LeaseRef, state: StateEntry | undefined): void {
-    const { name, token, holder, fencingToken, tick } = lease;
+    const { name, token, holder, fencingToken, tick, job } = lease;
     const fence = Math.max(state?.fence ?? 0, fencingToken);
-    this.states.set(this.key(name), { token, fence, holder, ended: false, tick });
+    this.states.set(this.key(name), { token, fence, holder, ended: false, tick, job });
     if (tick !== undefined && state?.token !== token) this.restoreStart(lease, tick);
   }
 
@@ -341,9 +345,9 @@ export class ReferenceLeases implements LockStore {
   }
 
   protected recordEnd(lease: LeaseRef, state: StateEntry | undefined, { outcome }: ReleaseOptions): void {
-    const { name, token, holder, fencingToken } = lease;
+    const { name, token, holder, fencingToken, job } = lease;
     const fence = Math.max(state?.fence ?? 0, fencingToken);
     const tick = outcome === 'abandoned' ? undefined : state?.tick;
-    this.states.set(this.key(name), { token, fence, holder, ended: true, tick });
+    this.states.set(this.key(name), { token, fence, holder, ended: true, tick, job });
   }
 }

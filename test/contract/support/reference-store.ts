@@ -10,6 +10,7 @@ import type {
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
 import { ReferenceEvents } from './reference-events.js';
+import { ReferenceHistory } from './reference-history.js';
 import { ReferenceLeases } from './reference-leases.js';
 
 export type { LockEntry, StartEntry, StartRefusal, StateEntry } from './reference-leases.js';
@@ -33,6 +34,7 @@ export class ReferenceStore extends ReferenceLeases {
   readonly missed = new Set<string>();
   readonly listeners = new Map<string, (token: string) => void>();
   events = new ReferenceEvents(this);
+  history = new ReferenceHistory(this);
   #places = 0;
 
   override async acquire(request: AcquireRequest): Promise<AcquireResult> {
@@ -49,14 +51,16 @@ export class ReferenceStore extends ReferenceLeases {
     const next = lock === undefined && !tooEarly ? this.call(name, token) : undefined;
     if (lock === undefined && !tooEarly && (next === undefined || this.mayCome(request, next))) {
       this.leave(name, token);
-      return super.acquire(request);
+      return this.tellsOfBefore(request);
     }
     const taken = lock === undefined ? { acquired: false, reason: 'held' } : await super.acquire(request);
     return wait === undefined ? (taken as AcquireRefusal) : this.inLine(request, taken as AcquireRefusal);
   }
 
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    this.events.end(lease, options.outcome ?? 'completed');
+    const { outcome = 'completed', record } = options;
+    this.events.end(lease, outcome);
+    this.history.ended(lease, outcome, record);
     const wasCalled = this.called.get(lease.name)?.one.token === lease.token;
     if (lease.wait !== undefined && options.outcome === 'abandoned') this.leave(lease.name, lease.token);
     const result = await super.release(lease, options);
@@ -71,6 +75,12 @@ export class ReferenceStore extends ReferenceLeases {
   }
 
   // The steps
+
+  protected async tellsOfBefore(request: AcquireRequest): Promise<AcquireResult> {
+    const interrupted = this.history.before(request);
+    const result = await super.acquire(request);
+    return result.acquired && interrupted !== undefined ? { ...result, interrupted } : result;
+  }
 
   protected enter({ name, token }: AcquireRequest, wait: WaitRequest): void {
     const line = this.lines.get(name) ?? [];
@@ -179,6 +189,7 @@ export function referenceContract(
     inspects: true,
     lines: true,
     events: true,
+    history: true,
     hints: true,
     wait: (ms) => clock.advance(ms),
     forget: (name) => void current.locks.delete(current.key(name)),

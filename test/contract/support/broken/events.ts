@@ -6,8 +6,8 @@ import type { BrokenStore } from './broken-store.js';
 
 /** The same fencing token for all events of a lease. */
 class OneTokenForAll extends ReferenceEvents {
-  protected override advance(lease: LeaseRef, ttl: number): number {
-    return super.advance(lease, ttl) - 1;
+  protected override advance(...run: Parameters<ReferenceEvents['advance']>): number {
+    return super.advance(...run) - 1;
   }
 }
 

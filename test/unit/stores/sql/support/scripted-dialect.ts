@@ -24,6 +24,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     changeLine: nothing,
     keepFree: nothing,
     events: {} as SqlDialect<object>['events'],
+    history: {} as SqlDialect<object>['history'],
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,
   };

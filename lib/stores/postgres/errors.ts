@@ -1,0 +1,37 @@
+import type { SqlFailure } from '../sql/failure.js';
+
+const FAILURES: Readonly<Record<string, SqlFailure>> = {
+  '40001': 'conflict', // serialization_failure
+  '40P01': 'conflict', // deadlock_detected
+  '23505': 'conflict', // unique_violation: by another instance's migration
+  '42P07': 'conflict', // duplicate_table
+  '42701': 'conflict', // duplicate_column
+  '42710': 'conflict', // duplicate_object: the type that a table has
+  '55P03': 'locked', // lock_not_available: after lock_timeout
+  '40003': 'unknown', // statement_completion_unknown
+  '42P01': 'table', // undefined_table
+  '42703': 'table', // undefined_column
+  '42P10': 'table', // invalid_column_reference: `name` is not unique
+  '22001': 'too-long', // string_data_right_truncation: of all that is written only a name can be too long
+  '42501': 'denied', // insufficient_privilege
+  '3D000': 'denied', // the database does not exist
+  '3F000': 'denied', // the schema does not exist
+  '57014': 'refused', // query_canceled: by statement_timeout
+  '57P03': 'refused', // cannot_connect_now
+  '08001': 'refused',
+  '08004': 'refused',
+};
+/** The same for all other codes of a class, by their first two characters. */
+const CLASSES: Readonly<Record<string, SqlFailure>> = {
+  '28': 'denied',
+  '22': 'lock',
+  // The server went away: it may have carried out the statement a moment before.
+  '08': 'unknown',
+  '57': 'unknown',
+  '58': 'unknown',
+  XX: 'unknown',
+};
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+export const failureOf = (sqlState: string): SqlFailure =>
+  FAILURES[sqlState] ?? CLASSES[sqlState.slice(0, 2)] ?? 'refused';

@@ -1,0 +1,96 @@
+import type { HistoryDialect } from '../sql/history-dialect.js';
+import { historyTables } from '../sql/history-names.js';
+import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import { postgresTable } from './schema.js';
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+/** The end of an INSERT of a run that has ended: it takes the place of its interruption, but not of an end. */
+const OVER_INTERRUPTION = `ON CONFLICT (name, entry) DO UPDATE SET kind = excluded.kind, noted_at = excluded.noted_at,
+  expires_at = excluded.expires_at, data = excluded.data WHERE r.kind = 'interrupted'`;
+
+/**
+ * Keeps a run, as a part of the statement that releases its lease. $1 name  $6 entry  $7 kind  $8 how long it is kept, ms  $9 data
+ *
+ * @param runs the table, quoted
+ */
+export const keepRun = (
+  runs: string,
+): string => `INSERT INTO ${runs} AS r (name, entry, kind, noted_at, expires_at, data)
+  SELECT $1::text, $6::text, $7::text, ${NOW}, ${NOW} + $8::text::bigint, $9::text
+  ${OVER_INTERRUPTION}`;
+
+/**
+ * An instance tells of itself. $1 id  $2 id of its list of jobs  $3 data, JSON
+ *
+ * Answers the time, and whether that list is known.
+ */
+const beat = (instances: string): string => `
+WITH told AS (INSERT INTO ${instances} (id, catalogue, seen_at, data) VALUES ($1, $2, ${NOW}, $3)
+  ON CONFLICT (id) DO UPDATE SET catalogue = excluded.catalogue, seen_at = excluded.seen_at, data = excluded.data)
+SELECT ${NOW} AS time, EXISTS (SELECT FROM ${instances} WHERE id = $2) AS known`;
+
+/** @param send runs a statement */
+export function postgresHistory(
+  options: SqlStoreOptions,
+  send: (statement: string, values: unknown[]) => Promise<Rows>,
+): HistoryDialect {
+  const tables = historyTables(options, postgresTable);
+  const { runs, instances } = tables;
+  const numbered = (text: string): string => {
+    let number = 0;
+    return text
+      .replaceAll('?', () => `$${++number}`)
+      .replaceAll('{runs}', () => runs)
+      .replaceAll('{instances}', () => instances);
+  };
+  return {
+    ...tables,
+    creation: creationOf(options.table ?? SQL_DEFAULTS.table, tables),
+    inRelease: true,
+    now: NOW,
+    int: '?::text::bigint',
+    unlessKnown: ['INSERT INTO', 'ON CONFLICT DO NOTHING'],
+    overInterruption: OVER_INTERRUPTION.replace('r.kind', '{runs}.kind'),
+    read: (text, values) => send(numbered(text), [...values]),
+    write: async (text, values) => (await send(`${numbered(text)} RETURNING 1 AS one`, [...values])).length,
+    beat: async ({ id, catalogue, data }) => (await send(beat(instances), [id, catalogue, data]))[0],
+    stored: (name) => name,
+  };
+}
+
+/** PostgreSQL cuts what is too long. */
+const index = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+const creationOf = (
+  table: string,
+  { runs, instances }: Pick<HistoryDialect, 'runs' | 'instances'>,
+): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${runs} (
+  name VARCHAR(255) NOT NULL,
+  entry VARCHAR(64) NOT NULL,
+  kind VARCHAR(16) NOT NULL,
+  noted_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  data TEXT NOT NULL,
+  PRIMARY KEY (name, entry)
+)`,
+  `CREATE INDEX IF NOT EXISTS ${index(`${table}_runs_of`)} ON ${runs} (name, kind, noted_at)`,
+  `CREATE INDEX IF NOT EXISTS ${index(`${table}_runs_old`)} ON ${runs} (expires_at)`,
+  `CREATE TABLE IF NOT EXISTS ${instances} (
+  id VARCHAR(64) NOT NULL PRIMARY KEY,
+  catalogue VARCHAR(64),
+  seen_at BIGINT NOT NULL,
+  data TEXT NOT NULL
+)`,
+];
+
+/**
+ * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
+ * (`migrate: false`). It can be repeated.
+ */
+export const HISTORY_SCHEMA: string = creationOf(SQL_DEFAULTS.table, historyTables({}, postgresTable))
+  .map((statement) => `${statement};\n`)
+  .join('');

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto';
+import type {
+  HistoryEntry,
+  InstanceRecord,
+  Interruption,
+  KnownJob,
+  Miss,
+  MissEntry,
+  RunEntry,
+  RunRecord,
+} from '../history-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { NOTHING_RAN } from '../rules.js';
+import type { HistoryRow } from './history-dialect.js';
+import { OUTCOMES } from './locked-by.js';
+
+/*
+ * The rows of a lock in the table of the runs
+ *
+ *   kind                         entry                               data
+ *   an outcome, or 'interrupted' the fencing token of its lease      the rest of a RunEntry
+ *   'miss'                       a digest of job, tick and instance  the rest of a MissEntry
+ *   'first'                      a digest of job and tick            nothing: whoever makes it is the first to tell of the tick
+ */
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The kinds that are entries. The newest of each are kept. */
+export const KINDS = [
+  ...OUTCOMES.filter((outcome) => outcome !== NOTHING_RAN),
+  'interrupted',
+  'miss',
+] as const;
+
+/** A text of a fixed length, whatever its parts hold. */
+export const digestOf = (...parts: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+
+/** The run of a lease that has ended; `undefined` if nothing ran under it. */
+export function endedRow(
+  lease: LeaseRef,
+  outcome: ReleaseOutcome,
+  record: RunRecord,
+): HistoryRow | undefined {
+  // Without a fencing token, its grant was never answered.
+  if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
+  const { kept, duration, error, traceId } = record;
+  return runRow(lease, { kind: outcome, age: kept.age }, { duration, error, traceId });
+}
+
+export function interruptedRow(run: Interruption): HistoryRow {
+  return runRow(run, { kind: 'interrupted', age: run.kept.age }, {});
+}
+
+function runRow(
+  { name, fencingToken, holder, job, tick, attempt }: Omit<Interruption, 'kept'>,
+  row: Pick<HistoryRow, 'kind' | 'age'>,
+  rest: object,
+): HistoryRow {
+  const data = JSON.stringify({ job, instance: holder, tick, attempt, ...rest });
+  return { name, entry: String(fencingToken), ...row, data };
+}
+
+/** What an instance tells of a tick, and that one has told of it. */
+export function missRows(miss: Miss, tick: number): readonly [miss: HistoryRow, first: HistoryRow] {
+  const { name, job, instance, reason, count, holder, since, kept } = miss;
+  const { age } = kept;
+  const data = JSON.stringify({ job, tick, instance, reason, count, holder, since });
+  return [
+    { name, entry: digestOf(job, tick, instance), kind: 'miss', age, data },
+    { name, entry: digestOf(job, tick), kind: 'first', age, data: '{}' },
+  ];
+}
+
+export function entryOf(lock: string, row: Row): HistoryEntry {
+  const rest = JSON.parse(String(row['data'])) as object;
+  const at = Number(row['noted_at']);
+  const kind = String(row['kind']);
+  if (kind === 'miss') return { ...(rest as MissEntry), type: 'miss', lock, at };
+  const run = { type: 'run', lock, fencingToken: Number(row['entry']), at } as const;
+  return { ...(rest as RunEntry), ...run, outcome: kind as RunEntry['outcome'] };
+}
+
+export function instanceOf(row: Row, jobs: readonly KnownJob[]): InstanceRecord {
+  const told = JSON.parse(String(row['data'])) as InstanceRecord;
+  return { ...told, seenAt: Number(row['seen_at']), time: Number(row['now']), jobs };
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../clock.js';
+import { INSTANCES_KEPT, type Kept, MAX_INSTANCES } from '../history-store.js';
+import type { HistoryDialect } from './history-dialect.js';
+
+/** How often an instance deletes what is too old, ms. */
+const EVERY = 3_600_000;
+/** How long a list of jobs is kept that no instance has, ms: the one that has brought it tells of itself in a moment. */
+const UNUSED = 3_600_000;
+/** How many locks are counted by one statement. */
+const AT_ONCE = 100;
+
+/** Deletes what histories do not keep any longer: now and then, in the background, for the locks of which this instance has told. */
+export class HistoryTidy {
+  #last = -Infinity;
+  #busy: Promise<void> = Promise.resolve();
+  /** How many entries of each kind are kept, by the names of the locks. */
+  #counts = new Map<string, number>();
+
+  constructor(
+    private readonly history: HistoryDialect,
+    private readonly clock: Clock,
+  ) {}
+
+  /** There is one more entry. */
+  note(name: string, { count }: Kept): void {
+    this.#counts.set(name, count);
+  }
+
+  /** Begins if it is time. */
+  begin(): void {
+    const now = this.clock.monotonic();
+    if (now - this.#last < EVERY) return;
+    this.#last = now;
+    // What has failed is done an hour later.
+    this.#busy = this.#tidy().catch(() => undefined);
+  }
+
+  /** Resolves when it does not work any more. */
+  done(): Promise<void> {
+    return this.#busy;
+  }
+
+  async #tidy(): Promise<void> {
+    const { history } = this;
+    const counts = [...this.#counts];
+    this.#counts = new Map();
+    await history.read(`DELETE FROM {runs} WHERE expires_at < ${history.now}`, []);
+    for (let i = 0; i < counts.length; i += AT_ONCE) await this.#trim(new Map(counts.slice(i, i + AT_ONCE)));
+    await this.#forgetInstances();
+  }
+
+  /** Deletes the oldest entries of locks that have too many. */
+  async #trim(counts: ReadonlyMap<string, number>): Promise<void> {
+    const { history } = this;
+    const limits = new Map([...counts].map(([name, count]) => [history.stored(name), count]));
+    const marks = [...limits].map(() => '?').join(', ');
+    const found = await history.read(
+      `SELECT name, kind, count(*) AS n FROM {runs} WHERE name IN (${marks}) GROUP BY name, kind`,
+      [...limits.keys()],
+    );
+    for (const { name, kind, n } of found) {
+      const limit = limits.get(String(name)) ?? Infinity;
+      if (Number(n) <= limit) continue;
+      const these = 'FROM {runs} WHERE name = ? AND kind = ?';
+      const [newest] = await history.read(
+        `SELECT noted_at ${these} ORDER BY noted_at DESC LIMIT 1 OFFSET ${Math.trunc(limit)}`,
+        [name, kind],
+      );
+      const until = String(Number(newest?.['noted_at'] ?? 0));
+      await history.read(`DELETE ${these} AND noted_at <= ${history.int}`, [name, kind, until]);
+    }
+  }
+
+  async #forgetInstances(): Promise<void> {
+    const { history } = this;
+    const forget = 'DELETE FROM {instances} WHERE catalogue IS NOT NULL AND seen_at';
+    await history.read(`${forget} < ${history.now} - ${INSTANCES_KEPT}`, []);
+    const [last] = await history.read(
+      `SELECT seen_at FROM {instances} WHERE catalogue IS NOT NULL ORDER BY seen_at DESC LIMIT 1 OFFSET ${MAX_INSTANCES}`,
+      [],
+    );
+    if (last !== undefined) await history.read(`${forget} <= ${history.int}`, [String(last['seen_at'])]);
+    // MySQL deletes from no table that a subquery reads, unless that is inside another one.
+    await history.read(
+      `DELETE FROM {instances} WHERE catalogue IS NULL AND seen_at < ${history.now} - ${UNUSED}
+AND id NOT IN (SELECT catalogue FROM (SELECT catalogue FROM {instances} WHERE catalogue IS NOT NULL) used)`,
+      [],
+    );
+  }
+}

@@ -1,0 +1,263 @@
+import type { Clock } from '../../clock.js';
+import { SchedulerLockError } from '../../errors.js';
+import {
+  type Beat,
+  type BeatResult,
+  type HistoryEntry,
+  type HistoryQuery,
+  type HistoryStore,
+  INSTANCES_KEPT,
+  type InstanceRecord,
+  type Interruption,
+  type KnownJob,
+  MAX_INSTANCES,
+  type Miss,
+  type MissResult,
+  type RunRecord,
+} from '../history-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { isFree, isTrue } from './answers.js';
+import type { SqlDialect } from './dialect.js';
+import { errorsIn, isNotConnected } from './failure.js';
+import type { HistoryRow } from './history-dialect.js';
+import { digestOf, endedRow, entryOf, instanceOf, interruptedRow, KINDS, missRows } from './history-row.js';
+import { HistoryTables } from './history-tables.js';
+import { HistoryTidy } from './history-tidy.js';
+import type { LockRow } from './lock-row.js';
+import { giveUp, type Operations } from './operations.js';
+import { RecordBatch } from './record-batch.js';
+
+/** How a run has ended. */
+interface Ended {
+  readonly outcome: ReleaseOutcome;
+  readonly record: RunRecord;
+}
+
+/**
+ * Histories in two tables of their own beside that of the locks: runs and misses, and instances. No lock fails because of them.
+ */
+export class SqlHistory<Table> implements HistoryStore {
+  readonly #tables: HistoryTables<Table>;
+  readonly #batch: RecordBatch;
+  readonly #tidy: HistoryTidy;
+
+  constructor(
+    private readonly dialect: SqlDialect<Table>,
+    private readonly operations: Operations<Table>,
+    migrate: boolean,
+    clock: Clock,
+  ) {
+    this.#tables = new HistoryTables(dialect, operations, migrate);
+    this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
+    this.#tidy = new HistoryTidy(dialect.history, clock);
+  }
+
+  init(): Promise<string | undefined> {
+    return this.#tables.init();
+  }
+
+  /** Keeps what waits to be kept. */
+  async close(): Promise<void> {
+    await this.#batch.flush();
+    await this.#tidy.done();
+  }
+
+  /**
+   * Releases a lease, and keeps how its run went. If that cannot be kept, the lease is released without it.
+   *
+   * @param giveBack releases it, and keeps this in the same statement
+   */
+  async withRelease<T>(
+    lease: LeaseRef,
+    ended: Ended,
+    giveBack: (run?: HistoryRow) => Promise<T>,
+  ): Promise<T> {
+    const run = this.#endedRow(lease, ended);
+    if (run === undefined) return giveBack();
+    if (!this.dialect.history.inRelease) {
+      const answer = await giveBack();
+      this.#batch.add(run);
+      return answer;
+    }
+    if (this.#tables.problem !== undefined) return giveBack();
+    try {
+      return await giveBack(run);
+    } catch (error) {
+      if (!this.#mayBeOfRecord(error)) throw error;
+      const answer = await giveBack();
+      // That was it.
+      this.#tables.failed(error);
+      return answer;
+    }
+  }
+
+  /** Keeps how the run of a lease went that has ended, while the lease goes on. Never rejects. */
+  async ended(lease: LeaseRef, ended: Ended): Promise<void> {
+    const run = this.#endedRow(lease, ended);
+    if (run === undefined) return;
+    if (this.dialect.history.inRelease) await this.#insertEnds([run]);
+    else this.#batch.add(run);
+  }
+
+  async interrupted(run: Interruption): Promise<void> {
+    this.#tidy.note(run.name, run.kept);
+    await this.#run(() => this.#insertNew(interruptedRow(run)), run.name);
+  }
+
+  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+    await this.#batch.flush();
+    const { history } = this.dialect;
+    const most = Math.max(0, Math.trunc(limit));
+    const text = KINDS.map(
+      () =>
+        `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? ORDER BY noted_at DESC LIMIT ${most})`,
+    ).join(' UNION ALL ');
+    const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
+    const rows = await this.#run(() => history.read(text, values), name);
+    return newest(
+      rows.map((row) => entryOf(name, row)),
+      most,
+    );
+  }
+
+  async miss(miss: Miss): Promise<MissResult> {
+    const { name } = miss;
+    const [row] = await this.operations.run((table) => this.dialect.rows(table, [name]), giveUp, {
+      lock: name,
+    });
+    const tick = row && missedTick(miss, row);
+    if (tick === undefined) {
+      if (row !== undefined && isHidden(miss, row)) {
+        const [own] = missRows(miss, Number(miss.tick));
+        await this.#run(() => this.#insertNew(own), name);
+      }
+      return { missed: false, first: false };
+    }
+    this.#tidy.note(name, miss.kept);
+    const [own, marker] = missRows(miss, tick);
+    const first = await this.#run(async () => {
+      await this.#insertNew(own);
+      return this.#insertNew(marker);
+    }, name);
+    return { missed: true, first, tick };
+  }
+
+  async beat({ instance, catalogue, jobs, ...told }: Beat): Promise<BeatResult> {
+    const { history } = this.dialect;
+    const list = digestOf('catalogue', catalogue);
+    const result = await this.#run(async () => {
+      if (jobs !== undefined) {
+        const [start, end] = history.unlessKnown;
+        const text = `${start} {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${end}`;
+        await history.write(text, [list, JSON.stringify(jobs)]);
+      }
+      const data = JSON.stringify({ instance, ...told });
+      return history.beat({ id: digestOf('instance', instance), catalogue: list, data });
+    });
+    this.#tidy.begin();
+    return { time: Number(result?.['time']), known: isTrue(result?.['known']) };
+  }
+
+  instances(): Promise<InstanceRecord[]> {
+    const { history } = this.dialect;
+    return this.#run(async () => {
+      const rows = await history.read(
+        `SELECT catalogue, seen_at, data, ${history.now} AS now FROM {instances}
+WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
+        [],
+      );
+      const lists = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
+      const jobs = new Map(lists.map(({ id, data }) => [String(id), JSON.parse(String(data)) as KnownJob[]]));
+      return rows.map((row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []));
+    });
+  }
+
+  #endedRow(lease: LeaseRef, { outcome, record }: Ended): HistoryRow | undefined {
+    const row = endedRow(lease, outcome, record);
+    if (row !== undefined) this.#tidy.note(lease.name, record.kept);
+    return row;
+  }
+
+  /** Whether a statement was certainly not carried out, and its record may be the reason. */
+  #mayBeOfRecord(error: unknown): boolean {
+    if (error instanceof SchedulerLockError || [...errorsIn(error)].some(isNotConnected)) return false;
+    const failure = this.dialect.failure(error);
+    return failure !== 'conflict' && failure !== 'unknown';
+  }
+
+  /** Keeps ends of runs if that is possible. Never rejects. */
+  async #insertEnds(rows: readonly HistoryRow[]): Promise<void> {
+    // The next beat looks again.
+    if (this.#tables.problem !== undefined) return;
+    try {
+      await this.#run(() =>
+        this.#insert(rows, (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
+      );
+    } catch {
+      // A history is not worth more tries than those of an operation.
+    }
+  }
+
+  /** Keeps an entry that is not there yet. Returns whether it was not. */
+  async #insertNew(row: HistoryRow): Promise<boolean> {
+    const [start, end] = this.dialect.history.unlessKnown;
+    return (await this.#insert([row], (values) => `${start} ${values} ${end}`)) > 0;
+  }
+
+  #insert(rows: readonly HistoryRow[], around: (values: string) => string): Promise<number> {
+    const { history } = this.dialect;
+    const { now, int } = history;
+    const marks = rows.map(() => `(?, ?, ?, ${now}, ${now} + ${int}, ?)`).join(', ');
+    return history.write(
+      around(`{runs} (name, entry, kind, noted_at, expires_at, data) VALUES ${marks}`),
+      rows.flatMap(({ name, entry, kind, age, data }) => [
+        history.stored(name),
+        entry,
+        kind,
+        String(age),
+        data,
+      ]),
+    );
+  }
+
+  /** Runs statements on the tables of histories only. */
+  async #run<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
+    await this.#tables.whenReady();
+    return this.operations.run(
+      () =>
+        operation().catch((error: unknown) => {
+          throw this.#tables.failed(error);
+        }),
+      giveUp,
+      lock === undefined ? {} : { lock },
+    );
+  }
+}
+
+/** The tick that was missed, by the row of the lock; `undefined` if none was, or nothing is known. */
+function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | undefined {
+  const start = row.jobs[job];
+  if (start === undefined || (!isFree(row) && start['by'] === row.by)) return undefined;
+  if (tick !== undefined) return Number(start['tick'] ?? NaN) < tick ? tick : undefined;
+  const due = Number(start['due'] ?? NaN);
+  return due + grace < Number(row.now) ? due : undefined;
+}
+
+/** Whether a newer tick was started, which hides whether this one was, and somebody tells of it late. */
+function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
+  return late && tick !== undefined && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
+}
+
+/** So many runs that completed, as many others, and as many misses. */
+function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
+  const left = { completed: limit, other: limit, miss: limit };
+  return entries
+    .toSorted((a, b) => b.at - a.at || tokenOf(b) - tokenOf(a))
+    .filter((entry) => {
+      const group = entry.type === 'miss' ? 'miss' : entry.outcome === 'completed' ? 'completed' : 'other';
+      left[group] -= 1;
+      return left[group] >= 0;
+    });
+}
+
+const tokenOf = (entry: HistoryEntry): number => (entry.type === 'run' ? entry.fencingToken : 0);

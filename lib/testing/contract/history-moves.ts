@@ -1,0 +1,104 @@
+import { v4 as uuid } from 'uuid';
+import type { NextOptions } from '../../stores/event-store.js';
+import type {
+  HistoryEntry,
+  HistoryStore,
+  Kept,
+  Miss,
+  RunEntry,
+  RunRecord,
+} from '../../stores/history-store.js';
+import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../../stores/lock-store.js';
+import { check, show } from './assert.js';
+import { HOUR, type Kit, MONTH } from './kit.js';
+
+/** A tick of long ago. */
+export const TICK = 1_760_000_000_000;
+export const KEPT: Kept = { count: 100, age: MONTH };
+
+export const history = ({ store }: Kit): HistoryStore => store.history as HistoryStore;
+
+export const entries = (kit: Kit, name: string, limit = 1_000): Promise<HistoryEntry[]> =>
+  history(kit).entries({ name, limit });
+
+export const record = (fields: Partial<RunRecord> = {}): RunRecord =>
+  Object.freeze({ kept: KEPT, duration: 5, ...fields });
+
+/** That an instance has seen nobody start a tick. */
+export const missOf = (name: string, fields: Partial<Miss> = {}): Miss =>
+  Object.freeze({ name, job: 'job', instance: 'host:1:a', reason: 'held', count: 1, kept: KEPT, ...fields });
+
+/** Takes a free lock, for a run that the store remembers. */
+export const begin = (kit: Kit, name: string, fields: Partial<AcquireRequest> = {}): Promise<LeaseRef> =>
+  kit.take(name, { history: true, job: 'job', ...fields });
+
+/** The one entry of a run. A store may keep it a little later. */
+export async function told(
+  kit: Kit,
+  { name, fencingToken }: LeaseRef,
+  what: string,
+  isIt: (entry: RunEntry) => boolean = () => true,
+): Promise<RunEntry> {
+  let found: RunEntry[] = [];
+  await kit.until(`${what} should be told`, async () => {
+    found = (await entries(kit, name)).filter(
+      (entry) => entry.type === 'run' && entry.fencingToken === fencingToken,
+    ) as RunEntry[];
+    return found.some(isIt);
+  });
+  check(found.length === 1, () => `${what} should be told once, but got ${show(found)}`);
+  return found[0] as RunEntry;
+}
+
+/** A run from its start to its end. When it is told, whatever was sent before it would be, too. */
+export async function run(
+  kit: Kit,
+  name: string,
+  { record: how = record(), ...options }: ReleaseOptions = {},
+): Promise<LeaseRef> {
+  const lease = await begin(kit, name);
+  await kit.store.release(lease, { ...options, record: how });
+  await told(kit, lease, 'a run that has ended');
+  return lease;
+}
+
+/** Lets time pass until the lock is free, and takes it. With what the grant tells of the lease before. */
+export async function takesOver(
+  kit: Kit,
+  name: string,
+  fields: Partial<AcquireRequest> = { history: true },
+): Promise<{ lease: LeaseRef; interrupted: Partial<LeaseRef> | undefined }> {
+  const found: Awaited<ReturnType<typeof takesOver>>[] = [];
+  await kit.until('the lock should be free', async () => {
+    const request = kit.request(name, fields);
+    const result = await kit.store.acquire(request);
+    if (!result.acquired) return false;
+    const { fencingToken, interrupted } = result;
+    return found.push({ lease: { ...request, fencingToken }, interrupted }) > 0;
+  });
+  return found[0] as (typeof found)[0];
+}
+
+/** How an instance tells of a run that was interrupted. */
+export const interruption = ({ name, fencingToken, holder, job = '' }: LeaseRef) =>
+  Object.freeze({ name, fencingToken, holder, job, kept: KEPT });
+
+/** Keeps an event of the lock of a lease. Returns its id. */
+export async function keepsEvent(kit: Kit, { name, job = '' }: LeaseRef): Promise<string> {
+  const id = uuid();
+  await kit.store.events?.enqueue({ name, id, job, args: '[]', priority: 0, max: 10, redeliver: 1 });
+  return id;
+}
+
+/** Takes the next event. Returns the lease with it. */
+export async function takesEvent(
+  kit: Kit,
+  lease: LeaseRef,
+  { event, ...end }: Omit<NextOptions, 'takes'> & { readonly event: string },
+  ttl = HOUR,
+): Promise<LeaseRef> {
+  const result = await kit.store.events?.next(lease, { ...end, takes: [{ job: 'job', ttl }] });
+  if (result?.event !== undefined && result.event.id === event)
+    return { ...lease, fencingToken: result.fencingToken, event };
+  throw new Error(`the event should be delivered, but got ${show(result)}`);
+}

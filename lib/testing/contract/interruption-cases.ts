@@ -1,0 +1,130 @@
+import { answers, check, show } from './assert.js';
+import type { CaseDefinition } from './case.js';
+import {
+  begin,
+  history,
+  interruption,
+  keepsEvent,
+  record,
+  run,
+  takesEvent,
+  takesOver,
+  TICK,
+  told,
+} from './history-moves.js';
+import { SHORT } from './kit.js';
+
+/** Rule 16: runs whose lease ended by itself. Rule 9: how they look. */
+export const interruptionCases: readonly CaseDefinition[] = [
+  {
+    rule: 16,
+    sentence: 'a grant tells of the lease before it, if that one has ended by itself',
+    needs: ['history'],
+    async run(kit) {
+      const start = { job: 'job', tick: TICK, attempt: 1 };
+      const { name, fencingToken, holder } = await begin(kit, kit.name(), { ttl: SHORT, ...start });
+      const { interrupted } = await takesOver(kit, name);
+      answers(interrupted ?? {}, { fencingToken, holder, ...start }, 'a grant after an interrupted run');
+    },
+  },
+  {
+    rule: 16,
+    sentence: 'a grant tells of no lease that was released',
+    needs: ['history'],
+    async run(kit) {
+      const name = kit.name();
+      for (const options of [{ record: record() }, { outcome: 'abandoned' }, { keepFor: SHORT }] as const) {
+        await kit.store.release(await begin(kit, name), options);
+        const { lease, interrupted } = await takesOver(kit, name);
+        check(
+          interrupted === undefined,
+          () => `a grant after a release should tell of no lease, but tells of ${show(interrupted)}`,
+        );
+        await kit.store.release(lease);
+      }
+    },
+  },
+  {
+    rule: 16,
+    sentence: 'a grant tells of no lease unless it is asked to',
+    needs: ['history'],
+    async run(kit) {
+      const { name } = await begin(kit, kit.name(), { ttl: SHORT });
+      const { interrupted } = await takesOver(kit, name, {});
+      check(
+        interrupted === undefined,
+        () => `a grant should tell of no lease unasked, but tells of ${show(interrupted)}`,
+      );
+    },
+  },
+  {
+    rule: 16,
+    sentence: 'an interruption is kept once',
+    needs: ['history'],
+    async run(kit) {
+      const lease = await begin(kit, kit.name(), { ttl: SHORT });
+      await kit.takeExpired(lease.name, 'after the lease was lost');
+      for (let i = 0; i < 2; i++) await history(kit).interrupted(interruption(lease));
+      const { holder: instance, job } = lease;
+      const entry = await told(kit, lease, 'the run that was interrupted');
+      answers(entry, { outcome: 'interrupted', instance, job, duration: undefined }, 'entries');
+    },
+  },
+  {
+    rule: 16,
+    sentence: 'an interruption never takes the place of the end of the run',
+    needs: ['history'],
+    async run(kit) {
+      const lease = await run(kit, kit.name());
+      await history(kit).interrupted(interruption(lease));
+      await run(kit, lease.name);
+      const entry = await told(kit, lease, 'the run');
+      answers(entry, { outcome: 'completed', duration: 5 }, 'entries after an interruption of that run');
+    },
+  },
+  {
+    rule: 16,
+    sentence: 'the end of a run takes the place of its interruption',
+    needs: ['history'],
+    async run(kit) {
+      const lease = await begin(kit, kit.name(), { ttl: SHORT });
+      await kit.takeExpired(lease.name, 'after the lease was lost');
+      await history(kit).interrupted(interruption(lease));
+      await kit.store.release(lease, { outcome: 'failed', record: record() });
+      await told(
+        kit,
+        lease,
+        'the end of a run that counted as interrupted',
+        ({ outcome }) => outcome === 'failed',
+      );
+    },
+  },
+  {
+    rule: 16,
+    sentence: 'a grant tells of the run of an event that was interrupted',
+    needs: ['history', 'events'],
+    async run(kit) {
+      const lease = await begin(kit, kit.name());
+      const { fencingToken } = await takesEvent(kit, lease, { event: await keepsEvent(kit, lease) }, SHORT);
+      const { interrupted } = await takesOver(kit, lease.name);
+      answers(interrupted ?? {}, { fencingToken }, 'a grant after an interrupted event');
+    },
+  },
+  {
+    rule: 9,
+    sentence: 'inspect tells whose the newest lease was, and whether it has ended by itself',
+    needs: ['history', 'inspects'],
+    async run(kit) {
+      const lease = await begin(kit, kit.name(), { ttl: SHORT });
+      const look = async () => (await kit.store.inspect?.([lease.name]))?.[0];
+      await kit.until('the lock should be free', async () => (await look())?.state === 'free');
+      answers(
+        (await look()) ?? {},
+        { job: 'job', interrupted: true },
+        'inspect of a lock whose lease ran out',
+      );
+      await run(kit, lease.name);
+      answers((await look()) ?? {}, { job: 'job', interrupted: undefined }, 'inspect of a released lock');
+    },
+  },
+];

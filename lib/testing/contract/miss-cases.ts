@@ -1,0 +1,142 @@
+import type { Miss, MissEntry, MissResult } from '../../stores/history-store.js';
+import { answers, check, show } from './assert.js';
+import type { CaseDefinition } from './case.js';
+import { begin, entries, history, missOf, TICK } from './history-moves.js';
+import { HOUR, type Kit, SHORT } from './kit.js';
+
+const NEXT = TICK + HOUR;
+/** What times of the store may differ by, as they are kept in whole milliseconds, or not. */
+const ROUNDING = 1_000;
+
+/** A job has run for its tick. Returns the name of its lock. */
+async function hasRun(kit: Kit): Promise<string> {
+  const lease = await begin(kit, kit.name(), { tick: TICK });
+  await kit.store.release(lease);
+  return lease.name;
+}
+
+async function misses(kit: Kit, name: string): Promise<MissEntry[]> {
+  const found = await entries(kit, name);
+  return found.filter((entry) => entry.type === 'miss');
+}
+
+/** The store does not take it for missed, and keeps nothing. */
+async function notMissed(kit: Kit, miss: Miss, what: string): Promise<void> {
+  answers(await history(kit).miss(miss), { missed: false, first: false }, what);
+  const found = await misses(kit, miss.name);
+  check(found.length === 0, () => `${what} should keep nothing, but got ${show(found)}`);
+}
+
+async function missed(kit: Kit, miss: Miss, what: string): Promise<MissResult> {
+  const result = await history(kit).miss(miss);
+  answers(result, { missed: true, first: true }, what);
+  return result;
+}
+
+/** Rule 17: ticks that nobody has started. */
+export const missCases: readonly CaseDefinition[] = [
+  {
+    rule: 17,
+    sentence: 'a tick that nobody has started is kept as missed, with the reason',
+    needs: ['history'],
+    async run(kit) {
+      const name = await hasRun(kit);
+      const facts = { instance: 'host:1:é"', reason: 'held', count: 3, holder: "it's", tick: NEXT };
+      const result = await missed(kit, missOf(name, facts), 'a miss of a tick after the last');
+      answers(result, { tick: NEXT }, 'a miss of a tick');
+      await missed(kit, missOf(name, { tick: NEXT + HOUR }), 'a miss of the tick after that');
+      const [second, first] = await misses(kit, name);
+      answers(first ?? {}, { lock: name, job: 'job', ...facts }, 'entries');
+      answers(second ?? {}, { tick: NEXT + HOUR, holder: undefined }, 'entries');
+      check(Number(first?.at) > TICK, () => `at should be a time of the store, but is ${String(first?.at)}`);
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'a tick was not missed if it or a newer one was started',
+    needs: ['history'],
+    async run(kit) {
+      const name = await hasRun(kit);
+      await notMissed(kit, missOf(name, { tick: TICK - HOUR }), 'a miss of a tick before the last');
+      await notMissed(kit, missOf(name, { tick: TICK }), 'a miss of a tick that was started');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'a tick was not missed while a run of the job goes on',
+    needs: ['history'],
+    async run(kit) {
+      const { name } = await begin(kit, kit.name(), { tick: TICK });
+      await notMissed(kit, missOf(name, { tick: NEXT }), 'a miss while a run of the job goes on');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'a tick was missed while a run of another job has the lock',
+    needs: ['history'],
+    async run(kit) {
+      const name = await hasRun(kit);
+      await begin(kit, name, { job: 'other', tick: NEXT });
+      await missed(kit, missOf(name, { tick: NEXT }), 'a miss while another job has the lock');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'nothing was missed of a job whose start the store does not know',
+    needs: ['history'],
+    async run(kit) {
+      await notMissed(kit, missOf(kit.name('unknown'), { tick: NEXT }), 'a miss under an unknown lock');
+      const name = await hasRun(kit);
+      await notMissed(kit, missOf(name, { job: 'other', tick: NEXT }), 'a miss of an unknown job');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'of many instances that tell of one tick, exactly one is the first',
+    needs: ['history'],
+    async run(kit) {
+      const name = await hasRun(kit);
+      const all = Array.from({ length: 20 }, (_, i) => missOf(name, { tick: NEXT, instance: `host:${i}` }));
+      const results = await kit.atOnce(all, async (store, miss) => store.history?.miss(miss));
+      const count = (field: 'first' | 'missed') =>
+        results.filter((result) => result?.[field] === true).length;
+      check(
+        count('first') === 1 && count('missed') === all.length,
+        () =>
+          `of ${all.length} misses of one tick one should be the first, but of ${count('missed')} ${count('first')} were`,
+      );
+      const late = await history(kit).miss(missOf(name, { tick: NEXT, instance: 'late' }));
+      answers(late, { missed: true, first: false }, 'a later miss of the same tick');
+      await missed(kit, missOf(name, { tick: NEXT + HOUR }), 'a miss of the next tick');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'an interval was missed when its grace has passed since it was due, and not before',
+    needs: ['history'],
+    async run(kit) {
+      const long = await begin(kit, kit.name('long'), { interval: HOUR });
+      await kit.store.release(long);
+      await notMissed(kit, missOf(long.name, { grace: 0 }), 'a miss of an interval that is not due');
+      const { name, ...lease } = await begin(kit, kit.name('short'), { interval: SHORT });
+      await kit.store.release({ ...lease, name });
+      const later = await begin(kit, kit.name('later'), { interval: SHORT });
+      await kit.store.release(later);
+      await kit.until('the interval should be due', async () => {
+        const { missed: isDue } = await history(kit).miss(missOf(later.name, { grace: 0 }));
+        return isDue;
+      });
+      await notMissed(kit, missOf(name, { grace: HOUR }), 'a miss of an interval within its grace');
+      let result: MissResult = { missed: false, first: false };
+      await kit.until('the interval should count as missed', async () => {
+        result = await history(kit).miss(missOf(name, { grace: SHORT }));
+        return result.missed;
+      });
+      const due = lease.fencingToken / 1_000 + SHORT;
+      const isDue = result.first && Math.abs(Number(result.tick) - due) < ROUNDING;
+      check(isDue, () => `the first miss should tell when it was due (${due}), but got ${show(result)}`);
+      const again = await history(kit).miss(missOf(name, { grace: SHORT }));
+      answers(again, { ...result, first: false }, 'a later miss of the same interval');
+    },
+  },
+];

@@ -1,0 +1,141 @@
+import type { Beat, InstanceRecord, KnownJob } from '../../stores/history-store.js';
+import { answers, check, show } from './assert.js';
+import type { CaseDefinition } from './case.js';
+import { history } from './history-moves.js';
+import { HOUR, type Kit } from './kit.js';
+
+const JOBS: readonly KnownJob[] = [
+  {
+    job: 'Jobs.é"\'%',
+    lock: 'a',
+    kind: 'cron',
+    schedule: '0 3 * * *',
+    timeZone: 'UTC',
+    enabled: true,
+    overdue: 60_000,
+  },
+  { job: 'Jobs.often', kind: 'interval', interval: 5_000, enabled: false, overdue: false },
+];
+
+const beat = (kit: Kit, fields: Partial<Beat> = {}): Beat =>
+  Object.freeze({
+    instance: kit.name('instance'),
+    startedAt: 1_760_000_000_000,
+    every: 30_000,
+    leads: [],
+    catalogue: kit.name('catalogue'),
+    next: [1_760_000_000_000, null],
+    last: [null, null],
+    left: false,
+    ...fields,
+  });
+
+/** An instance of this case: others may be on the same server. It must be told once. */
+async function instance(kit: Kit, id: string): Promise<InstanceRecord> {
+  const all = await history(kit).instances();
+  const [found, twice] = all.filter((each) => each.instance === id);
+  check(
+    found !== undefined && twice === undefined,
+    () => `instances should tell of ${show(id)} once, but got ${show(all)}`,
+  );
+  return found;
+}
+
+/** Rule 18: which instances there are. */
+export const registryCases: readonly CaseDefinition[] = [
+  {
+    rule: 18,
+    sentence: 'a list of jobs has to come once, from any instance',
+    needs: ['history'],
+    async run(kit) {
+      const tells = (fields: Partial<Beat>) => history(kit).beat(beat(kit, fields));
+      answers(await tells({}), { known: false }, 'a beat with an unknown list of jobs');
+      answers(await tells({ jobs: JOBS }), { known: true }, 'a beat that brings its list of jobs');
+      const other = kit.name('other');
+      answers(await tells({ instance: other }), { known: true }, 'a beat of another instance with that list');
+      for (const { jobs } of [await instance(kit, other), await instance(kit, kit.name('instance'))])
+        check(
+          text(jobs) === text(JOBS),
+          () => `instances should tell the jobs ${show(JOBS)}, but got ${show(jobs)}`,
+        );
+      answers(
+        await tells({ catalogue: kit.name('new') }),
+        { known: false },
+        'a beat with a new list of jobs',
+      );
+    },
+  },
+  {
+    rule: 18,
+    sentence: 'an instance is told once, as it has last shown itself',
+    needs: ['history'],
+    async run(kit) {
+      const first = beat(kit, { jobs: JOBS });
+      await history(kit).beat(first);
+      const absent = { version: undefined, clockOffset: undefined, left: false };
+      answers(await instance(kit, first.instance), absent, 'instances');
+      const { catalogue, ...second } = beat(kit, {
+        every: 10_000,
+        version: '1.2 "é"',
+        clockOffset: -15,
+        leads: ['main'],
+        next: [null, 1_760_000_000_000],
+        last: [1_750_000_000_000, null],
+        left: true,
+      });
+      await history(kit).beat({ ...second, catalogue });
+      const found = await instance(kit, first.instance);
+      const facts = Object.fromEntries(Object.entries(found).filter(([key]) => Object.hasOwn(second, key)));
+      check(
+        text(facts) === text(second),
+        () => `instances should tell the last beat ${show(second)}, but got ${show(found)}`,
+      );
+    },
+  },
+  {
+    rule: 18,
+    sentence: 'an instance is told with when it was seen, and the time, which goes on',
+    needs: ['history'],
+    async run(kit) {
+      const { time } = await history(kit).beat(beat(kit, { jobs: JOBS }));
+      const { seenAt } = await instance(kit, kit.name('instance'));
+      check(
+        Math.abs(seenAt - time) < HOUR,
+        () => `an instance should be seen when its beat was answered (${time}), but was at ${seenAt}`,
+      );
+      await kit.until('the time that instances tell should go on', async () => {
+        const later = await instance(kit, kit.name('instance'));
+        return later.time > seenAt && later.seenAt === seenAt;
+      });
+    },
+  },
+  {
+    rule: 18,
+    sentence: 'the times of instances are those of the store, whatever their own clocks say',
+    needs: ['history', 'skewInstanceClock'],
+    async run(kit) {
+      const before = await history(kit).beat(beat(kit, { jobs: JOBS }));
+      await kit.skewInstanceClock(2 * HOUR);
+      try {
+        const after = await history(kit).beat(beat(kit));
+        const { seenAt, time } = await instance(kit, kit.name('instance'));
+        const ahead = [after.time, seenAt, time].map((each) => each - before.time);
+        check(
+          ahead.every((ms) => ms < HOUR),
+          () => `the times should be about the same, but the later ones are ${show(ahead)} ms ahead`,
+        );
+      } finally {
+        await kit.skewInstanceClock(0);
+      }
+    },
+  },
+];
+
+/** For comparisons: a store may keep fields in another order. */
+function text(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) =>
+    item !== null && typeof item === 'object' && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+}

@@ -1,0 +1,254 @@
+import type {
+  HistoryEntry,
+  HistoryQuery,
+  Interruption,
+  RunRecord,
+} from '../../../../lib/stores/history-store.js';
+import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
+import type { ManualClock } from '../../../../lib/testing/index.js';
+import { ReferenceEvents } from '../reference-events.js';
+import { ReferenceHistory } from '../reference-history.js';
+import { ReferenceStore, type StateEntry } from '../reference-store.js';
+import type { BrokenStore } from './broken-store.js';
+
+class HidesErrors extends ReferenceHistory {
+  override ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
+    const { error: _error, ...facts } = record ?? {};
+    super.ended(lease, outcome, record && (facts as RunRecord));
+  }
+}
+
+/** As columns of a table are. */
+class TellsNulls extends ReferenceHistory {
+  override async entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    const none = { tick: null, attempt: null, error: null };
+    return (await super.entries(query)).map((entry) => ({ ...none, ...entry }) as HistoryEntry);
+  }
+}
+
+class KeepsEachRelease extends ReferenceHistory {
+  protected override runOf(): undefined {
+    return undefined;
+  }
+}
+
+/** A record goes with what the release changes, and that is nothing. */
+class KeepsLiveRunsOnly extends ReferenceHistory {
+  override ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
+    if (this.store.lock(lease.name)?.token === lease.token) super.ended(lease, outcome, record);
+  }
+}
+
+class CountsWhatDidNotRun extends ReferenceHistory {
+  protected override isRun(): boolean {
+    return true;
+  }
+}
+
+class KeepsEveryRelease extends ReferenceHistory {
+  override ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void {
+    super.ended(lease, outcome, record ?? { kept: { count: 100, age: 1_000_000 }, duration: 0 });
+  }
+}
+
+class TellsNothing extends ReferenceHistory {
+  protected override tells(): boolean {
+    return false;
+  }
+}
+
+class TellsOfEveryLease extends ReferenceHistory {
+  protected override endedByItself(): boolean {
+    return true;
+  }
+}
+
+class TellsUnasked extends ReferenceHistory {
+  protected override tells(): boolean {
+    return true;
+  }
+}
+
+class KeepsInterruptionsTwice extends ReferenceHistory {
+  protected override isKnown(): boolean {
+    return false;
+  }
+}
+
+class InterruptionsWin extends ReferenceHistory {
+  override async interrupted(run: Interruption): Promise<void> {
+    this.log = this.log.filter((entry) => entry !== this.runOf(run));
+    await super.interrupted(run);
+  }
+}
+
+class FirstWordCounts extends ReferenceHistory {
+  protected override givesWay(): boolean {
+    return false;
+  }
+}
+
+class KeepsAll extends ReferenceHistory {
+  protected override tooMany(): readonly HistoryEntry[] {
+    return [];
+  }
+}
+
+class OneBoundForAll extends ReferenceHistory {
+  protected override kindOf(): string {
+    return 'any';
+  }
+}
+
+class OldestFirst extends ReferenceHistory {
+  override async entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    return (await super.entries(query)).reverse();
+  }
+}
+
+/** As a collation of a database can. */
+class FoldsNames extends ReferenceHistory {
+  protected override isOf({ lock }: HistoryEntry, name: string): boolean {
+    return lock.toLowerCase() === name.toLowerCase();
+  }
+}
+
+/** `release` keeps records, `next` does not. */
+class ForgetsItsRuns extends ReferenceEvents {
+  override next(
+    ...[lease, { record: _record, ...options }]: Parameters<ReferenceEvents['next']>
+  ): ReturnType<ReferenceEvents['next']> {
+    return super.next(lease, options);
+  }
+}
+
+class TellsOfTheFirstGrant extends ReferenceHistory {
+  override before(request: AcquireRequest): ReturnType<ReferenceHistory['before']> {
+    const before = super.before(request);
+    return before && { ...before, fencingToken: before.fencingToken - 1 };
+  }
+}
+
+class ShowsFreeLocksAlike extends ReferenceStore {
+  protected override infoOf(name: string, state: StateEntry): LockInfo {
+    const { interrupted: _interrupted, ...rest } = super.infoOf(name, state);
+    return rest;
+  }
+}
+
+type HistoryClass = new (store: ReferenceStore) => ReferenceHistory;
+
+const withHistory = (History: HistoryClass) => (clock: ManualClock) => {
+  const store = new ReferenceStore(clock);
+  store.history = new History(store);
+  return store;
+};
+
+const broken = (sentence: string, message: string, History: HistoryClass): BrokenStore => ({
+  caught: `rule 16: ${sentence}`,
+  message,
+  make: withHistory(History),
+});
+
+export const brokenHistories: readonly BrokenStore[] = [
+  broken(
+    'a release keeps who ran what, when, for how long, and how it ended',
+    "entries should answer {'lock':'lock','instance':'<holder>','job':'job','tick':1760000000000,'attempt':1,'outcome':'failed','duration':1234,'error':'no route to host','traceId':'<id>'}, but answered {'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'tick':1760000000000,'attempt':1,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':1234,'traceId':'<id>'}",
+    HidesErrors,
+  ),
+  broken(
+    'what a run does not have is absent from its entry',
+    "entries should answer {'duration':0}, but answered {'tick':null,'attempt':null,'error':null,'type':'run','lock':'lock','fencingToken':1767225600000000,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':0}",
+    TellsNulls,
+  ),
+  broken(
+    'a release that is sent again keeps no second record, whoever had the lock since',
+    "the run should be told once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5}]",
+    KeepsEachRelease,
+  ),
+  broken(
+    'a run whose lease was lost keeps its record, and its release answers as without',
+    'the run whose lease was lost should be told by now',
+    KeepsLiveRunsOnly,
+  ),
+  broken(
+    'nothing is kept of an abandoned lease',
+    "an abandoned lease should not be told, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000001,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'abandoned','at':1767225600000,'duration':5}]",
+    CountsWhatDidNotRun,
+  ),
+  broken(
+    'nothing is kept of a release without a record',
+    "a release without a record should not be told, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000001,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':0}]",
+    KeepsEveryRelease,
+  ),
+  broken(
+    'a grant tells of the lease before it, if that one has ended by itself',
+    "a grant after an interrupted run should answer {'fencingToken':1767225600000000,'holder':'<holder>','job':'job','tick':1760000000000,'attempt':1}, but answered {}",
+    TellsNothing,
+  ),
+  broken(
+    'a grant tells of no lease that was released',
+    "a grant after a release should tell of no lease, but tells of {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
+    TellsOfEveryLease,
+  ),
+  broken(
+    'a grant tells of no lease unless it is asked to',
+    "a grant should tell of no lease unasked, but tells of {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
+    TellsUnasked,
+  ),
+  broken(
+    'an interruption is kept once',
+    "the run that was interrupted should be told once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600040},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600040}]",
+    KeepsInterruptionsTwice,
+  ),
+  broken(
+    'an interruption never takes the place of the end of the run',
+    "entries after an interruption of that run should answer {'outcome':'completed','duration':5}, but answered {'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'interrupted','at':1767225600020}",
+    InterruptionsWin,
+  ),
+  broken(
+    'the end of a run takes the place of its interruption',
+    'the end of a run that counted as interrupted should be told by now',
+    FirstWordCounts,
+  ),
+  broken(
+    'old runs give way to new ones',
+    'of 300 runs the oldest should not be kept any more: the count is 2',
+    KeepsAll,
+  ),
+  broken(
+    'runs that completed do not push out those that went wrong',
+    'the 2 runs that went wrong should be told still, but got []',
+    OneBoundForAll,
+  ),
+  broken(
+    'the newest entries are told first, and of runs and misses no more than asked for',
+    "the last two runs and misses should be told, the newest first, but got ['missed 1',1,'missed 2',2]",
+    OldestFirst,
+  ),
+  broken(
+    'the entries of each lock stay apart, and tell every text as it was',
+    "the run of 'na' should be told once, but got [{'type':'run','lock':'nA','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %snA'},{'type':'run','lock':'na','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %sna'}]",
+    FoldsNames,
+  ),
+  broken(
+    'a grant tells of the run of an event that was interrupted',
+    "a grant after an interrupted event should answer {'fencingToken':1767225600000001}, but answered {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
+    TellsOfTheFirstGrant,
+  ),
+  {
+    caught: 'rule 16: `next` keeps how the run has ended, with its fencing token',
+    message: 'the run of the first event should be told by now',
+    make: (clock) => {
+      const store = new ReferenceStore(clock);
+      store.events = new ForgetsItsRuns(store);
+      return store;
+    },
+  },
+  {
+    caught: 'rule 9: inspect tells whose the newest lease was, and whether it has ended by itself',
+    message:
+      "inspect of a lock whose lease ran out should answer {'job':'job','interrupted':true}, but answered {'name':'lock','time':1767225600040,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'job':'job','jobs':[],'state':'free'}",
+    make: (clock) => new ShowsFreeLocksAlike(clock),
+  },
+];

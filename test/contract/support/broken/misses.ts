@@ -1,0 +1,156 @@
+import type {
+  Beat,
+  HistoryEntry,
+  InstanceRecord,
+  Kept,
+  Miss,
+  MissResult,
+} from '../../../../lib/stores/history-store.js';
+import type { ManualClock } from '../../../../lib/testing/index.js';
+import { ReferenceHistory } from '../reference-history.js';
+import { instanceTime, ReferenceStore, type StartEntry } from '../reference-store.js';
+import type { BrokenStore } from './broken-store.js';
+
+class KeepsNoCount extends ReferenceHistory {
+  protected override keep(entry: HistoryEntry, kept: Kept): void {
+    super.keep(entry.type === 'miss' ? { ...entry, count: 1 } : entry, kept);
+  }
+}
+
+class LooksForTheVeryTick extends ReferenceHistory {
+  protected override wasStarted(tick: number, { tick: last }: StartEntry): boolean {
+    return tick === last;
+  }
+}
+
+class IgnoresRuns extends ReferenceHistory {
+  protected override isRunning(): boolean {
+    return false;
+  }
+}
+
+class TakesAnyRunForThisJob extends ReferenceHistory {
+  protected override isRunning({ name }: Miss): boolean {
+    return this.store.lock(name) !== undefined;
+  }
+}
+
+class MissesWhatItDoesNotKnow extends ReferenceHistory {
+  protected override missedTick(miss: Miss, start: StartEntry | undefined): number | undefined {
+    return start === undefined ? miss.tick : super.missedTick(miss, start);
+  }
+}
+
+/** Two operations: others come in between. */
+class LooksThenKeeps extends ReferenceHistory {
+  override async miss(miss: Miss): Promise<MissResult> {
+    const first = this.isFirst(miss, miss.tick ?? 0);
+    await Promise.resolve();
+    return { ...(await super.miss(miss)), first };
+  }
+}
+
+class IgnoresGrace extends ReferenceHistory {
+  protected override missedTick(miss: Miss, start: StartEntry | undefined): number | undefined {
+    return super.missedTick({ ...miss, grace: 0 }, start);
+  }
+}
+
+class KnowsEveryList extends ReferenceHistory {
+  protected override isKnownList(): boolean {
+    return true;
+  }
+}
+
+class FirstBeatCounts extends ReferenceHistory {
+  protected override seen(beat: Beat): Beat {
+    return { ...beat, ...this.beats.get(beat.instance) };
+  }
+}
+
+class TimeStandsStill extends ReferenceHistory {
+  override async instances(): Promise<InstanceRecord[]> {
+    return (await super.instances()).map((each) => ({ ...each, time: each.seenAt }));
+  }
+}
+
+class AsksTheInstance extends ReferenceHistory {
+  protected override now(): number {
+    return instanceTime(this.store);
+  }
+}
+
+const broken = (
+  caught: string,
+  message: string,
+  History: new (store: ReferenceStore) => ReferenceHistory,
+): BrokenStore => ({
+  caught,
+  message,
+  make: (clock: ManualClock) => {
+    const store = new ReferenceStore(clock);
+    store.history = new History(store);
+    return store;
+  },
+});
+
+export const brokenMisses: readonly BrokenStore[] = [
+  broken(
+    'rule 17: a tick that nobody has started is kept as missed, with the reason',
+    "entries should answer {'lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':3,'holder':'it's','tick':1760003600000}, but answered {'type':'miss','lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':1,'holder':'it's','tick':1760003600000,'at':1767225600000}",
+    KeepsNoCount,
+  ),
+  broken(
+    'rule 17: a tick was not missed if it or a newer one was started',
+    "a miss of a tick before the last should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1759996400000}",
+    LooksForTheVeryTick,
+  ),
+  broken(
+    'rule 17: a tick was not missed while a run of the job goes on',
+    "a miss while a run of the job goes on should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1760003600000}",
+    IgnoresRuns,
+  ),
+  broken(
+    'rule 17: a tick was missed while a run of another job has the lock',
+    "a miss while another job has the lock should answer {'missed':true,'first':true}, but answered {'missed':false,'first':false}",
+    TakesAnyRunForThisJob,
+  ),
+  broken(
+    'rule 17: nothing was missed of a job whose start the store does not know',
+    "a miss under an unknown lock should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1760003600000}",
+    MissesWhatItDoesNotKnow,
+  ),
+  broken(
+    'rule 17: of many instances that tell of one tick, exactly one is the first',
+    'of 20 misses of one tick one should be the first, but of 20 20 were',
+    LooksThenKeeps,
+  ),
+  broken(
+    'rule 17: an interval was missed when its grace has passed since it was due, and not before',
+    "a miss of an interval within its grace should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1767225600030}",
+    IgnoresGrace,
+  ),
+];
+
+export const brokenRegistries: readonly BrokenStore[] = [
+  broken(
+    'rule 18: a list of jobs has to come once, from any instance',
+    "a beat with an unknown list of jobs should answer {'known':false}, but answered {'time':1767225600000,'known':true}",
+    KnowsEveryList,
+  ),
+  broken(
+    'rule 18: an instance is told once, as it has last shown itself',
+    "instances should tell the last beat {'instance':'instance','startedAt':1760000000000,'every':10000,'leads':['main'],'next':[null,1760000000000],'last':[1750000000000,null],'left':true,'version':'1.2 \\'é\\'','clockOffset':-15}, but got {'instance':'instance','startedAt':1760000000000,'every':30000,'leads':[],'next':[1760000000000,null],'last':[null,null],'left':false,'version':'1.2 \\'é\\'','clockOffset':-15,'jobs':[{'job':'Jobs.é\\''%','lock':'a','kind':'cron','schedule':'0 3 * * *','timeZone':'UTC','enabled':true,'overdue':60000},{'job':'Jobs.often','kind':'interval','interval':5000,'enabled':false,'overdue':false}],'seenAt':1767225600000,'time':1767225600000}",
+    FirstBeatCounts,
+  ),
+  broken(
+    'rule 18: an instance is told with when it was seen, and the time, which goes on',
+    'the time that instances tell should go on by now',
+    TimeStandsStill,
+  ),
+  broken(
+    'rule 18: the times of instances are those of the store, whatever their own clocks say',
+    'the times should be about the same, but the later ones are [7200000,7200000,7200000] ms ahead',
+    AsksTheInstance,
+  ),
+];

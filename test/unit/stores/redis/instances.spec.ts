@@ -1,0 +1,122 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import {
+  type Beat,
+  INSTANCES_KEPT,
+  type KnownJob,
+  MAX_INSTANCES,
+} from '../../../../lib/stores/history-store.js';
+import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { commandsDuring } from '../../../support/local-redis.js';
+import { ownStore } from './support/own-redis.js';
+
+const INSTANCES = 'scheduler:instances';
+const SEEN = `{${INSTANCES}}:seen`;
+
+let client: Redis;
+let store: RedisLockStore;
+
+ownStore((...own) => ([client, store] = own));
+
+const JOBS: KnownJob[] = [
+  { job: 'a', lock: 'a', kind: 'cron', schedule: '* * * * *', enabled: true, overdue: 60_000 },
+];
+const FACTS = { startedAt: 5, every: 30_000, leads: ['main'], next: [7], last: [null], left: false };
+const beatOf = (fields: Partial<Beat> = {}): Beat => ({
+  instance: 'host:1:abc',
+  catalogue: 'list-1',
+  version: '1.2',
+  clockOffset: -3,
+  ...FACTS,
+  ...fields,
+});
+const now = async (): Promise<number> => Number((await client.time())[0]) * 1_000;
+const ids = async (): Promise<string[]> =>
+  (await store.history.instances()).map(({ instance }) => instance).sort();
+
+describe('an instance', () => {
+  test('is remembered with its beat, and with the list of its jobs, which it tells once', async () => {
+    const before = await now();
+    expect(await store.history.beat(beatOf())).toMatchObject({ known: false });
+    expect(await store.history.beat(beatOf({ jobs: JOBS }))).toMatchObject({ known: true });
+    const commands = await commandsDuring(client, () => store.history.beat(beatOf()));
+    expect(commands).toHaveLength(1);
+    const { time, known } = await store.history.beat(beatOf({ instance: 'second' }));
+    expect([known, time >= before]).toEqual([true, true]);
+    const shown = await store.history.instances();
+    const facts = { ...FACTS, version: '1.2', clockOffset: -3, jobs: JOBS, seenAt: expect.any(Number) };
+    expect(shown).toHaveLength(2);
+    expect(shown).toEqual(
+      expect.arrayContaining([
+        { ...facts, instance: 'second', time: expect.any(Number) },
+        { ...facts, instance: 'host:1:abc', time: expect.any(Number) },
+      ]),
+    );
+    for (const { seenAt, time: looked } of shown) {
+      expect(seenAt).toBeGreaterThanOrEqual(before);
+      expect(looked).toBeGreaterThanOrEqual(seenAt);
+    }
+  });
+
+  test('is shown as its newest beat tells', async () => {
+    await store.history.beat(beatOf({ jobs: JOBS }));
+    await store.history.beat(beatOf({ left: true, catalogue: 'list-2', jobs: [] }));
+    expect(await store.history.instances()).toMatchObject([{ left: true, jobs: [] }]);
+  });
+
+  test('is forgotten after its time, a few with each beat of another', async () => {
+    await store.history.beat(beatOf());
+    await client.zadd(SEEN, (await now()) - INSTANCES_KEPT - 60_000, 'host:1:abc');
+    for (let i = 0; i < 25; i++) {
+      await client.zadd(SEEN, i, `old-${i}`);
+      await client.hset(INSTANCES, `old-${i}`, '{}');
+    }
+    // Nobody is shown that is only waiting to be removed.
+    expect(await ids()).toEqual([]);
+    for (const left of [16, 6, 0]) {
+      await store.history.beat(beatOf({ instance: 'second' }));
+      expect(await client.zcard(SEEN)).toBe(left + 1);
+      expect(await client.hlen(INSTANCES)).toBe(left + 1);
+    }
+    expect(await ids()).toEqual(['second']);
+  });
+
+  test('is forgotten where there are too many', async () => {
+    const time = await now();
+    const seen = Array.from({ length: MAX_INSTANCES + 5 }, (_, i) => [time - 10_000 + i, `i-${i}`]).flat();
+    await client.zadd(SEEN, ...seen);
+    await client.hset(INSTANCES, Object.fromEntries(seen.map((each) => [each, JSON.stringify(beatOf())])));
+    expect(await ids()).toHaveLength(MAX_INSTANCES);
+    await store.history.beat(beatOf());
+    const left = await ids();
+    expect(left).toHaveLength(MAX_INSTANCES);
+    expect(left).not.toContain('i-5');
+    expect(left).toContain('i-6');
+    expect(left).toContain('host:1:abc');
+  });
+
+  test('leaves nothing behind where nobody beats any more', async () => {
+    await store.history.beat(beatOf({ jobs: JOBS }));
+    const keys = await client.keys('*');
+    expect(keys.sort()).toEqual([INSTANCES, `{${INSTANCES}}:jobs:list-1`, SEEN].sort());
+    for (const key of keys) expect(await client.pttl(key)).toBeGreaterThan(INSTANCES_KEPT - 60_000);
+  });
+
+  test('is kept in one slot, under the keyPrefix and under that of the client', async () => {
+    const prefixed = client.duplicate({ keyPrefix: 'app:', disconnectTimeout: 100 });
+    await prefixed.ping();
+    const other = new RedisLockStore(prefixed, { keyPrefix: 'jobs' });
+    await other.history.beat(beatOf({ jobs: JOBS }));
+    expect(await other.history.instances()).toMatchObject([{ jobs: JOBS }]);
+    expect(await client.keys('*')).toEqual(
+      expect.arrayContaining(['app:jobs:instances', 'app:{app:jobs:instances}:seen']),
+    );
+    await other.close();
+    prefixed.disconnect();
+    expect(await ids()).toEqual([]);
+  });
+
+  test('is unknown to a store that has none', async () => {
+    expect(await store.history.instances()).toEqual([]);
+  });
+});
