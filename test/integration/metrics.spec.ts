@@ -1,13 +1,14 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Test } from '@nestjs/testing';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { type DataPoint, type Histogram, MeterProvider, type MetricData } from '@opentelemetry/sdk-metrics';
 import { Registry } from 'prom-client';
-import { SchedulerLockModule } from '../../lib/index.js';
+import { SchedulerLockEvents, SchedulerLockModule } from '../../lib/index.js';
 import { type Instrument, INSTRUMENTS } from '../../lib/metrics/instruments.js';
 import { SchedulerLockOtelModule } from '../../lib/otel/index.js';
 import { SchedulerLockPrometheusModule } from '../../lib/prometheus/index.js';
 import { labelName, metricName } from '../../lib/prometheus/names.js';
-import { closeApps, startFailure, startModule } from './app.js';
+import { closeApps, LogLines, startFailure, startModule } from './app.js';
 import { measuredApp } from './support/measured-app.js';
 
 /* Exports as their users read them, of a real application whose jobs run. */
@@ -77,6 +78,21 @@ describe('prom-client', () => {
 
     await app.close();
     expect(await registry.metrics()).toBe('\n');
+  });
+
+  test('no more is made for it than it measures: an attempt that is refused may stay brief', async () => {
+    const metrics = SchedulerLockPrometheusModule.forRoot({ registry: new Registry() });
+    const module = await Test.createTestingModule({
+      imports: [SchedulerLockModule.forRoot({ store: 'memory', log: false }), metrics],
+    })
+      .setLogger(new LogLines())
+      .compile();
+    await module.init();
+    const { hears } = module.get(SchedulerLockEvents);
+    expect((['acquired', 'released', 'skipped'] as const).filter(hears)).toHaveLength(3);
+    expect((['refusal', 'renewed', 'waiting', 'overrun'] as const).filter(hears)).toEqual([]);
+    await module.close();
+    expect((['acquired', 'released', 'skipped'] as const).filter(hears)).toEqual([]);
   });
 
   test('a second application that shares the registry is refused', async () => {
