@@ -61,6 +61,9 @@ export type {
   WaitingEvent,
 } from './events/events.js';
 
+// Health
+export { type HealthProblem, type LockHealth, SchedulerLockHealth } from './nest/scheduler-lock-health.js';
+
 // Insight
 export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
 export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';

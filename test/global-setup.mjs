@@ -16,4 +16,6 @@ export default async function globalSetup() {
   await findPostgres().catch(() => undefined);
   const { findMariadb } = await import(built('mysql-server').href);
   await findMariadb().catch(() => undefined);
+  const { findPromtool } = await import(built('promtool').href);
+  await findPromtool().catch(() => undefined);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { atEndOfTurn, type Clock, inModuleContext, type Timer } from '../clock.js';
+import { StoreUnavailableError } from '../errors.js';
 import type { Beat, HistoryStore, KnownJob } from '../stores/history-store.js';
 
 /** A job, as an instance shows it to the fleet. */
@@ -30,6 +31,8 @@ export class Beats {
   readonly #startedAt: number;
   #timer: Timer | undefined;
   #clockOffset: number | undefined;
+  #answeredAt: number | undefined;
+  #failedAt: number | undefined;
   /** The list of jobs that the store knows, by its name. */
   #known: string | undefined;
   #isSoon = false;
@@ -43,13 +46,21 @@ export class Beats {
     this.#startedAt = Math.trunc(clock.now());
   }
 
+  /** When the store last answered a beat, and when it last did not, epoch milliseconds; `undefined`: never. */
+  get last(): { readonly answeredAt: number | undefined; readonly failedAt: number | undefined } {
+    return { answeredAt: this.#answeredAt, failedAt: this.#failedAt };
+  }
+
   /** Beats at once, and from then on. */
   start(): void {
     if (this.#stopped) return;
     this.#timer?.cancel();
     this.#timer = this.clock.setTimer(() => this.start(), this.shown.every * (1 - JITTER * Math.random()));
     // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
-    void inModuleContext(() => this.#beat(false)).catch(() => undefined);
+    void inModuleContext(() => this.#beat(false)).catch((error: unknown) => {
+      // A store that refuses beats may grant locks.
+      if (!(error instanceof StoreUnavailableError && error.refused)) this.#failedAt = this.clock.now();
+    });
   }
 
   /** Beats soon: its jobs have changed, perhaps many of them in this turn. */
@@ -97,6 +108,7 @@ export class Beats {
     // The store has looked at its clock about half-way.
     this.#clockOffset = Math.round(time - now - (this.clock.monotonic() - sent) / 2);
     this.#known = catalogue;
+    this.#answeredAt = this.clock.now();
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
   }
 }

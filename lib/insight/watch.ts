@@ -94,6 +94,11 @@ export class Watch {
     return jobs;
   }
 
+  /** The jobs that are watched. */
+  get jobs(): string[] {
+    return [...this.#states.keys()];
+  }
+
   /** Watches a job from now on. Safe to repeat. */
   add(job: WatchedJob): void {
     if (this.#stopped || this.#states.has(job.job)) return;

@@ -63,6 +63,10 @@ export class Elections {
     ]);
   }
 
+  get names(): string[] {
+    return [...this.#elections.keys()];
+  }
+
   /** The names of those that this instance leads. */
   get led(): string[] {
     return [...this.#elections.values()].filter(({ leads }) => leads).map(({ name }) => name);

@@ -222,6 +222,16 @@ export class LeasedLock implements Lock {
     return this.lease.signal;
   }
 
+  /** Whether nobody waits for its run: a schedule fired it, or its call was kept. @internal */
+  get isOwnStory(): boolean {
+    return this.lease.fired || this.lease.event !== undefined;
+  }
+
+  /** The trace that its run belongs to: kept with the record of the run. @internal */
+  set traceId(id: string) {
+    this.lease.traceId = id;
+  }
+
   assertLocked(): void {
     const { live, confirmed, lostReason, abortReason } = this.lease;
     if (live && confirmed) return;

@@ -46,6 +46,8 @@ export class Lease {
   seenUntil = -Infinity;
   /** The event that its job runs for. */
   event: EventFacts | undefined;
+  /** Whether a schedule fired its run. */
+  fired = false;
   /** Of the trace that its run belongs to. */
   traceId: string | undefined;
   /** Whether the lease was lost or has ended, as of the last check. */

@@ -25,6 +25,16 @@ import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shu
  */
 const MAX_REMEMBERED = 10_000;
 
+/** How an application's locks are. */
+export interface Condition {
+  /** Whether an outage of the store goes on. */
+  readonly away: boolean;
+  /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */
+  readonly answeredAt: number | undefined;
+  /** The jobs whose last run here failed or passed its timeout. */
+  readonly failing: readonly string[];
+}
+
 /** A signal may abort with anything. */
 const rejected = (reason: unknown): Promise<never> =>
   Promise.reject(reason instanceof Error ? reason : (reason as Error));
@@ -141,6 +151,12 @@ export class LockRunner {
   /** Whether the store sends hints to calls in line. */
   get hasHints(): boolean {
     return !this.#engine.closing && this.#engine.waits.hasHints;
+  }
+
+  /** What is known of the store and of the jobs here, without asking anybody. */
+  get condition(): Condition {
+    const { outages, failing } = this.#engine;
+    return { away: outages.isAway, answeredAt: outages.answeredAt, failing: [...failing] };
   }
 
   /** A call was refused, or not even made, because this process is running a job under the lock. */

@@ -183,6 +183,7 @@ export class Run<T> {
       return this.#giveBack({ ...request, fencingToken: result.fencingToken });
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
+    lease.fired = call.scheduled;
     reportMismatch(engine, lease, request.schedule, result.previousSchedule);
     return lease;
   }
@@ -232,6 +233,7 @@ export class Run<T> {
     const { clock, emit } = engine;
     const ref = leaseRefOf(this.#request, 0);
     const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit);
+    lease.fired = call.scheduled;
     emit({ type: 'unlocked', ...lease.facts(), error });
     return lease;
   }
@@ -313,6 +315,7 @@ export class Run<T> {
     // Nested calls that the job did not await: from now on another instance may take the lock.
     if (lease.inner > 0) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
+    noteFailure(engine.failing, lease.ref.job, outcome);
     return { outcome, duration, ended, missed: this.#overruns?.missed ?? 0 };
   }
 
@@ -326,6 +329,17 @@ function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
   if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
   if (lease.abortReason !== undefined) return 'aborted';
   return failed ? 'failed' : 'completed';
+}
+
+/** How many failing jobs are remembered at most: a caller can make up a name per call. */
+const MAX_FAILING = 1_000;
+
+function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
+  const failed = outcome === 'failed' || outcome === 'timed-out';
+  if (!failed && failing.size === 0) return;
+  if (job === undefined) return;
+  if (!failed) failing.delete(job);
+  else if (failing.size < MAX_FAILING) failing.add(job);
 }
 
 const noLines = ({ name }: LockCall): Error =>

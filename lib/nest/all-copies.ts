@@ -1,11 +1,19 @@
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { SchedulerLeader } from './scheduler-leader.js';
+import { SchedulerLockHealth } from './scheduler-lock-health.js';
+import { SchedulerLockInsight } from './scheduler-lock-insight.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
 import { shared } from '../shared.js';
 
 /** The classes that applications inject, by name. */
-const OWN = { SchedulerLockService, SchedulerLockEvents, SchedulerLeader };
+const OWN = {
+  SchedulerLockService,
+  SchedulerLockEvents,
+  SchedulerLockInsight,
+  SchedulerLockHealth,
+  SchedulerLeader,
+};
 
 type Name = keyof typeof OWN;
 

@@ -50,6 +50,21 @@ export class InsightHost implements OnModuleDestroy {
     return this.#watch?.overdue ?? new Map();
   }
 
+  /** The jobs for which {@link overdue} is known. */
+  get watched(): readonly string[] {
+    return this.#watch?.jobs ?? [];
+  }
+
+  /** When the store last answered a sign of life of this instance, and when it last did not, epoch milliseconds. */
+  get lastBeats(): { readonly answeredAt: number | undefined; readonly failedAt: number | undefined } {
+    return this.#beats?.last ?? { answeredAt: undefined, failedAt: undefined };
+  }
+
+  /** Whether a job is decorated, or was made at run time. */
+  knows(job: string): boolean {
+    return this.#jobs().some((bound) => bound.job === job);
+  }
+
   /** The class of the dates of this instance's jobs. */
   get cronTime(): CronTimeClass | undefined {
     for (const { schedule } of this.#jobs())

@@ -8,7 +8,7 @@ import type { Around } from '../lease/around.js';
 import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import type { EventJob } from '../lease/drain.js';
-import { LockRunner } from '../lease/lock-runner.js';
+import { type Condition, LockRunner } from '../lease/lock-runner.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import { Queues } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
@@ -105,6 +105,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /** Reports a call that the scheduler did not make because the job still runs here. */
   passedOver(call: LockCall): void {
     this.#runner.passedOver(call);
+  }
+
+  /** What is known of the store and of the jobs here, without asking anybody. */
+  get condition(): Condition {
+    return this.#runner.condition;
   }
 
   ping(): Promise<PingResult> {

@@ -22,6 +22,7 @@ import {
 } from './module-definition.js';
 import { SchedulerLeader } from './scheduler-leader.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
+import { SchedulerLockHealth } from './scheduler-lock-health.js';
 import { SchedulerLockInsight } from './scheduler-lock-insight.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import { SchedulerLockService } from './scheduler-lock.service.js';
@@ -55,8 +56,15 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
     SchedulerLockService,
     SchedulerLockInsight,
     SchedulerLeader,
+    SchedulerLockHealth,
   ],
-  exports: [SchedulerLockService, SchedulerLockEvents, SchedulerLockInsight, SchedulerLeader],
+  exports: [
+    SchedulerLockService,
+    SchedulerLockEvents,
+    SchedulerLockInsight,
+    SchedulerLockHealth,
+    SchedulerLeader,
+  ],
 })
 export class SchedulerLockModule extends ConfigurableModuleClass {
   /**

@@ -48,6 +48,8 @@ const MAX_LOCKS = 10_000;
 export class Outages {
   /** How many calls have been answered. */
   answers = 0;
+  /** When the last one was, epoch milliseconds; `undefined`: none yet. */
+  answeredAt: number | undefined;
   readonly #outages = new Map<string, Outage>();
 
   /** @param partitioned whether locks live on several servers, as the store says at that moment */
@@ -57,6 +59,11 @@ export class Outages {
     private readonly emit: Emit,
     private readonly partitioned: () => boolean = () => false,
   ) {}
+
+  /** Whether an outage of the store itself goes on. */
+  get isAway(): boolean {
+    return this.#outages.has(STORE);
+  }
 
   /** The store could not be reached at start-up. */
   startFailed(error: Error): void {
@@ -96,6 +103,7 @@ export class Outages {
   /** A call for this lock was answered. */
   succeeded(call: StoreCall, lock: string): void {
     this.answers += 1;
+    this.answeredAt = this.clock.now();
     if (this.#outages.size === 0) return;
     this.#answered(STORE, call, lock);
     this.#answered(lock, call, lock);

@@ -10,7 +10,7 @@ const MEGABYTE = 1_000_000;
 /** Calls that wait are 80 kB of it, those that are kept 160 kB: in two builds, with one set of types. */
 const MOST = 1_350_000;
 /** What may be in the package: this, and the folder `dist`. */
-const FILES = ['LICENSE', 'README.md', 'package.json'];
+const FILES = ['LICENSE', 'README.md', 'monitoring/alerts.yml', 'monitoring/grafana.json', 'package.json'];
 
 interface Manifest {
   main: string;
@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('a tarball of the project holds the build, the documents and the licence, and nothing else', async () => {
+test('a tarball of the project holds the build, the documents, the licence, alerts and a dashboard, and nothing else', async () => {
   const { files } = await packProjectDryRun();
   const paths = files.map(({ path }) => path);
   expect(paths.filter((path) => !path.startsWith('dist/')).sort()).toEqual(FILES);

@@ -11,17 +11,8 @@ const neighbours: Record<string, string> = {
   '@nestjs/config': `
     export class ConfigModule { static forRoot(options: { isGlobal?: boolean }): import('@nestjs/common').DynamicModule }
     export class ConfigService { getOrThrow<T>(key: string): T }`,
-  '@nestjs/terminus': `
-    type Result = Record<string, { status: string }>;
-    interface Indicator { up(data?: object): Result; degraded(data?: object): Result; down(data?: object): Result }
-    export class HealthIndicatorService { check(key: string): Indicator }
-    export class HealthCheckService { check(indicators: (() => Promise<Result>)[]): Promise<object> }
-    export function HealthCheck(): MethodDecorator;`,
-  'prom-client': `
-    export class Counter<T extends string> {
-      constructor(options: { name: string; help: string; labelNames: readonly T[] });
-      inc(labels: Partial<Record<T, string | number>>): void;
-    }`,
+  '@sentry/nestjs': `
+    export function SentryCron(slug: string, config?: object): MethodDecorator;`,
 };
 
 const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));

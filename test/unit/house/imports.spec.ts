@@ -103,6 +103,11 @@ describe('the rules catch', () => {
     ['an option that imports the engine', 'options/a.ts', "import '../lease/lock-runner.js';"],
     ['a decorator that imports the engine', 'decorators/a.ts', "import '../lease/lock-runner.js';"],
     ['a test store that imports Nest', 'testing/a.ts', "import '../nest/tokens.js';"],
+    ['measurements that import Nest', 'metrics/a.ts', "import { Module } from '@nestjs/common';"],
+    ['glue that imports measurements', 'nest/a.ts', "import '../metrics/instruments.js';"],
+    ['the main entry with OpenTelemetry', 'index.ts', "export { S } from './otel/index.js';"],
+    ['an entry that imports the other one', 'prometheus/a.ts', "import '../otel/meters.js';"],
+    ['an entry with the package of the other one', 'otel/a.ts', "import { Gauge } from 'prom-client';"],
     ['a file at an unknown place', 'utils/a.ts', "import '../errors.js';"],
   ];
 

@@ -28,7 +28,8 @@ const named = (wanted: string): PublicName => {
 
 test.each(ENTRIES)('every public name of %s has a docstring', (entry) => {
   const all = surface.names(entry);
-  expect(all.length).toBeGreaterThan(2);
+  // An entry for metrics has a module and its options.
+  expect(all.length).toBeGreaterThanOrEqual(2);
   expect(all.filter(({ doc }) => doc === '').map(({ name }) => name)).toEqual([]);
 });
 

@@ -46,7 +46,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
   [
     'nest/',
-    '(?!index$|testing/|cli/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql)/).+',
+    '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql)/).+',
     'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
   ],
   [
@@ -54,9 +54,15 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|stores/memory/.+|lease/.+|decorators/locked-method`,
     'the testing entry needs no Nest and no database',
   ],
+  ['metrics/', 'events/.+', 'what is measured knows events, and neither Nest nor what it is measured with'],
+  [
+    '(otel|prometheus)/',
+    'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/scheduler-lock-health|nest/scheduler-lock.service',
+    'an entry for metrics listens from outside',
+  ],
   [
     'index',
-    '(?!testing/|cli/|stores/(sql|postgres|mysql)/).+',
+    '(?!testing/|cli/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql)/).+',
     'the main entry does not load the other entries',
   ],
 ];
@@ -65,6 +71,9 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
 const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][] = [
   // Nest's scheduler is an application's: a copy of our own could be another one.
   [/^(nest\/|events\/log)/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
+  [/^(otel|prometheus)\//, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
+  [/^otel\//, ({ target }) => target === '@opentelemetry/api'],
+  [/^prometheus\//, ({ target }) => target === 'prom-client'],
   [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
   [/^(lease|testing)\//, ({ target }) => target === 'uuid'],
   [/^cli\/drivers$/, ({ target, dynamic }) => dynamic && ['pg', 'mysql2/promise'].includes(target)],

@@ -17,6 +17,8 @@ export const ENTRIES = [
   'stores/redis/index.ts',
   'stores/postgres/index.ts',
   'stores/mysql/index.ts',
+  'otel/index.ts',
+  'prometheus/index.ts',
 ];
 
 /** The public names of the package, looked at by the compiler. */

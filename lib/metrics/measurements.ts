@@ -1,0 +1,131 @@
+import type { SchedulerLockEvent } from '../events/events.js';
+import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import {
+  ELECTION,
+  ERROR_TYPE,
+  type InstrumentKey,
+  JOB,
+  LOSS_REASON,
+  OUTCOME,
+  SKIP_REASON,
+} from './instruments.js';
+import { errorType, Names } from './names.js';
+
+/** A value of an instrument. */
+export interface Measurement {
+  readonly instrument: InstrumentKey;
+  readonly value: number;
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** What is known of an application without asking its store: its health. */
+export interface Source {
+  state(): {
+    readonly away: boolean;
+    readonly overdue: ReadonlyMap<string, number>;
+    readonly watched: readonly string[];
+    readonly elections: readonly string[];
+    readonly led: readonly string[];
+    readonly at: number;
+  };
+  /** Whether a job is decorated, or was made at run time. */
+  knows(job: string): boolean;
+  isElection(lock: string): boolean;
+}
+
+type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
+type Measured = 'acquired' | 'released' | 'skipped' | 'lost' | 'renewal-failed' | 'unlocked';
+
+const SECOND = 1_000;
+
+/** Turns what happens to locks, and how they are at a moment, into values of instruments. */
+export class Measurements {
+  readonly #jobs: Names;
+  readonly #errorTypes = new Names();
+
+  constructor(private readonly health: Source) {
+    this.#jobs = new Names((job) => health.knows(job));
+  }
+
+  /**
+   * Listens from now on, to what is measured only: other events are not made for its sake.
+   *
+   * @returns a function that ends this
+   */
+  listen(events: SchedulerLockEvents, record: (measurement: Measurement) => void): () => void {
+    return events.listen(
+      (event) => this.of(event).forEach(record),
+      (wanted) => Object.hasOwn(this.#measured, wanted),
+    );
+  }
+
+  /** What an event adds. */
+  of(event: SchedulerLockEvent): Measurement[] {
+    if (!Object.hasOwn(this.#measured, event.type)) return [];
+    const measured = event as EventOf<Measured>;
+    const measure = this.#measured[measured.type] as (event: EventOf<Measured>, job: string) => Measurement[];
+    return measure(measured, this.#jobs.of(measured.job));
+  }
+
+  /** What is so at this moment. */
+  now(): Measurement[] {
+    const { away, overdue, watched, elections, led, at } = this.health.state();
+    const known = away ? [] : watched;
+    return [
+      { instrument: 'available', value: away ? 0 : 1, attributes: {} },
+      ...elections.map((name): Measurement => ({
+        instrument: 'leader',
+        value: led.includes(name) ? 1 : 0,
+        attributes: { [ELECTION]: name },
+      })),
+      // Without the store this instance cannot know what others have started: it says nothing.
+      ...known.map((job): Measurement => {
+        const late = Math.max(0, at - (overdue.get(job) ?? at)) / SECOND;
+        return { instrument: 'overdue', value: late, attributes: { [JOB]: this.#jobs.of(job) } };
+      }),
+    ];
+  }
+
+  readonly #measured: {
+    readonly [T in Measured]: (event: EventOf<T>, job: string) => Measurement[];
+  } = {
+    // A leader's lease is not a run.
+    acquired: ({ lock, tick, at }, job) => {
+      if (this.health.isElection(lock)) return [];
+      const began: Measurement = { instrument: 'active', value: 1, attributes: { [JOB]: job } };
+      if (tick === undefined) return [began];
+      const delay = Math.max(0, at - tick) / SECOND;
+      return [began, { instrument: 'delay', value: delay, attributes: { [JOB]: job } }];
+    },
+    released: (event, job) => {
+      if (this.health.isElection(event.lock)) return [];
+      const type = this.#errorTypeOf(event);
+      const attributes = {
+        [JOB]: job,
+        [OUTCOME]: event.outcome,
+        ...(type === undefined ? undefined : { [ERROR_TYPE]: type }),
+      };
+      return [
+        { instrument: 'active', value: -1, attributes: { [JOB]: job } },
+        { instrument: 'duration', value: event.duration / SECOND, attributes },
+      ];
+    },
+    skipped: ({ reason }, job) => [
+      { instrument: 'skips', value: 1, attributes: { [JOB]: job, [SKIP_REASON]: reason } },
+    ],
+    lost: ({ reason }, job) => [
+      { instrument: 'losses', value: 1, attributes: { [JOB]: job, [LOSS_REASON]: reason } },
+    ],
+    'renewal-failed': (_event, job) => [
+      { instrument: 'renewalFailures', value: 1, attributes: { [JOB]: job } },
+    ],
+    unlocked: (_event, job) => [{ instrument: 'unlocked', value: 1, attributes: { [JOB]: job } }],
+  };
+
+  #errorTypeOf(event: EventOf<'released'>): string | undefined {
+    if (event.outcome === 'completed') return undefined;
+    if (event.outcome === 'timed-out') return this.#errorTypes.of('LockTimeoutError');
+    // A run that was aborted may end without an error.
+    return this.#errorTypes.of('error' in event ? errorType(event.error) : event.outcome);
+  }
+}

@@ -1,0 +1,160 @@
+import { Injectable } from '@nestjs/common';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { InsightHost } from './insight-host.js';
+import { LockHost } from './lock-host.js';
+
+/**
+ * What a health check can name as a reason to be down:
+ *
+ * - `store`: it does not answer
+ * - `overdue`: a job was not started in time, on any instance
+ * - `failing`: the last run of a job on this instance failed, or passed its timeout
+ */
+export type HealthProblem = 'store' | 'overdue' | 'failing';
+
+/** What a health check says, in the shape of Terminus but for its key. It has no error texts and no secrets. */
+export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> {
+  /** `degraded`: there is a problem, and restarting this process would not help. */
+  readonly status: Status;
+  readonly store: 'up' | 'away';
+  /** When the store last answered this instance, ISO 8601. Absent if it has not yet. */
+  readonly lastAnswer?: string;
+  /** Jobs that no instance has started in time, as far as this one knows, each with the tick in question, ISO 8601. */
+  readonly overdue: readonly { readonly job: string; readonly tick: string }[];
+  /** How many leases this instance has lost under running jobs in the last hour. It does not count for the status. */
+  readonly lost: number;
+  /** Jobs whose last run on this instance failed, or passed its timeout. */
+  readonly failing: readonly string[];
+}
+
+interface HealthOptions<Key extends string, Degraded extends string> {
+  /** Which problems answer `down` instead of `degraded`. @default [] */
+  readonly down?: readonly HealthProblem[] | undefined;
+  /** `'up'`: what `degraded` is called, for Terminus 11, which knows no other word. @default 'degraded' */
+  readonly degraded?: Degraded | undefined;
+  /** Whether to ask the store now, by `ping()`. @default false: what is known from the last calls */
+  readonly probe?: boolean | undefined;
+  /** The key of the answer. @default 'schedulerLock' */
+  readonly key?: Key | undefined;
+}
+
+/** What is known at a moment. @internal */
+export interface HealthState {
+  readonly away: boolean;
+  /** Epoch milliseconds. */
+  readonly answeredAt: number | undefined;
+  /** The tick of each job that is overdue. */
+  readonly overdue: ReadonlyMap<string, number>;
+  readonly lost: number;
+  readonly failing: readonly string[];
+  /** The jobs for which `overdue` is known. */
+  readonly watched: readonly string[];
+  /** The elections in which this instance takes part, and those that it leads. */
+  readonly elections: readonly string[];
+  readonly led: readonly string[];
+  /** When all this was so, epoch milliseconds. */
+  readonly at: number;
+}
+
+/** For how long a lost lease counts, ms. */
+const HOUR = 3_600_000;
+/** How many lost leases are remembered at most. */
+const MAX_LOST = 1_000;
+
+/**
+ * Tells whether the store answers and the jobs run: for readiness and for people, never for a liveness probe. A store that is away is no
+ * reason to restart a process.
+ */
+@Injectable()
+export class SchedulerLockHealth {
+  readonly #host: LockHost;
+  readonly #insight: InsightHost;
+  /** When leases were lost, monotonic. */
+  readonly #lost: number[] = [];
+
+  /** @internal */
+  constructor(host: LockHost, insight: InsightHost, events: SchedulerLockEvents) {
+    this.#host = host;
+    this.#insight = insight;
+    // This event is made in any case: listening adds nothing to the cost of a run.
+    events.on('lost', () => {
+      this.#lost.push(host.settings.clock.monotonic());
+      if (this.#lost.length > MAX_LOST) this.#lost.shift();
+    });
+  }
+
+  /**
+   * A health indicator for `@nestjs/terminus`, or an answer of your own: `health.check([() => jobs.check()])`.
+   *
+   * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway.
+   *
+   * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing } }`. Never rejects
+   */
+  async check<Key extends string = 'schedulerLock', Degraded extends 'up' | 'degraded' = 'degraded'>(
+    options: HealthOptions<Key, Degraded> = {},
+  ): Promise<Record<Key, LockHealth<'up' | 'down' | Degraded>>> {
+    const { down = [], degraded = 'degraded', key = 'schedulerLock' } = options;
+    const { away, answeredAt, overdue, lost, failing } =
+      options.probe === true ? await this.#probed() : this.state();
+    const has: Record<HealthProblem, boolean> = {
+      store: away,
+      overdue: overdue.size > 0,
+      failing: failing.length > 0,
+    };
+    const isDown = down.some((problem) => has[problem]);
+    const isDegraded = Object.values(has).includes(true);
+    const health: LockHealth = {
+      status: isDown ? 'down' : isDegraded ? degraded : 'up',
+      store: away ? 'away' : 'up',
+      ...(answeredAt === undefined ? undefined : { lastAnswer: isoTime(answeredAt) }),
+      overdue: [...overdue].map(([job, tick]) => ({ job, tick: isoTime(tick) })),
+      lost,
+      failing,
+    };
+    return { [key]: health } as Record<Key, LockHealth<'up' | 'down' | Degraded>>;
+  }
+
+  /** What is known at this moment. @internal */
+  state(): HealthState {
+    const { away, answeredAt: ofLocks, failing } = this.#host.condition;
+    const { answeredAt: ofBeats, failedAt } = this.#insight.lastBeats;
+    const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
+    // Where no job asks for a lock, a beat that fails is the only one to notice.
+    const silent = failedAt !== undefined && failedAt > answeredAt;
+    return {
+      away: away || silent,
+      answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
+      overdue: this.#insight.overdue,
+      lost: this.#lostOfLate(),
+      failing,
+      watched: this.#insight.watched,
+      elections: this.#host.elections.names,
+      led: this.#host.elections.led,
+      at: this.#host.settings.clock.now(),
+    };
+  }
+
+  /** Whether a lock is that of an election. @internal */
+  isElection(lock: string): boolean {
+    return this.#host.elections.places.has(lock);
+  }
+
+  /** Whether a job is decorated, or was made at run time. @internal */
+  knows(job: string): boolean {
+    return this.#insight.knows(job);
+  }
+
+  async #probed(): Promise<HealthState> {
+    const { ok } = await this.#host.ping();
+    const state = this.state();
+    return { ...state, away: !ok, answeredAt: ok ? this.#host.settings.clock.now() : state.answeredAt };
+  }
+
+  #lostOfLate(): number {
+    const since = this.#host.settings.clock.monotonic() - HOUR;
+    while ((this.#lost[0] ?? Infinity) < since) this.#lost.shift();
+    return this.#lost.length;
+  }
+}
+
+const isoTime = (time: number): string => new Date(time).toISOString();

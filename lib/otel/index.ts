@@ -1,0 +1,1 @@
+export { SchedulerLockOtelModule, type SchedulerLockOtelOptions } from './otel.module.js';

@@ -1,0 +1,65 @@
+import {
+  type DynamicModule,
+  Inject,
+  Injectable,
+  Module,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { type Meter, metrics, trace, type Tracer } from '@opentelemetry/api';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { Measurements } from '../metrics/measurements.js';
+import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
+import { SchedulerLockService } from '../nest/scheduler-lock.service.js';
+import { measureWith } from './meters.js';
+import { RunSpans } from './spans.js';
+
+/** Options of `SchedulerLockOtelModule.forRoot()`. */
+export interface SchedulerLockOtelOptions {
+  /** @default the global one: `metrics.getMeter('nestjs-scheduler-lock')`, as it is when the application starts */
+  readonly meter?: Meter | undefined;
+  /** @default the global one: `trace.getTracer('nestjs-scheduler-lock')` */
+  readonly tracer?: Tracer | undefined;
+  /** Whether each run is a span. @default true */
+  readonly spans?: boolean | undefined;
+}
+
+const SCOPE = 'nestjs-scheduler-lock';
+const OPTIONS = Symbol('options of SchedulerLockOtelModule.forRoot()');
+
+@Injectable()
+class OtelBridge implements OnModuleInit, OnModuleDestroy {
+  #stops: (() => void)[] = [];
+
+  constructor(
+    @Inject(OPTIONS) private readonly options: SchedulerLockOtelOptions,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  onModuleInit(): void {
+    const { meter = metrics.getMeter(SCOPE), tracer = trace.getTracer(SCOPE), spans = true } = this.options;
+    const events = this.modules.get(SchedulerLockEvents, { strict: false });
+    const measurements = new Measurements(this.modules.get(SchedulerLockHealth, { strict: false }));
+    this.#stops = measureWith(meter, measurements, events);
+    if (!spans) return;
+    const locks = this.modules.get(SchedulerLockService, { strict: false });
+    this.#stops.push(new RunSpans(tracer).start(locks, events));
+  }
+
+  onModuleDestroy(): void {
+    for (const stop of this.#stops) stop();
+  }
+}
+
+/** Metrics and traces of locks and jobs for OpenTelemetry: import it beside `SchedulerLockModule`. Needs `@opentelemetry/api`. */
+@Module({})
+export class SchedulerLockOtelModule {
+  /** @param options see {@link SchedulerLockOtelOptions} */
+  static forRoot(options: SchedulerLockOtelOptions = {}): DynamicModule {
+    return {
+      module: SchedulerLockOtelModule,
+      providers: [{ provide: OPTIONS, useValue: options }, OtelBridge],
+    };
+  }
+}

@@ -1,0 +1,1 @@
+export { SchedulerLockPrometheusModule, type SchedulerLockPrometheusOptions } from './prometheus.module.js';

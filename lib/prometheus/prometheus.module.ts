@@ -1,0 +1,66 @@
+import {
+  type DynamicModule,
+  Inject,
+  Injectable,
+  Module,
+  type OnModuleDestroy,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { register, type Registry } from 'prom-client';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { Measurements } from '../metrics/measurements.js';
+import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
+import { Metrics } from './metrics.js';
+
+/** Options of `SchedulerLockPrometheusModule.forRoot()`. */
+export interface SchedulerLockPrometheusOptions {
+  /**
+   * Where the metrics are registered. Two applications in one process need one each.
+   *
+   * @default the global one of `prom-client`
+   */
+  readonly registry?: Registry | undefined;
+}
+
+const OPTIONS = Symbol('options of SchedulerLockPrometheusModule.forRoot()');
+
+@Injectable()
+class PrometheusBridge implements OnModuleInit, OnModuleDestroy {
+  #stop: (() => void) | undefined;
+
+  constructor(
+    @Inject(OPTIONS) private readonly options: SchedulerLockPrometheusOptions,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  onModuleInit(): void {
+    const events = this.modules.get(SchedulerLockEvents, { strict: false });
+    const measurements = new Measurements(this.modules.get(SchedulerLockHealth, { strict: false }));
+    const metrics = new Metrics(this.options.registry ?? register, () => measurements.now());
+    const stopListening = measurements.listen(events, (measurement) => metrics.record(measurement));
+    this.#stop = () => {
+      stopListening();
+      metrics.remove();
+    };
+  }
+
+  onModuleDestroy(): void {
+    this.#stop?.();
+  }
+}
+
+/** Metrics of locks and jobs for `prom-client`: import it beside `SchedulerLockModule`. Needs the package `prom-client`. */
+@Module({})
+export class SchedulerLockPrometheusModule {
+  /**
+   * @param options see {@link SchedulerLockPrometheusOptions}
+   * @throws SchedulerLockConfigError when the application starts, if the registry has such metrics already
+   */
+  static forRoot(options: SchedulerLockPrometheusOptions = {}): DynamicModule {
+    return {
+      module: SchedulerLockPrometheusModule,
+      providers: [{ provide: OPTIONS, useValue: options }, PrometheusBridge],
+    };
+  }
+}

@@ -1,0 +1,241 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { Controller, Get, type INestApplication, Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import { HealthCheck, HealthCheckService, TerminusModule } from '@nestjs/terminus';
+import { Test } from '@nestjs/testing';
+import {
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockHealth,
+  SchedulerLockModule,
+  SchedulerLockService,
+  StoreUnavailableError,
+} from '../../lib/index.js';
+import { FakeLockStore, ManualClock } from '../../lib/testing/index.js';
+import { closeApps, gate, LogLines, serve, startApp, type TestApp } from './app.js';
+import { EmptyHistory } from './support/empty-history.js';
+
+const MINUTE = 60_000;
+
+@Injectable()
+class Reports {
+  failure: Error | undefined;
+
+  @Cron('0 0 3 * * *', { timeZone: 'UTC' })
+  @SchedulerLock({ name: 'nightly' })
+  async nightly(): Promise<void> {}
+
+  @SchedulerLock({ name: 'by-hand' })
+  async byHand(): Promise<void> {
+    if (this.failure !== undefined) throw this.failure;
+  }
+}
+
+interface Parts {
+  readonly app: TestApp;
+  readonly clock: ManualClock;
+  readonly store: FakeLockStore;
+  readonly history: EmptyHistory;
+  readonly health: SchedulerLockHealth;
+}
+
+async function start(): Promise<Parts> {
+  // Three in the morning comes in two minutes.
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const history = new EmptyHistory(clock);
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Reports], { store: Object.assign(store, { history }), clock });
+  return { app, clock, store, history, health: app.get(SchedulerLockHealth) };
+}
+
+afterEach(closeApps);
+
+describe('from memory', () => {
+  test('all is well, and the store answered at the last sign of life', async () => {
+    const { health, clock } = await start();
+    await clock.advance(0);
+    expect(await health.check()).toEqual({
+      schedulerLock: {
+        status: 'up',
+        store: 'up',
+        lastAnswer: '2026-01-01T02:58:00.000Z',
+        overdue: [],
+        lost: 0,
+        failing: [],
+      },
+    });
+  });
+
+  test('a store that is away is degraded, and down only for those who say so', async () => {
+    const { app, health, store, clock } = await start();
+    await clock.advance(0);
+    store.goAway();
+    await clock.advance(1_000);
+    await app.get(Reports).byHand();
+    const lastAnswer = '2026-01-01T02:58:00.000Z';
+    expect(await health.check()).toMatchObject({
+      schedulerLock: { status: 'degraded', store: 'away', lastAnswer },
+    });
+    expect(await health.check({ down: ['overdue', 'failing'] })).toMatchObject({
+      schedulerLock: { status: 'degraded' },
+    });
+    expect(await health.check({ down: ['store'] })).toMatchObject({ schedulerLock: { status: 'down' } });
+    expect(await health.check({ degraded: 'up' })).toMatchObject({ schedulerLock: { status: 'up' } });
+    store.comeBack();
+    await app.get(Reports).byHand();
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', store: 'up' } });
+  });
+
+  test('where no job asks for a lock, the sign of life that fails tells that the store is away', async () => {
+    const { health, history, clock } = await start();
+    history.failure = new StoreUnavailableError('away', { outcome: 'unknown' });
+    await clock.advance(MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { store: 'away' } });
+    history.failure = undefined;
+    await clock.advance(MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { store: 'up' } });
+  });
+
+  test('a store that refuses signs of life only is up: it may grant locks', async () => {
+    const { health, history, clock } = await start();
+    history.failure = new StoreUnavailableError('NOPERM', { outcome: 'not-applied', refused: true });
+    await clock.advance(MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', store: 'up' } });
+  });
+
+  test('a job that nobody has started in time is overdue', async () => {
+    const { health, clock } = await start();
+    await clock.advance(2 * MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', overdue: [] } });
+    await clock.advance(2 * MINUTE);
+    const overdue = [{ job: 'Reports.nightly', tick: '2026-01-01T03:00:00.000Z' }];
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'degraded', overdue } });
+    expect(await health.check({ down: ['overdue'] })).toMatchObject({ schedulerLock: { status: 'down' } });
+  });
+
+  test('a job fails until a run of it completes here', async () => {
+    const { app, health } = await start();
+    const reports = app.get(Reports);
+    reports.failure = new Error('no such report');
+    await expect(reports.byHand()).rejects.toThrow('no such report');
+    const failing = await health.check();
+    expect(failing).toMatchObject({ schedulerLock: { status: 'degraded', failing: ['Reports.byHand'] } });
+    expect(JSON.stringify(failing)).not.toContain('no such report');
+    expect(await health.check({ down: ['failing'] })).toMatchObject({ schedulerLock: { status: 'down' } });
+    reports.failure = undefined;
+    await reports.byHand();
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', failing: [] } });
+  });
+
+  test('a lost lease is counted for an hour, and changes no status', async () => {
+    const { app, health, store, clock } = await start();
+    const { opened, open } = gate();
+    const run = app.get(SchedulerLockService).run('import', () => opened);
+    await clock.advance(0);
+    await store.lose('import');
+    open();
+    await run;
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', lost: 1 } });
+    await clock.advance(61 * MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { lost: 0 } });
+  });
+
+  test('the key is as one likes', async () => {
+    const { health } = await start();
+    expect(Object.keys(await health.check({ key: 'jobs' }))).toEqual(['jobs']);
+  });
+});
+
+test('with { probe: true } it asks the store now', async () => {
+  const { health, store, clock } = await start();
+  await clock.advance(0);
+  store.goAway();
+  await clock.advance(1_000);
+  expect(await health.check()).toMatchObject({ schedulerLock: { store: 'up' } });
+  expect(await health.check({ probe: true })).toMatchObject({
+    schedulerLock: { status: 'degraded', store: 'away', lastAnswer: '2026-01-01T02:58:00.000Z' },
+  });
+  store.comeBack();
+  expect(await health.check({ probe: true })).toMatchObject({
+    schedulerLock: { status: 'up', store: 'up', lastAnswer: '2026-01-01T02:58:01.000Z' },
+  });
+});
+
+test('no event about runs is made for the sake of it', async () => {
+  const store = new FakeLockStore();
+  const module = await Test.createTestingModule({
+    imports: [SchedulerLockModule.forRoot({ store, log: false })],
+  })
+    .setLogger(new LogLines())
+    .compile();
+  const { hears } = module.get(SchedulerLockEvents);
+  expect(hears('lost')).toBe(true);
+  expect((['acquired', 'released', 'skipped', 'refusal'] as const).filter(hears)).toEqual([]);
+  await module.close();
+});
+
+describe('with Terminus 12', () => {
+  let app: INestApplication | undefined;
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  @Controller('health')
+  class HealthController {
+    constructor(
+      private readonly health: HealthCheckService,
+      private readonly jobs: SchedulerLockHealth,
+    ) {}
+
+    @Get('ready')
+    @HealthCheck()
+    ready() {
+      return this.health.check([() => this.jobs.check()]);
+    }
+
+    @Get('strict')
+    @HealthCheck()
+    strict() {
+      return this.health.check([() => this.jobs.check({ probe: true, down: ['store'] })]);
+    }
+  }
+
+  async function get(url: string): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(url);
+    return { status: response.status, body: await response.json() };
+  }
+
+  test('degraded is 200, and down is 503', async () => {
+    const store = new FakeLockStore();
+    @Module({
+      imports: [TerminusModule, ScheduleModule.forRoot(), SchedulerLockModule.forRoot({ store, log: false })],
+      controllers: [HealthController],
+      providers: [Reports],
+    })
+    class AppModule {}
+    app = await NestFactory.create(AppModule, { logger: false });
+    const url = await serve(app);
+    await app.get(Reports).byHand();
+    const up = { schedulerLock: expect.objectContaining({ status: 'up', store: 'up' }) as unknown };
+    expect(await get(`${url}/health/ready`)).toMatchObject({
+      status: 200,
+      body: { status: 'ok', details: up },
+    });
+
+    store.goAway();
+    await app.get(Reports).byHand();
+    expect(await get(`${url}/health/ready`)).toMatchObject({
+      status: 200,
+      body: {
+        status: 'degraded',
+        details: { schedulerLock: { status: 'degraded', store: 'away', failing: [] } },
+      },
+    });
+    expect(await get(`${url}/health/strict`)).toMatchObject({
+      status: 503,
+      body: { status: 'error', error: { schedulerLock: { status: 'down', store: 'away' } } },
+    });
+  });
+});
