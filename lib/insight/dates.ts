@@ -1,5 +1,5 @@
 import type { KnownJob } from '../stores/history-store.js';
-import { scheduleKey, type JobFacts, type TickDates } from './facts.js';
+import { type JobFacts, lastStartOf, scheduleKey, type TickDates } from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a job, as far as they are known. */
@@ -26,13 +26,14 @@ export function datesOf(facts: JobFacts, jobs: readonly KnownJob[] = [facts.know
   };
 }
 
-function toldDates({ known, knownBy, lock, runs, misses }: JobFacts): JobDates {
+function toldDates(facts: JobFacts): JobDates {
+  const { known, knownBy, runs, misses } = facts;
   const agreeing = knownBy.filter(({ job }) => scheduleKey(job) === scheduleKey(known));
   const dates = [
     ...agreeing.flatMap(({ job }) => [job.last, job.next]),
     ...runs.map(({ tick }) => tick),
     ...misses.map(({ tick }) => tick),
-    lock?.jobs.find(({ job }) => job === known.job)?.tick,
+    lastStartOf(facts)?.tick,
   ].filter((date) => date !== undefined);
   return {
     complete: false,
@@ -48,10 +49,11 @@ const greatest = (dates: readonly number[]): number | undefined =>
  * When an interval is due: one interval after its last start. One that never ran is due one interval after the first instance that
  * knows it has started.
  */
-export function dueOf({ known, knownBy, lock, runs }: JobFacts): number | undefined {
+export function dueOf(facts: JobFacts): number | undefined {
+  const { known, knownBy, runs } = facts;
   const { interval } = known;
   if (interval === undefined) return undefined;
-  const due = lock?.jobs.find(({ job }) => job === known.job)?.due;
+  const due = lastStartOf(facts)?.due;
   if (due !== undefined) return due;
   const enabled = knownBy.filter(({ job }) => job.enabled && job.interval === interval);
   const start = runs[0]?.startedAt ?? Math.min(...enabled.map(({ startedAt }) => startedAt), Infinity);

@@ -1,5 +1,5 @@
 import type { KnownJob, MissEntry } from '../stores/history-store.js';
-import type { LockInfo } from '../stores/lock-store.js';
+import type { JobInfo, LockInfo } from '../stores/lock-store.js';
 import type { InstanceInfo, RunInfo } from './types.js';
 
 /*
@@ -17,7 +17,7 @@ export interface TickDates {
 
 /**
  * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only the dates are known that instances have
- * told of.
+ * told of. It is asked again and again for the same schedules: it should keep what it has found.
  *
  * @returns `undefined` for an expression that it cannot read
  */
@@ -66,19 +66,35 @@ export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolea
 export const scheduleKey = ({ schedule, timeZone, interval }: KnownJob): string =>
   JSON.stringify([schedule, timeZone, interval]);
 
+/** What the lock remembers of the last start of the job. */
+export const lastStartOf = ({ known, lock }: JobFacts): JobInfo | undefined =>
+  lock?.jobs.find(({ job }) => job === known.job);
+
 /** Whether the store says that this tick, or a newer one, was started. */
-export function wasStarted({ known, lock, runs }: JobFacts, tick: number): boolean {
-  const last = lock?.jobs.find(({ job }) => job === known.job)?.tick ?? -Infinity;
-  return last >= tick || runs.some((run) => (run.tick ?? -Infinity) >= tick);
+export function wasStarted(facts: JobFacts, tick: number): boolean {
+  const last = lastStartOf(facts)?.tick ?? -Infinity;
+  return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
 
-/** Whether a run went on at a time, for certain: of one that was interrupted nobody knows when it ended. */
-export const wentOn = ({ startedAt, endedAt, outcome }: RunInfo, at: number): boolean =>
-  startedAt <= at && (outcome === 'running' || (endedAt ?? -Infinity) > at);
+/**
+ * Whether a run went on at a time, for certain: of one that was interrupted nobody knows when it ended. The store may have been told of
+ * an end long after it, when an outage was over: then the holder's clock counts.
+ */
+export function wentOn(
+  { startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo,
+  at: number,
+): boolean {
+  return startedAt <= at && (outcome === 'running' || Math.min(endedAt, startedAt + duration) > at);
+}
 
 /** Whether nobody let the run end by itself. */
 export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 
 /** Whether the run itself went wrong. */
-export const hasFailed = ({ outcome }: RunInfo): boolean => outcome === 'failed' || outcome === 'timed-out';
+export const hasFailed = ({ outcome }: Pick<JobInfo | RunInfo, 'outcome'>): boolean =>
+  outcome === 'failed' || outcome === 'timed-out';
+
+/** The fields that have a value: an answer has no others. */
+export const given = <T extends object>(fields: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;

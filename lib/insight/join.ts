@@ -1,6 +1,6 @@
 import type { HistoryEntry, InstanceRecord, RunEntry } from '../stores/history-store.js';
-import type { LockInfo } from '../stores/lock-store.js';
-import type { JobFacts, KnownBy } from './facts.js';
+import type { JobInfo, LockInfo } from '../stores/lock-store.js';
+import { given, type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceInfo, InstanceState, RunInfo } from './types.js';
 
 /*
@@ -85,41 +85,46 @@ export function runsOf({ lock, entries }: LockFacts): RunInfo[] {
 /** When a lease began, by the store's clock. */
 const startOf = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
 
-function runOf({ type: _, at, outcome, ...entry }: RunEntry): RunInfo {
+function runOf(entry: RunEntry): RunInfo {
+  const { type: _type, at, ...run } = entry;
   return {
-    ...entry,
-    outcome: outcome as RunInfo['outcome'],
-    startedAt: startOf(entry.fencingToken),
-    ...(outcome !== 'interrupted' && { endedAt: at }),
+    ...run,
+    startedAt: startOf(run.fencingToken),
+    ...(run.outcome !== 'interrupted' && { endedAt: at }),
   };
 }
 
 /** The run of the newest lease, if no entry tells of it. */
 function newestRun(lock: LockInfo, entries: readonly RunEntry[]): RunInfo | undefined {
-  const { name, fencingToken, holder, job, state } = lock;
+  const { name, fencingToken, holder, job } = lock;
   if (fencingToken === undefined || holder === undefined) return undefined;
   if (entries.some((entry) => entry.fencingToken === fencingToken)) return undefined;
-  const start = lock.jobs.find((candidate) => candidate.job === job);
-  // The last start of the job with a tick may have been another one: then this run is by hand, and that one has an entry.
-  const isItsTick =
-    start?.tick !== undefined &&
-    !entries.some(
-      (entry) => entry.job === job && entry.tick === start.tick && entry.attempt === start.attempt,
-    );
-  const goesOn = state === 'held' ? 'running' : lock.interrupted ? 'interrupted' : undefined;
-  const outcome = goesOn ?? (isItsTick ? start.outcome : undefined);
+  const start = startUnder(lock, entries);
+  const outcome = openOutcomeOf(lock) ?? start?.outcome;
   if (outcome === undefined || outcome === NO_RUN) return undefined;
-  const hasTick = isItsTick && (goesOn === undefined || start.outcome === undefined);
   return {
     lock: name,
-    ...(job !== undefined && { job }),
     fencingToken,
     instance: holder,
-    ...(hasTick && start.tick !== undefined && { tick: start.tick }),
-    ...(hasTick && start.attempt !== undefined && { attempt: start.attempt }),
+    ...given({ job, tick: start?.tick, attempt: start?.attempt }),
     startedAt: startOf(fencingToken),
     outcome,
   };
+}
+
+/** How it is with the run of a lease that was not released. */
+const openOutcomeOf = ({ state, interrupted }: LockInfo): 'running' | 'interrupted' | undefined =>
+  state === 'held' ? 'running' : interrupted ? 'interrupted' : undefined;
+
+/** The tick that the newest lease has started. The last tick of its job may be older: then that one has ended, and the run is by hand. */
+function startUnder(lock: LockInfo, entries: readonly RunEntry[]): JobInfo | undefined {
+  const start = lock.jobs.find(({ job }) => job === lock.job);
+  if (start?.tick === undefined) return undefined;
+  if (openOutcomeOf(lock) !== undefined && start.outcome !== undefined) return undefined;
+  const isOlder = entries.some(
+    ({ job, tick, attempt }) => job === start.job && tick === start.tick && attempt === start.attempt,
+  );
+  return isOlder ? undefined : start;
 }
 
 /** What is known of a job, from what is known of its lock and its instances. */
@@ -131,20 +136,18 @@ export function factsOf(
   const { job: known } = knownBy[0];
   const { lock, entries } = lockFacts;
   const runs = runsOf(lockFacts);
-  const since = keptSince(runs);
   return {
     ...more,
     known,
     knownBy,
     time: Math.max(more.time, lock?.time ?? 0),
-    ...(lock !== undefined && { lock }),
+    ...given({ lock, since: keptSince(runs) }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     misses: entries
       .filter((entry) => entry.type === 'miss')
       .filter(({ job }) => job === known.job)
       .sort((one, other) => other.tick - one.tick),
-    ...(since !== undefined && { since }),
   };
 }
 

@@ -1,12 +1,9 @@
 import type { MissEntry, MissReason } from '../stores/history-store.js';
-import { datesOf } from './dates.js';
-import { type JobFacts, wentOn } from './facts.js';
+import { given, type JobFacts, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 
 /** How long after a tick its instances ask for the lock, ms: what took it in that time may have been in their way. */
 const ASKED_BY = 1_000;
-/** How many ticks to count one by one; `count` says that there were more. */
-const MAX_STEPS = 100;
 
 /** Says nothing of why the job did not run: somebody else should have run it. */
 const PASSIVE = new Set(['not-leader', 'disabled']);
@@ -17,9 +14,7 @@ const TAKEN = new Set(['held', 'cooling-down', 'queued', 'queue-full']);
 export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefined {
   if (tick > facts.time) return undefined;
   const misses = missesOf(facts, tick);
-  const overrun = facts.runs.find(
-    (run) => run.startedAt <= tick && (run.tick ?? -Infinity) < tick && wasInTheWay(run, tick, misses),
-  );
+  const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
   return lockTaken(facts, tick, misses) ?? storeAway(tick, misses) ?? missed(misses);
 }
@@ -27,22 +22,12 @@ export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefine
 /** What each instance told of a tick. One line may tell of many ticks in a row, of which it names the newest. */
 function missesOf(facts: JobFacts, tick: number): MissEntry[] {
   const byInstance = new Map<string, MissEntry>();
-  for (const miss of facts.misses) if (tellsOf(facts, miss, tick)) byInstance.set(miss.instance, miss);
+  for (const miss of facts.misses) if (tellsOf(miss, tick)) byInstance.set(miss.instance, miss);
   return [...byInstance.values()];
 }
 
-function tellsOf(facts: JobFacts, miss: MissEntry, tick: number): boolean {
-  if (miss.tick <= tick || miss.count === 1) return miss.tick === tick;
-  const { kind, interval } = facts.known;
-  if (kind === 'interval') return miss.tick - tick < miss.count * (interval ?? 0);
-  const dates = datesOf(facts);
-  if (!dates.complete) return !facts.runs.some((run) => run.startedAt >= tick && run.startedAt <= miss.tick);
-  let date = tick;
-  for (let steps = 1; steps < Math.min(miss.count, MAX_STEPS); steps++) {
-    date = dates.next(date);
-    if (date >= miss.tick) return true;
-  }
-  return miss.count > MAX_STEPS;
+function tellsOf({ tick: newest, since }: MissEntry, tick: number): boolean {
+  return newest === tick || (since !== undefined && tick >= since - ASKED_BY && tick < newest);
 }
 
 /** Whether a run had the lock at a tick. The lease of one that was interrupted may outlive it: those who were refused say so. */
@@ -63,12 +48,7 @@ function lockTaken(
       ? newestOf([...runs, ...others].filter(({ startedAt }) => startedAt <= tick))
       : others.find((other) => other.startedAt <= tick + ASKED_BY && wasInTheWay(other, tick, misses));
   if (taken === undefined && run === undefined) return undefined;
-  const holder = taken?.holder ?? run?.instance;
-  return {
-    cause: 'lock-taken',
-    ...(run !== undefined && { run }),
-    ...(holder !== undefined && { holder }),
-  };
+  return { cause: 'lock-taken', ...given({ run, holder: taken?.holder ?? run?.instance }) };
 }
 
 const newestOf = (runs: readonly RunInfo[]): RunInfo | undefined =>
@@ -93,8 +73,7 @@ function missed(misses: readonly MissEntry[]): WhyCause | undefined {
       instance,
       reason,
       count,
-      ...(holder !== undefined && { holder }),
-      ...(since !== undefined && { since }),
+      ...given({ holder, since }),
     })),
   };
 }

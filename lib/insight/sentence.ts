@@ -1,8 +1,7 @@
 import { formatDuration } from '../duration.js';
 import { displayName } from '../lock-name.js';
-import type { MissReason } from '../stores/history-store.js';
 import { asClause } from '../wording.js';
-import { type JobFacts, wasUp } from './facts.js';
+import { type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { timesIn } from './times.js';
 import type { RunInfo, ScheduleView, WhyCause } from './types.js';
 
@@ -40,44 +39,31 @@ class Words {
 
   /** A time with its date. */
   fullTime = (time: number): string => this.#show(time);
-
-  /** Where and when a run began. */
-  started({ instance, startedAt }: RunInfo, at: 'at' | 'since' = 'at'): string {
-    return `on ${displayName(instance)} ${at} ${this.time(startedAt)}`;
-  }
 }
 
 const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Words) => string } = {
-  ran: ({ run }, words) => `${ranOf(run, words)} ${words.started(run)}, ${endOf(run)}.`,
+  ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}.`,
   running: ({ run }, words) =>
-    `It is running ${words.started(run, 'since')}, for ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} now.`,
+    `It is running on ${displayName(run.instance)} since ${words.time(run.startedAt)}, for ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} now.`,
   interrupted: ({ run }, words) =>
     run.outcome === 'aborted'
-      ? `${ranOf(run, words)} ${words.started(run)}, and was aborted${after(run)}: the instance was shutting down, or had lost the lock${because(run)}.`
-      : `${ranOf(run, words)} ${words.started(run)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
+      ? `${begunOf(run, words)}, aborted${after(run)}, as the instance was shutting down or had lost the lock${because(run)}.`
+      : `${begunOf(run, words)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
   overrun: ({ run }, words) => `${nobody(words)}: ${overrunOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
-  'store-away': ({ to, instances }, words) =>
-    `${nobody(words)}: the store was away for ${share(instances.length, words)}.${to === undefined ? '' : ` It was back at ${words.time(to)} at the latest.`}`,
-  missed: ({ reasons }, words) =>
-    `${nobody(words)}. ${some(
-      reasons.map((reason) => reasonOf(reason)),
-      5,
-      ' ',
-    )}`,
+  'store-away': ({ from, to, instances }, words) =>
+    `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
+  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
   off: ({ instances }) =>
     `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
   'schedules-differ': ({ schedules }, words) =>
     `${nobody(words)}, and the instances do not agree when it runs: ${some(schedules.map(scheduleOf), 5, '; ')}.`,
   'not-a-tick': (cause, words) => noTick(cause, words),
-  pending: ({ due }, words) =>
-    words.tick !== undefined && words.tick > words.facts.time
-      ? `Its time has not come: its next tick is at ${words.fullTime(words.tick)}.`
-      : `${capital(words.theTick)} has not been started yet, and counts as overdue from ${words.time(due)} on.`,
+  pending: ({ due }, words) => pending(due, words),
   'unknown-job': ({ jobs }, { facts }) => unknownJobSentence(facts.known.job, jobs, true),
   'too-old': ({ since }, words) =>
-    `Nobody knows any more what became of ${words.theTick}: it is older than the runs that are kept${since === undefined ? '' : `, which begin at ${words.time(since)}`}.`,
+    `Nobody knows any more what became of ${words.theTick}: nothing so old is kept${since === undefined ? '' : `, only what came after ${words.fullTime(since)}`}.`,
   unknown: (_cause, words) => unknown(words),
 };
 
@@ -111,11 +97,14 @@ function some(texts: readonly string[], most = 3, separator = ', '): string {
   return rest > 0 ? `${shown}${separator}and ${rest} more` : shown;
 }
 
-/** Who began: `The tick of … ran`, up to the instance. */
-function ranOf({ tick, attempt = 1 }: RunInfo, words: Words): string {
-  const again = attempt > 1 ? `, for the ${ordinal(attempt)} time,` : '';
-  if (tick !== undefined) return `The tick of ${words.fullTime(tick)} was started${again}`;
-  return words.facts.known.kind === 'interval' ? 'It was started' : 'It was started by hand';
+/** Where and when a run began: `The tick of … ran on api-1: started at …`. */
+function begunOf({ tick, attempt = 1, instance, startedAt }: RunInfo, words: Words): string {
+  const again = attempt > 1 ? `, for the ${ordinal(attempt)} time` : '';
+  const on = displayName(instance);
+  if (tick !== undefined)
+    return `The tick of ${words.fullTime(tick)} ran on ${on}${again}: started at ${words.time(startedAt)}`;
+  const byHand = words.facts.known.kind === 'interval' ? '' : ' by hand';
+  return `It ran on ${on}: started${byHand} at ${words.time(startedAt)}`;
 }
 
 const ordinal = (count: number): string => ['', 'first', 'second', 'third'][count] ?? `${count}th`;
@@ -127,34 +116,38 @@ const after = ({ duration }: RunInfo): string =>
 const because = ({ error }: RunInfo): string => (error === undefined ? '' : ` (${asClause(error)})`);
 
 function endOf(run: RunInfo): string {
-  if (run.outcome === 'completed') return `and completed${after(run)}`;
-  if (run.outcome === 'timed-out') return `and passed its timeout; it ended${after(run)}${because(run)}`;
-  return `and failed${after(run)}${because(run)}`;
+  if (run.outcome === 'completed') return `completed${after(run)}`;
+  if (run.outcome === 'timed-out') return `went past its timeout, and ended${after(run)}${because(run)}`;
+  return `failed${after(run)}${because(run)}`;
 }
 
 function overrunOf(run: RunInfo, words: Words): string {
-  const which = `the run of ${run.tick === undefined ? 'before' : `the tick of ${words.time(run.tick)}`} on ${displayName(run.instance)}`;
-  const since = `it had begun at ${words.time(run.startedAt)}`;
-  if (run.outcome === 'running') return `${which} was still going on, and is to this moment; ${since}`;
-  if (run.outcome === 'interrupted')
-    return `the lock was still taken for ${which}; ${since}, and was interrupted`;
-  return `${which} was still going on; ${since}, and ended${run.endedAt === undefined ? ' later' : ` at ${words.time(run.endedAt)}`}`;
+  return run.outcome === 'interrupted'
+    ? `its lock was still taken for an earlier run of the job, ${placeOf(run, words)}`
+    : `an earlier run of the job was still going on, ${placeOf(run, words)}`;
+}
+
+/** Where and how long a run had the lock. */
+function placeOf({ instance, startedAt, endedAt, outcome }: RunInfo, words: Words): string {
+  const on = `on ${displayName(instance)}`;
+  if (outcome === 'interrupted')
+    return `${on} since ${words.time(startedAt)}. That run was interrupted, and its lease had not run out yet`;
+  return endedAt === undefined
+    ? `${on} since ${words.time(startedAt)}`
+    : `${on} from ${words.time(startedAt)} to ${words.time(endedAt)}`;
 }
 
 function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
-  const lock = `its lock ${displayName(words.facts.known.lock ?? words.facts.known.job)}`;
+  const { lock, job } = words.facts.known;
+  const taken = `its lock ${displayName(lock ?? job)} was`;
   if (run === undefined)
-    return `${lock} was taken by ${holder === undefined ? 'something that is not known: another client of the store, perhaps' : displayName(holder)}`;
-  const who = `${run.job === undefined ? 'a call' : `the job ${displayName(run.job)}`} on ${displayName(run.instance)}`;
-  if (run.endedAt !== undefined && words.tick !== undefined && run.endedAt <= words.tick)
-    return `${lock} was still kept (\`atLeast\`) after the run of ${who}, which had ended at ${words.time(run.endedAt)}`;
-  const until =
-    run.outcome === 'running'
-      ? ', which goes on'
-      : run.endedAt === undefined
-        ? ''
-        : ` to ${words.time(run.endedAt)}`;
-  return `${lock} was taken by ${who}, from ${words.time(run.startedAt)}${until}`;
+    return holder === undefined
+      ? `${taken} taken, and it is not known by whom. Another client of the store may have it`
+      : `${taken} taken by ${displayName(holder)}`;
+  const what = run.job === undefined ? 'a call' : `the job ${displayName(run.job)}`;
+  return run.endedAt !== undefined && run.endedAt <= (words.tick ?? -Infinity)
+    ? `${taken} still kept by \`atLeast\` of ${what}, which ran ${placeOf(run, words)}`
+    : `${taken} taken by ${what}, ${placeOf(run, words)}`;
 }
 
 /** `3 of 3 instances`. */
@@ -165,19 +158,24 @@ function share(count: number, { facts, tick }: Words): string {
 
 /** What kept an instance from a tick, by its reason. */
 const REASONS: Readonly<Record<string, string>> = {
-  'not-fired': 'its scheduler did not call the job: it was stopped, or too busy',
+  'not-fired': 'the scheduler did not call the job: it was stopped, or too busy',
   'store-unavailable': 'the store failed, or did not answer',
-  'shutting-down': 'it was shutting down',
-  disabled: 'the job is switched off there',
-  'not-leader': 'it was not the leader',
-  'clock-skew': "its clock was ahead of the store's",
-  'already-ran': 'the store had a start of this tick, or of a newer one',
+  'shutting-down': 'the instance was shutting down',
+  disabled: 'the job is switched off',
+  'not-leader': 'the instance was not the leader',
+  'clock-skew': 'the clock was ahead of that of the store',
+  'already-ran': 'the store said that this tick, or a newer one, was started already',
   'invalid-name': 'the name of the lock was not valid',
 };
 
-function reasonOf({ instance, reason, count }: MissReason & { readonly instance: string }): string {
-  const often = count > 1 ? ` (${count} times in a row)` : '';
-  return `On ${displayName(instance)}, ${REASONS[reason] ?? displayName(reason)}${often}.`;
+/** A sentence for each reason. */
+function reasonsOf(reasons: Of<'missed'>['reasons']): string[] {
+  const instances = new Map<string, string[]>();
+  for (const { reason, count, instance } of reasons) {
+    const text = `${REASONS[reason] ?? displayName(reason)}${count > 1 ? ` (${count} times in a row)` : ''}`;
+    instances.set(text, [...(instances.get(text) ?? []), displayName(instance)]);
+  }
+  return [...instances].map(([text, names]) => `On ${some(names)}, ${text}.`);
 }
 
 function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string {
@@ -223,13 +221,27 @@ function resultOf(tick: number, { facts }: Words): string {
   return run === undefined ? '' : ` (${run.outcome} on ${displayName(run.instance)})`;
 }
 
+function pending(due: number, words: Words): string {
+  const { tick, facts, theTick } = words;
+  if (tick !== undefined && tick > facts.time) return `${capital(theTick)} is yet to come.`;
+  const overdue = facts.known.overdue === false ? '' : `, and counts as overdue from ${words.time(due)} on`;
+  return `${capital(theTick)} has not been started yet${overdue}.`;
+}
+
 function unknown({ facts, tick, theTick }: Words): string {
   const { lock, kind } = facts.known;
+  const start = lastStartOf(facts);
+  if (tick !== undefined && start?.tick === tick)
+    return `${capital(theTick)} was started${start.outcome === undefined ? '' : ` (${start.outcome})`}, but nothing more is kept of its run.`;
   if (lock === undefined)
     return 'The name of its lock is made from the arguments of each call, so its runs are not kept.';
   if (kind === 'hand' || tick === undefined)
     return kind === 'hand'
       ? 'It has no schedule: it runs when it is called. No run is known of that time.'
-      : 'No run of it is known, and none of its dates.';
-  return `No start of ${theTick} is known, and no instance has told why. The log of the instances that were up then may.`;
+      : 'Nothing is known of it: no run, and none of the dates at which it should run.';
+  const up = facts.knownBy
+    .filter((instance) => wasUp(instance, tick))
+    .map(({ instance }) => displayName(instance));
+  const logs = up.length === 0 ? '' : ` Look at the log of those that were up then: ${some(up)}.`;
+  return `Nobody is known to have started ${theTick}, and no instance has told why.${logs}`;
 }

@@ -1,5 +1,14 @@
 import { datesOf, dueOf, tickAfter } from './dates.js';
-import { hasFailed, type JobFacts, scheduleKey, wasInterrupted, wasStarted, wentOn } from './facts.js';
+import {
+  given,
+  hasFailed,
+  type JobFacts,
+  lastStartOf,
+  scheduleKey,
+  wasInterrupted,
+  wasStarted,
+  wentOn,
+} from './facts.js';
 import type { JobStatus, RunInfo } from './types.js';
 
 /** How a job is, and what says so. */
@@ -22,9 +31,12 @@ export function statusOf(facts: JobFacts): StatusFacts {
     return { status: 'interrupted', attention: true, run: last };
   const tick = overdueTick(facts);
   if (tick !== undefined) return { status: 'overdue', attention: true, tick };
-  if (last !== undefined && hasFailed(last)) return { status: 'failing', attention: true, run: last };
+  // The lock knows how the last tick ended even if no run is kept.
+  const end = last ?? lastStartOf(facts);
+  if (end !== undefined && hasFailed(end))
+    return { status: 'failing', attention: true, ...given({ run: last }) };
   if (isOff(facts)) return { status: 'off', attention: false };
-  return { status: last !== undefined && hasDates(facts) ? 'ok' : 'new', attention: false };
+  return { status: end !== undefined && hasDates(facts) ? 'ok' : 'new', attention: false };
 }
 
 /** How many runs in a row have failed, up to now. */

@@ -100,9 +100,9 @@ export type WhyCause =
   | { readonly cause: 'lock-taken'; readonly run?: RunInfo; readonly holder?: string }
   | {
       readonly cause: 'store-away';
-      /** The tick: it may have been away before. */
+      /** When an instance first found it away: it may have been so before. */
       readonly from: number;
-      /** When the last of these instances could tell of it: by then the store was back. */
+      /** When the last of these instances has told of it: by then the store was back. */
       readonly to?: number;
       /** Those that could not ask it. */
       readonly instances: readonly string[];
@@ -125,5 +125,5 @@ export type WhyCause =
   | { readonly cause: 'unknown-job'; readonly jobs: readonly string[] }
   /** Older than the runs that are kept: those since then. */
   | { readonly cause: 'too-old'; readonly since?: number }
-  /** No start of it is known, and no instance has told why. */
+  /** No start of it is known, and no instance has told why. Or only that it was started: nothing is kept of its run. */
   | { readonly cause: 'unknown' };

@@ -1,5 +1,5 @@
 import { datesOf, dueOf } from './dates.js';
-import type { JobFacts } from './facts.js';
+import { given, type JobFacts } from './facts.js';
 import { failuresOf, isOff, statusOf } from './status.js';
 import type { JobStatus, JobView } from './types.js';
 import { why } from './why.js';
@@ -9,22 +9,20 @@ export function viewOf(facts: JobFacts): JobView {
   const { known, knownBy, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
   const { status, attention, tick } = statusOf(facts);
-  const next = nextOf(facts);
   return {
     job,
-    ...(lock !== undefined && { lock }),
     kind,
-    ...(schedule !== undefined && { schedule }),
-    ...(timeZone !== undefined && { timeZone }),
-    ...(interval !== undefined && { interval }),
+    ...given({ lock, schedule, timeZone, interval }),
     status,
     attention,
-    ...(runs[0] !== undefined && { last: runs[0] }),
-    ...(next !== undefined && { next }),
-    ...(status === 'overdue' && tick !== undefined && { overdue: tick }),
+    ...given({
+      last: runs[0],
+      next: nextOf(facts),
+      overdue: status === 'overdue' ? tick : undefined,
+      why: attention ? why(facts) : undefined,
+    }),
     failures: failuresOf(facts),
     instances: knownBy.filter(({ state }) => state === 'up').map(({ instance }) => instance),
-    ...(attention && { why: why(facts) }),
   };
 }
 

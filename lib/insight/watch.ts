@@ -67,6 +67,8 @@ const MINUTE = 60_000;
 const SOONEST = 1_000;
 /** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
 const AGAIN = 5_000;
+/** How many misses there may be of one tick: one of each instance. */
+const MANY = 1_000;
 /** How many of the newest runs may tell that one went on at the time of a tick. */
 const RUNS = 5;
 
@@ -221,7 +223,8 @@ export class Watch {
         entry.job === job &&
         entry.outcome !== 'interrupted' &&
         entry.fencingToken / 1_000 <= tick &&
-        entry.at >= tick,
+        // The store may have been told of its end long after it.
+        Math.min(entry.at, entry.fencingToken / 1_000 + (entry.duration ?? Infinity)) >= tick,
     );
   }
 
@@ -232,19 +235,19 @@ export class Watch {
     const which = tick === undefined ? { grace: job.grace } : late ? { tick, late } : { tick };
     const about = { name: job.lock, job: job.job, instance, kept };
     const result = await this.history.miss({ ...about, ...skips, ...which });
-    const missed = result.tick ?? tick;
-    if (this.#stopped || missed === undefined) return;
-    if (!result.missed) {
-      state.expected = this.clock.now();
-      return this.#settle(state, missed);
-    }
+    if (this.#stopped) return;
+    // Of an interval this instance tells once in its length.
+    state.expected = this.clock.now() + (job.interval ?? 0);
+    const missed = result.tick ?? tick ?? this.clock.now();
+    if (!result.missed) return this.#settle(state, missed);
     state.overdue = missed;
     if (result.first) this.clock.setTimer(() => void this.#tell(job, missed).catch(() => undefined), GATHER);
   }
 
   /** Tells of a miss, with the reasons that instances have noted by now. */
   async #tell({ job, lock }: WatchedJob, tick: number): Promise<void> {
-    const entries = await this.history.entries({ name: lock, limit: 100 }).catch(() => []);
+    if (this.#stopped) return;
+    const entries = await this.history.entries({ name: lock, limit: MANY }).catch(() => []);
     const reasons: OverdueEvent['reasons'] = entries.flatMap((entry) => {
       if (entry.type !== 'miss' || entry.job !== job || entry.tick !== tick) return [];
       const {

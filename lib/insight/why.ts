@@ -2,9 +2,11 @@ import type { KnownJob } from '../stores/history-store.js';
 import { nearest } from '../wording.js';
 import { datesOf, dueOf } from './dates.js';
 import {
+  given,
   graceOf,
   type JobFacts,
   type KnownBy,
+  lastStartOf,
   scheduleKey,
   wasInterrupted,
   wasStarted,
@@ -101,6 +103,7 @@ const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)
     const run = runs.find((candidate) => candidate.tick === tick);
     return run && causeOfRun(run);
   },
+  (facts, tick) => (lastStartOf(facts)?.tick === tick ? { cause: 'unknown' } : undefined),
   causesOfMiss,
   noInstance,
   isOffThen,
@@ -124,7 +127,7 @@ const whyRun = (facts: JobFacts, run: RunInfo): Why => answer(facts, causeOfRun(
 
 function answer(facts: JobFacts, cause: WhyCause, tick?: number): Why {
   const sentence = sentenceOf(facts, cause, tick);
-  return { job: facts.known.job, ...(tick !== undefined && { tick }), sentence, ...cause };
+  return { job: facts.known.job, ...given({ tick }), sentence, ...cause };
 }
 
 function causeOfRun(run: RunInfo): WhyCause {
@@ -152,8 +155,7 @@ function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
   const to = Math.min(...knownBy.map(({ startedAt }) => startedAt).filter((start) => start > tick));
   return {
     cause: 'no-instance',
-    ...(last !== undefined && { from: last.seenAt, last: last.instance }),
-    ...(to !== Infinity && { to }),
+    ...given({ from: last?.seenAt, last: last?.instance, to: to === Infinity ? undefined : to }),
   };
 }
 
@@ -174,9 +176,7 @@ function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
   for (const { job, instance } of knownBy) {
     const { schedule, timeZone, interval } = job;
     const view = views.get(scheduleKey(job)) ?? {
-      ...(schedule !== undefined && { schedule }),
-      ...(timeZone !== undefined && { timeZone }),
-      ...(interval !== undefined && { interval }),
+      ...given({ schedule, timeZone, interval }),
       instances: [],
     };
     view.instances.push(instance);
@@ -200,8 +200,7 @@ function notATick(facts: JobFacts, at: number): WhyCause {
   const up = then.length > 0 ? then : facts.knownBy.filter(({ state }) => state === 'up');
   return {
     cause: 'not-a-tick',
-    ...(before !== undefined && { before }),
-    ...(after !== Infinity && { after }),
+    ...given({ before, after: after === Infinity ? undefined : after }),
     schedules: schedulesOf(up.length > 0 ? up : facts.knownBy),
   };
 }

@@ -59,6 +59,7 @@ export interface HistoryQuery {
   readonly limit: number;
 }
 
+/** What a store has kept of a lock. */
 export type HistoryEntry = RunEntry | MissEntry;
 
 /** A run that has ended. The store has one for each fencing token: its end, if it is known, or else that it was interrupted. */
@@ -111,6 +112,7 @@ export interface Miss extends MissReason {
   readonly late?: boolean;
 }
 
+/** Whether a tick was missed, and who was the first to tell of it. */
 export interface MissResult {
   /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on, or the store knows no start. */
   readonly missed: boolean;
@@ -120,6 +122,7 @@ export interface MissResult {
   readonly tick?: number;
 }
 
+/** A tick that nobody has started, as an instance has told of it. */
 export interface MissEntry extends MissReason {
   readonly type: 'miss';
   readonly lock: string;
@@ -174,6 +177,7 @@ export interface Beat {
   readonly left: boolean;
 }
 
+/** The answer to a beat. */
 export interface BeatResult {
   /** The store's time, epoch milliseconds. */
   readonly time: number;

@@ -66,12 +66,14 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  * 16. A `release` with a `record` keeps it in the same operation, or, where the store says so, at most a second later. So does `next`
  *     with the record of the run that has ended. It changes no answer, and a record that cannot be kept fails no call. A run whose lease
  *     was lost keeps its record, too; a release that is sent again keeps no second one. A grant for a request with `history` tells of
- *     the lease before it, if that one has ended by itself; `interrupted` keeps this, but never over the end of that run. `entries`
- *     tells the newest ones; those that went wrong are not pushed out by those that completed.
- * 17. `miss` keeps nothing if the tick or a newer one was started, or a run of the job goes on, or the store knows no start of the job.
- *     Of all instances that tell of one tick, exactly one is the first.
- * 18. `beat` remembers an instance, and each list of jobs once. `instances` tells of all that were seen in the last days, with the
- *     store's time.
+ *     the lease before it, if that one has ended by itself; `interrupted` keeps this once, but never over the end of that run, which
+ *     takes its place. Nothing is kept of an abandoned lease. `entries` tells the newest first; those that went wrong are not pushed
+ *     out by those that completed.
+ * 17. `miss` keeps nothing if the tick or a newer one was started, if the store knows no start of the job, or if the grace of an
+ *     interval has not passed since it was due. Nor does it while a run of the job goes on; one of another job does not count. Of all
+ *     instances that tell of one tick, exactly one is the first.
+ * 18. `beat` remembers an instance as it was last seen, and each list of jobs once, from whichever instance it came. A beat with an
+ *     unknown list may be ignored. `instances` tells of all that were seen in the last days, with the store's time.
  *
  * A hint only says that it is worth while to ask now: one that is lost, late or false costs time, nothing else.
  *
@@ -178,7 +180,10 @@ export type AcquireResult =
       readonly attempt?: number;
       /** The schedule that the job's last start came from, if it was another one. */
       readonly previousSchedule?: string;
-      /** The lease before this one, if it was never released. Its job, tick and attempt where they are known. */
+      /**
+       * The lease before this one, if it was never released. Its job, tick and attempt if it was asked for with `history`, and
+       * otherwise where they are known. An attempt that is sent again need not be told again.
+       */
       readonly interrupted?: Pick<LeaseRef, 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>;
     }
   | AcquireRefusal;

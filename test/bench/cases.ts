@@ -109,8 +109,9 @@ async function ticks(session: Session, rounds: number): Promise<Row[]> {
   const of = (figure: string): number[] => column(all, 'runner', figure);
   const row = (label: string, ticked: string, plain: string, limit?: number): Row => {
     const ratio = medianRatio(of(ticked), of(plain));
+    const what = ticked.startsWith('history') ? 'a tick and a history' : 'a tick';
     return {
-      case: `lease + release with a tick: ${label}`,
+      case: `lease + release with ${what}: ${label}`,
       ours: format(ratio),
       reference: `1 (${format(median(of(plain)))} µs)`,
       redlock: '-',
@@ -126,6 +127,8 @@ async function ticks(session: Session, rounds: number): Promise<Row[]> {
     row('over the same without one', 'ticked', 'plain', 1.15),
     row("of that, Redis' part", 'tickedRedis', 'plainRedis'),
     row('by the clock on the wall', 'tickedWall', 'plainWall'),
+    row('over the same without either', 'history', 'plain', 1.3),
+    row("of that, Redis' part", 'historyRedis', 'plainRedis'),
     {
       ...row('', 'ticked', 'plain'),
       case: 'refused tick: commands',

@@ -2,14 +2,22 @@ import { describe, expect, test } from '@jest/globals';
 import { describeLockStore, lockStoreContract } from '../../lib/testing/index.js';
 import { brokenStores } from './support/broken-stores.js';
 import { memoryContract } from './support/memory-subject.js';
-import { DurableReferenceStore, referenceContract } from './support/reference-store.js';
+import { LateReferenceHistory } from './support/reference-history.js';
+import { DurableReferenceStore, ReferenceStore, referenceContract } from './support/reference-store.js';
 
 const sentences = lockStoreContract(referenceContract()).map(({ name }) => name);
 const durable = { ...referenceContract((clock) => new DurableReferenceStore(clock)), durable: true };
+const late = referenceContract((clock) => {
+  const store = new ReferenceStore(clock);
+  store.history = new LateReferenceHistory(store);
+  return store;
+});
 const all = [...new Set([...sentences, ...lockStoreContract(durable).map(({ name }) => name)])];
 
 describeLockStore('a correct store', referenceContract(), { describe, test });
 describeLockStore('a correct store that is durable', durable, { describe, test });
+
+describeLockStore('a correct store that keeps records a second later', late, { describe, test });
 
 describe('every case of the contract suite', () => {
   test('has a name of its own and a broken store that it is to catch', () => {
@@ -53,6 +61,23 @@ describe('the contract suite', () => {
     const left = sentences.filter((name) => !names.includes(name));
     expect(left.length).toBe(10);
     for (const name of left) expect(name).toMatch(/restore/);
+  });
+
+  test('says why a store keeps no history', async () => {
+    const contract = memoryContract();
+    const init = (): Promise<string> => Promise.resolve('there is no table: create it');
+    const cases = lockStoreContract({
+      ...contract,
+      create: async () => {
+        const { store } = await contract.create();
+        const { history } = store;
+        if (history !== undefined) Object.assign(history, { init });
+        return { store };
+      },
+    });
+    await expect(cases[0]?.run()).rejects.toThrow(
+      'the store should keep a history, but says: there is no table: create it',
+    );
   });
 
   test('closes the store also when a case fails', async () => {

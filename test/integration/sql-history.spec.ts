@@ -361,6 +361,24 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await entries(store)).toHaveLength(1);
   });
 
+  test('HISTORY_SCHEMA makes the tables that histories need, and can be run again', async () => {
+    const schema = uniqueTable('schema');
+    await pool.write(`CREATE SCHEMA ${schema}`);
+    const there = database.pool(server.url, {
+      session: [postgres ? `SET search_path = ${schema}` : `USE ${schema}`],
+    });
+    try {
+      await there.store().init();
+      for (let i = 0; i < 2; i++)
+        for (const statement of database.historySchema.split(';\n').filter(Boolean))
+          await there.write(statement);
+      expect(await there.store({ migrate: false }).history.init()).toBeUndefined();
+    } finally {
+      await there.end();
+      await pool.write(`DROP SCHEMA ${schema} ${postgres ? 'CASCADE' : ''}`);
+    }
+  });
+
   test('a table that is dropped while the application runs costs no lock', async () => {
     const { table, store } = await opened();
     const lease = await take(store);

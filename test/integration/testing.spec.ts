@@ -132,6 +132,18 @@ describe('FakeLockStore', () => {
     expect(types).toEqual(expect.arrayContaining(['outage-started', 'outage-ended']));
   });
 
+  it('remembers who ran what, unless it is away', async () => {
+    const store = new FakeLockStore();
+    const request = { name: 'report', token: 'a', ttl: 1_000, holder: 'blue', history: true };
+    await store.acquire(request);
+    const record = { kept: { count: 9, age: 1_000 }, duration: 5 };
+    await store.release({ ...request, fencingToken: 1 }, { record });
+    const query = { name: 'report', limit: 9 };
+    expect(await store.history.entries(query)).toMatchObject([{ outcome: 'completed', instance: 'blue' }]);
+    store.goAway();
+    await expect(store.history.entries(query)).rejects.toThrow('The fake store is away.');
+  });
+
   it('renews what could not be renewed at once when it comes back', async () => {
     const clock = new ManualClock();
     const store = new FakeLockStore({ clock });

@@ -1,5 +1,13 @@
-import { MysqlLockStore, SCHEMA as MYSQL_SCHEMA } from '../../lib/stores/mysql/index.js';
-import { PostgresLockStore, SCHEMA as POSTGRES_SCHEMA } from '../../lib/stores/postgres/index.js';
+import {
+  HISTORY_SCHEMA as MYSQL_HISTORY_SCHEMA,
+  MysqlLockStore,
+  SCHEMA as MYSQL_SCHEMA,
+} from '../../lib/stores/mysql/index.js';
+import {
+  HISTORY_SCHEMA as POSTGRES_HISTORY_SCHEMA,
+  PostgresLockStore,
+  SCHEMA as POSTGRES_SCHEMA,
+} from '../../lib/stores/postgres/index.js';
 import { provideMysql, startMariadb, testMysqlPool } from './mysql-server.js';
 import type { DatabaseServer, LocalDatabase } from './database-server.js';
 import { providePostgres, startPostgres, testPool } from './postgres-server.js';
@@ -39,6 +47,7 @@ export interface PoolSettings {
 export interface TestDatabase {
   readonly name: string;
   readonly schema: string;
+  readonly historySchema: string;
   /** The table as ShedLock's README creates it. */
   readonly shedlock: (table: string) => string;
   provide(): Promise<DatabaseServer>;
@@ -54,6 +63,7 @@ export interface TestDatabase {
 export const POSTGRES: TestDatabase = {
   name: 'PostgreSQL',
   schema: POSTGRES_SCHEMA,
+  historySchema: POSTGRES_HISTORY_SCHEMA,
   shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP NOT NULL,
     locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: providePostgres,
@@ -88,6 +98,7 @@ export const POSTGRES: TestDatabase = {
 export const MYSQL: TestDatabase = {
   name: 'MySQL',
   schema: MYSQL_SCHEMA,
+  historySchema: MYSQL_HISTORY_SCHEMA,
   shedlock: (table) => `CREATE TABLE ${table}(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
     locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: provideMysql,

@@ -47,7 +47,7 @@ ON DUPLICATE KEY UPDATE catalogue = VALUES(catalogue), seen_at = VALUES(seen_at)
   return history;
 }
 
-export const creationOf = ({ runs, instances }: Pick<HistoryDialect, 'runs' | 'instances'>): string[] => [
+const creationOf = ({ runs, instances }: Pick<HistoryDialect, 'runs' | 'instances'>): string[] => [
   `CREATE TABLE IF NOT EXISTS ${runs} (
   name VARCHAR(255) NOT NULL,
   entry VARCHAR(64) NOT NULL,
@@ -66,3 +66,11 @@ export const creationOf = ({ runs, instances }: Pick<HistoryDialect, 'runs' | 'i
   data MEDIUMTEXT NOT NULL
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
 ];
+
+/**
+ * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
+ * (`migrate: false`). It can be repeated.
+ */
+export const HISTORY_SCHEMA: string = creationOf(historyTables({}, mysqlTable))
+  .map((statement) => `${statement};\n`)
+  .join('');

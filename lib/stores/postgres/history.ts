@@ -64,7 +64,7 @@ export function postgresHistory(
 /** PostgreSQL cuts what is too long. */
 const index = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-export const creationOf = (
+const creationOf = (
   table: string,
   { runs, instances }: Pick<HistoryDialect, 'runs' | 'instances'>,
 ): string[] => [
@@ -86,3 +86,11 @@ export const creationOf = (
   data TEXT NOT NULL
 )`,
 ];
+
+/**
+ * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
+ * (`migrate: false`). It can be repeated.
+ */
+export const HISTORY_SCHEMA: string = creationOf(SQL_DEFAULTS.table, historyTables({}, postgresTable))
+  .map((statement) => `${statement};\n`)
+  .join('');

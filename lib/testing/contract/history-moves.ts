@@ -46,7 +46,7 @@ export async function told(
     ) as RunEntry[];
     return found.some(isIt);
   });
-  check(found.length === 1, () => `${what} should be told once, but is as ${show(found)}`);
+  check(found.length === 1, () => `${what} should be told once, but got ${show(found)}`);
   return found[0] as RunEntry;
 }
 

@@ -2,13 +2,15 @@ import { Redis } from 'ioredis';
 import { systemClock } from '../../../lib/clock.js';
 import type { JobStart } from '../../../lib/job-start.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
+import type { FastPort } from '../../../lib/stores/fast-port.js';
+import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { measure } from '../measure.js';
 import type { Figures, Task } from '../task.js';
 
 const TTL = 60_000;
 const NAMES = 100;
-/** Both ways take turns, so that other load on the machine disturbs both. */
+/** The ways take turns, so that other load on the machine disturbs both. */
 const TURNS = 20;
 const REFUSALS = 50;
 
@@ -19,33 +21,38 @@ const start = (tick: number): JobStart => ({
   maxClockSkew: 60_000,
 });
 
-/** Acquires and releases with a tick and without, one after another in the same process. */
+/** Without a tick, with one, and with one whose run is remembered. */
+const WAYS = ['plain', 'ticked', 'history'] as const;
+type Way = (typeof WAYS)[number];
+
+/** Acquires and releases in each of these ways, one after another in the same process. */
 export async function measureTicks({ url, prefix, quick }: Task): Promise<Figures> {
   const observer = new Redis(url);
   const client = new Redis(url);
   const commands = countCommands(client);
   const store = new RedisLockStore(client, { key: (name) => `${prefix}:${name}:lock` });
   await store.init();
-  const runner = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
+  const runnerOf = (on: LockStore): LockRunner =>
+    new LockRunner(on, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
+  const runners = { plain: runnerOf(store), ticked: runnerOf(store), history: runnerOf(remembering(store)) };
   // Ticks of long ago that grow: each is new, and none lies in the future.
   let tick = systemClock.now() - 1e10;
-  const run = async (name: string, given: JobStart | undefined): Promise<boolean> =>
-    (await runner.run({ name, job: name, settings, scheduled: true, start: given }, nothing)).ran;
+  const run = async (way: Way, name: string, given: JobStart | undefined): Promise<boolean> =>
+    (await runners[way].run({ name, job: name, settings, scheduled: true, start: given }, nothing)).ran;
   const cycles = quick ? 100 : 2_000;
-  const work = async (ticked: boolean): Promise<void> => {
+  const work = async (way: Way): Promise<void> => {
     for (let i = 0; i < cycles; i++) {
       // Different names: with a tick an entry holds more, so that one name would be measured with what the other left.
-      const name = `${ticked ? 'ticked' : 'plain'}-${i % NAMES}`;
-      if (!(await run(name, ticked ? start((tick += 1)) : undefined)))
+      const name = `${way}-${i % NAMES}`;
+      if (!(await run(way, name, way === 'plain' ? undefined : start((tick += 1)))))
         throw new Error(`The lock ${name} was not free`);
     }
   };
-  for (let warmUp = 0; warmUp < 3; warmUp++) for (const ticked of [false, true]) await work(ticked);
-  const sums: Figures = { plain: 0, ticked: 0, plainWall: 0, tickedWall: 0, plainRedis: 0, tickedRedis: 0 };
+  for (let warmUp = 0; warmUp < 3; warmUp++) for (const way of WAYS) await work(way);
+  const sums: Figures = {};
   for (let turn = 0; turn < TURNS; turn++) {
-    for (const ticked of turn % 2 === 0 ? [false, true] : [true, false]) {
-      const { cpu, wall, redis } = await measure(observer, cycles, () => work(ticked));
-      const way = ticked ? 'ticked' : 'plain';
+    for (const way of turn % 2 === 0 ? WAYS : WAYS.toReversed()) {
+      const { cpu, wall, redis } = await measure(observer, cycles, () => work(way));
       for (const [figure, cost] of Object.entries({
         [way]: cpu,
         [`${way}Wall`]: wall,
@@ -55,14 +62,31 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
     }
   }
   const refused = start((tick += 1));
-  await run('refused', refused);
+  await run('ticked', 'refused', refused);
   const before = commands.sent;
-  for (let i = 0; i < REFUSALS; i++) if (await run('refused', refused)) throw new Error('A tick ran twice');
+  for (let i = 0; i < REFUSALS; i++)
+    if (await run('ticked', 'refused', refused)) throw new Error('A tick ran twice');
   const perRefusal = (commands.sent - before) / REFUSALS;
-  await runner.shutdown(1_000);
+  for (const runner of Object.values(runners)) await runner.shutdown(1_000);
   client.disconnect();
   observer.disconnect();
   return { ...sums, perRefusal };
+}
+
+/** Such runs are remembered, whatever the engine asks for. */
+function remembering(store: RedisLockStore): LockStore & { readonly fastPort: FastPort } {
+  const { acquire, release, fastPort } = store;
+  const record = { kept: { count: 100, age: 30 * 86_400_000 }, duration: 12, traceId: 'a'.repeat(32) };
+  return {
+    acquire,
+    release,
+    extend: (leases) => store.extend(leases),
+    fastPort: {
+      standsFor: fastPort.standsFor,
+      acquire: (request, told) => fastPort.acquire({ ...request, history: true }, told),
+      release: (lease, options, told) => fastPort.release(lease, { ...options, record }, told),
+    },
+  };
 }
 
 const settings = {

@@ -8,10 +8,11 @@ import { format, median } from '../statistics.js';
 import { markdownTable, type Row } from '../table.js';
 import { fullHours, INSTANCE, ROOM } from './full-hour.js';
 import { sqlHandOffs } from './hand-off.js';
+import { histories } from './history.js';
 import { rawContender, serviceContender, type SqlContender, storeContender } from './contenders.js';
 
 /*
- * npm run bench:sql [-- <rounds> [cycles | hold | full-hour | hand-off] [--against <folder>]]
+ * npm run bench:sql [-- <rounds> [cycles | history | hold | full-hour | hand-off] [--against <folder>]]
  *
  * A benchmark, not a test. Contenders take turns on one pool, a few cycles each, so that other load on the machine disturbs
  * all of them. Ratios are medians over the rounds. Node and the server are on one core, as in the benchmark of Redis: the
@@ -45,6 +46,7 @@ for (const database of DATABASES) {
   const table = uniqueTable('bench');
   try {
     if (wants('cycles')) await cycles(database, pool, table);
+    if (wants('history')) await histories(database, pool.store({ table }), ROUNDS);
     if (wants('hold')) await hold(database, pool, table);
     if (wants('full-hour')) {
       const found = await fullHours({ database, server, core, rounds: ROUNDS, before });
@@ -53,7 +55,8 @@ for (const database of DATABASES) {
     }
     if (wants('hand-off')) rows.push(...(await sqlHandOffs({ database, url: server.url, rounds: ROUNDS })));
   } finally {
-    await pool.write(`DROP TABLE IF EXISTS ${table}`);
+    for (const suffix of ['', '_runs', '_instances'])
+      await pool.write(`DROP TABLE IF EXISTS ${table}${suffix}`);
     await pool.end();
     await server.stop();
   }

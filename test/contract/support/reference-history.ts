@@ -185,6 +185,25 @@ export class ReferenceHistory implements HistoryStore {
   }
 }
 
+/** How late a store may keep records, ms. */
+const LATE = 1_000;
+
+/** The same for a store that keeps records a little later, as rule 16 allows. */
+export class LateReferenceHistory extends ReferenceHistory {
+  #late: { readonly at: number; readonly run: Parameters<ReferenceHistory['ended']> }[] = [];
+
+  override ended(...run: Parameters<ReferenceHistory['ended']>): void {
+    this.#late.push({ at: this.now() + LATE, run });
+  }
+
+  override async entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    const isDue = ({ at }: { readonly at: number }): boolean => at <= this.now();
+    for (const { run } of this.#late.filter(isDue)) super.ended(...run);
+    this.#late = this.#late.filter((each) => !isDue(each));
+    return super.entries(query);
+  }
+}
+
 /** Without the fields that are `undefined`. */
 function defined<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;

@@ -3,7 +3,7 @@ import { Injectable, Module } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { currentLock, SchedulerLock, SchedulerLockEvents, SchedulerLockModule } from 'nestjs-scheduler-lock';
 import { childMain, type Parent } from '../../support/child.js';
-import type { InstanceOptions } from '../support/instance.js';
+import type { InstanceOptions, TickJob } from '../support/instance.js';
 import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
 
@@ -15,24 +15,26 @@ import { openStore } from './open-store.js';
 const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
 const store = await openStore(address);
 const options = { ...given, ...store.options };
-const { expression, deadly } = JSON.parse(process.env['FAULT_JOB'] ?? '{}') as {
-  expression: string;
-  deadly?: boolean;
-};
+const {
+  expression,
+  deadly,
+  quick,
+  timeZone = 'UTC',
+} = JSON.parse(process.env['FAULT_JOB'] ?? '{}') as TickJob;
 
 let parent: Parent;
 let end = (): void => undefined;
 
 @Injectable()
 class Jobs {
-  @Cron(expression, { name: 'nightly', timeZone: 'UTC' })
+  @Cron(expression, { name: 'nightly', timeZone })
   @SchedulerLock({ name: 'nightly', job: 'nightly' })
   async nightly(): Promise<void> {
     const { tick, attempt, fencingToken } = currentLock();
     const ended = new Promise<void>((resolve) => (end = resolve));
     await parent.send({ type: 'job-started', tick, attempt, fencingToken });
     if (deadly) process.kill(process.pid, 'SIGKILL');
-    await ended;
+    if (!quick) await ended;
   }
 }
 

@@ -8,8 +8,27 @@ import type { StoreAddress } from '../children/open-store.js';
 /** What crosses the channel to a child process. */
 export type InstanceOptions = Pick<
   SchedulerLockModuleOptions,
-  'ttl' | 'heartbeat' | 'storeTimeout' | 'shutdownTimeout' | 'instanceId' | 'keyPrefix' | 'rerun' | 'catchUp'
+  | 'ttl'
+  | 'heartbeat'
+  | 'storeTimeout'
+  | 'shutdownTimeout'
+  | 'instanceId'
+  | 'keyPrefix'
+  | 'rerun'
+  | 'catchUp'
+  | 'insight'
 > & { store: StoreAddress };
+
+/** The one job of {@link startTickInstance}. */
+export interface TickJob {
+  readonly expression: string;
+  /** @default 'UTC' */
+  readonly timeZone?: string;
+  /** Whether it kills its process as soon as it has begun. */
+  readonly deadly?: boolean;
+  /** Whether it ends by itself. */
+  readonly quick?: boolean;
+}
 
 const started = new Set<Instance>();
 
@@ -109,13 +128,10 @@ export function startInstance(options: InstanceOptions): Promise<Instance> {
 }
 
 /**
- * The same with the one job `nightly`, which the scheduler fires at the dates of `expression` (UTC), and when
- * {@link Instance.fire} says so. A `deadly` job kills its process as soon as it has begun.
+ * The same with the one job `nightly`, which the scheduler fires at the dates of its expression, and when
+ * {@link Instance.fire} says so.
  */
-export function startTickInstance(
-  options: InstanceOptions,
-  job: { expression: string; deadly?: boolean },
-): Promise<Instance> {
+export function startTickInstance(options: InstanceOptions, job: TickJob): Promise<Instance> {
   const env = { FAULT_OPTIONS: JSON.stringify(options), FAULT_JOB: JSON.stringify(job) };
   return start('tick-instance.js', env);
 }

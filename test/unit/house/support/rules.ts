@@ -26,7 +26,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|events/events|lease/(drain|lock-call|lock-runner)`,
     'queues know runs, and nothing of Nest',
   ],
-  ['insight/', CONTRACT, 'insight knows the contract, and neither Nest nor drivers nor cron'],
+  [
+    'insight/',
+    `${CONTRACT}|events/events`,
+    'insight knows the contract, and neither Nest nor drivers nor cron',
+  ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
   ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [

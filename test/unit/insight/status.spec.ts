@@ -1,0 +1,221 @@
+import { expect, test } from '@jest/globals';
+import type { JobFacts } from '../../../lib/insight/facts.js';
+import { failuresOf, statusOf } from '../../../lib/insight/status.js';
+import { at, by, BY_HAND, facts, INTERVAL, JOB, lastNight, run, tonight } from './support/facts.js';
+
+type Expected = ReturnType<typeof statusOf>['status'];
+
+const lockWith = (job: object): NonNullable<JobFacts['lock']> => ({
+  name: 'invoices',
+  time: at('03:10'),
+  state: 'free',
+  jobs: [{ job: 'Invoices.send', ...job }],
+});
+
+const gone = { state: 'gone', seenAt: at('02:00') } as const;
+const off = { ...JOB, enabled: false };
+const told = (more: { last?: number; next?: number }): JobFacts['knownBy'] => [
+  by('api-1', {}, { ...JOB, ...more }),
+];
+const poll = (more: Partial<JobFacts> = {}): JobFacts =>
+  facts({ known: INTERVAL, knownBy: [by('api-1', { startedAt: at('03:00') }, INTERVAL)], ...more });
+
+const cases: [what: string, facts: JobFacts, status: Expected, attention: boolean][] = [
+  ['a job that ran is ok', facts({ runs: [tonight(), lastNight] }), 'ok', false],
+  ['a tick in its grace is not overdue', facts({ time: at('03:00:30'), runs: [lastNight] }), 'ok', false],
+  ['a run that goes on', facts({ runs: [tonight({ outcome: 'running' }), lastNight] }), 'running', false],
+  [
+    'a run that goes on past the next tick, in its grace',
+    facts({
+      time: at('03:00:30'),
+      runs: [run(at('03:00', 21), { tick: at('03:00', 21), outcome: 'running' })],
+    }),
+    'overrun',
+    false,
+  ],
+  [
+    'a run that goes on past the next tick and its grace',
+    facts({ runs: [run(at('03:00', 21), { tick: at('03:00', 21), outcome: 'running' })] }),
+    'overrun',
+    true,
+  ],
+  ['a run by hand past a tick', facts({ runs: [run(at('02:50'), { outcome: 'running' })] }), 'overrun', true],
+  [
+    'a run that catches up with an old tick is not overrun by those before it',
+    facts({ runs: [run(at('03:05'), { tick: at('03:00', 20), outcome: 'running' })] }),
+    'running',
+    false,
+  ],
+  [
+    'an interval that runs longer than itself',
+    poll({ runs: [run(at('02:50'), { outcome: 'running' })] }),
+    'overrun',
+    true,
+  ],
+  [
+    'its last run was interrupted',
+    facts({ runs: [tonight({ outcome: 'interrupted' })] }),
+    'interrupted',
+    true,
+  ],
+  ['its last run was aborted', facts({ runs: [tonight({ outcome: 'aborted' })] }), 'interrupted', true],
+  ['nobody started its tick', facts({ runs: [lastNight] }), 'overdue', true],
+  ['nobody has ever started it', facts(), 'overdue', true],
+  ['nobody is up', facts({ runs: [lastNight], knownBy: [by('api-1', gone)] }), 'overdue', true],
+  [
+    'nobody is up, and the last one has told when it is due next',
+    facts({
+      runs: [lastNight],
+      ticks: () => undefined,
+      knownBy: [by('api-1', gone, { ...JOB, next: at('03:00') })],
+    }),
+    'overdue',
+    true,
+  ],
+  [
+    'of an instance that is up, the newest date',
+    facts({ ticks: () => undefined, knownBy: told({ last: at('03:00') }) }),
+    'overdue',
+    true,
+  ],
+  [
+    'a tick is not overdue if its lock remembers a start',
+    facts({ lock: lockWith({ tick: at('03:00') }) }),
+    'ok',
+    false,
+  ],
+  [
+    'that start has failed',
+    facts({ lock: lockWith({ tick: at('03:00'), outcome: 'failed' }) }),
+    'failing',
+    true,
+  ],
+  ['nor if a newer one was started', facts({ runs: [run(at('03:05'), { tick: at('03:05') })] }), 'ok', false],
+  [
+    'nor if the job was running when it came',
+    facts({ runs: [run(at('02:59'), { endedAt: at('03:01') }), lastNight] }),
+    'ok',
+    false,
+  ],
+  [
+    'nor if no instance knew the schedule then',
+    facts({ runs: [lastNight], knownBy: [by('api-1', { startedAt: at('03:05') })] }),
+    'ok',
+    false,
+  ],
+  [
+    'nor if the job was made at run time after it',
+    facts({ knownBy: told({ next: at('03:00', 23) }) }),
+    'new',
+    false,
+  ],
+  [
+    'nor if another schedule was known then',
+    facts({
+      runs: [lastNight],
+      knownBy: [
+        by('api-2', { startedAt: at('03:05') }),
+        by('api-1', { state: 'left', seenAt: at('03:06') }, { ...JOB, schedule: '0 4 * * *' }),
+      ],
+    }),
+    'ok',
+    false,
+  ],
+  [
+    'an instance that has left knew it',
+    facts({
+      runs: [lastNight],
+      knownBy: [by('api-2', { startedAt: at('03:05') }), by('api-1', { state: 'left', seenAt: at('03:04') })],
+    }),
+    'overdue',
+    true,
+  ],
+  ['nor if it never is', facts({ known: { ...JOB, overdue: false }, runs: [lastNight] }), 'ok', false],
+  ['an interval that is due', poll({ time: at('03:20'), runs: [run(at('03:05'))] }), 'overdue', true],
+  ['an interval in its time', poll({ runs: [run(at('03:05'))] }), 'ok', false],
+  ['an interval that has never run', poll({ time: at('03:20') }), 'overdue', true],
+  ['an interval that has just come', poll({ time: at('03:09') }), 'new', false],
+  ['its last run failed', facts({ runs: [tonight({ outcome: 'failed' })] }), 'failing', true],
+  ['its last run passed its timeout', facts({ runs: [tonight({ outcome: 'timed-out' })] }), 'failing', true],
+  ['it is switched off everywhere', facts({ known: off, knownBy: [by('api-1', {}, off)] }), 'off', false],
+  [
+    'it is switched off wherever it is up',
+    facts({
+      known: off,
+      knownBy: [by('api-2', { startedAt: at('01:00') }, off), by('api-1', gone)],
+      runs: [tonight()],
+    }),
+    'off',
+    false,
+  ],
+  [
+    'no tick has come since it is known',
+    facts({ knownBy: [by('api-1', { startedAt: at('03:05') })] }),
+    'new',
+    false,
+  ],
+  [
+    'none of its dates is known',
+    facts({ ticks: () => undefined, runs: [run(at('03:00', 1))] }),
+    'new',
+    false,
+  ],
+  [
+    'a date that instances have told, from the end of its grace on',
+    facts({ ticks: () => undefined, time: at('03:01'), knownBy: told({ last: at('03:00') }) }),
+    'overdue',
+    true,
+  ],
+  [
+    'a run past the next tick, of a job that is never overdue',
+    facts({
+      known: { ...JOB, overdue: false },
+      runs: [run(at('03:00', 21), { tick: at('03:00', 21), outcome: 'running' })],
+    }),
+    'overrun',
+    false,
+  ],
+  [
+    'an interval that is due later, as the store says',
+    poll({
+      time: at('03:20'),
+      runs: [run(at('03:05'))],
+      lock: {
+        name: 'poll',
+        time: at('03:20'),
+        state: 'free',
+        jobs: [{ job: INTERVAL.job, due: at('03:21') }],
+      },
+    }),
+    'ok',
+    false,
+  ],
+  [
+    'a job by hand that never ran',
+    facts({ known: BY_HAND, knownBy: [by('api-1', {}, BY_HAND)] }),
+    'new',
+    false,
+  ],
+  [
+    'a job by hand that ran',
+    facts({ known: BY_HAND, knownBy: [by('api-1', {}, BY_HAND)], runs: [run(at('03:00', 1))] }),
+    'ok',
+    false,
+  ],
+];
+
+test.each(cases)('%s', (_what, known, status, attention) => {
+  expect(statusOf(known)).toMatchObject({ status, attention });
+});
+
+test('an overdue job tells which tick is overdue', () => {
+  expect(statusOf(facts({ runs: [lastNight] })).tick).toBe(at('03:00'));
+  expect(statusOf(poll({ time: at('03:20'), runs: [run(at('03:05'))] })).tick).toBe(at('03:15'));
+});
+
+test('failures in a row are counted up to the last run that completed, without those that were interrupted', () => {
+  const outcomes = ['running', 'failed', 'interrupted', 'timed-out', 'completed', 'failed'] as const;
+  expect(failuresOf(facts({ runs: outcomes.map((outcome) => tonight({ outcome })) }))).toBe(2);
+  expect(failuresOf(facts({ runs: [tonight({ outcome: 'failed' })] }))).toBe(1);
+  expect(failuresOf(facts())).toBe(0);
+});

@@ -1,0 +1,248 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { Watch, type WatchedJob } from '../../../lib/insight/watch.js';
+import type { HistoryEntry, HistoryStore, Miss, MissResult } from '../../../lib/stores/history-store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+
+/* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */
+
+const MINUTE = 60_000;
+const PERIOD = 10 * MINUTE;
+const KEPT = { count: 100, age: 1_000 };
+
+let clock: ManualClock;
+let asked: Miss[];
+let events: SchedulerLockEvent[];
+let entries: HistoryEntry[];
+let answer: (miss: Miss) => MissResult | Error;
+let idle: string | undefined;
+let watch: Watch;
+/** The next tick. */
+let tick: number;
+
+const job = (fields: Partial<WatchedJob> = {}): WatchedJob => ({
+  job: 'report',
+  lock: 'report-lock',
+  sharesLock: false,
+  comesLate: false,
+  grace: MINUTE,
+  interval: undefined,
+  newest: (at) => Math.floor(at / PERIOD) * PERIOD,
+  next: (at) => (Math.floor(at / PERIOD) + 1) * PERIOD,
+  isOn: () => true,
+  initialDelay: 0,
+  ...fields,
+});
+
+beforeEach(() => {
+  clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
+  [asked, events, entries, idle] = [[], [], [], undefined];
+  answer = ({ tick: of }) => ({
+    missed: true,
+    first: true,
+    ...(of === undefined ? undefined : { tick: of }),
+  });
+  const history: HistoryStore = {
+    interrupted: () => Promise.resolve(),
+    entries: () => Promise.resolve(entries),
+    miss(miss) {
+      asked.push(miss);
+      const told = answer(miss);
+      return told instanceof Error ? Promise.reject(told) : Promise.resolve(told);
+    },
+    beat: () => Promise.resolve({ time: 0, known: true }),
+    instances: () => Promise.resolve([]),
+  };
+  watch = new Watch(history, clock, {
+    instance: 'here',
+    kept: KEPT,
+    emit: (event) => events.push(event),
+    idleReason: () => idle,
+  });
+  tick = (Math.floor(clock.now() / PERIOD) + 1) * PERIOD;
+});
+
+/** Time goes on until so long after the tick. */
+const pass = (afterTick: number): Promise<void> => clock.advance(tick + afterTick - clock.now());
+
+test('a tick that nobody has called is told of when its grace is over, and not before', async () => {
+  watch.add(job());
+  await pass(MINUTE - 1);
+  expect(asked).toEqual([]);
+  await pass(MINUTE + 1);
+  const about = { name: 'report-lock', job: 'report', instance: 'here', kept: KEPT };
+  expect(asked).toEqual([{ ...about, tick, reason: 'not-fired', count: 1 }]);
+  expect(watch.overdue).toEqual(new Map([['report', tick]]));
+});
+
+test('nothing is asked about a tick that began here, that others have started, or that found a run of its job', async () => {
+  for (const name of ['report', 'others', 'busy']) watch.add(job({ job: name }));
+  await pass(0);
+  watch.began('report', tick);
+  watch.refused('others', tick, { reason: 'already-ran', tick });
+  watch.refused('busy', tick, { reason: 'held' });
+  await pass(2 * MINUTE);
+  expect(asked).toEqual([]);
+  expect(watch.overdue.size).toBe(0);
+});
+
+test('a lock that is taken says nothing if jobs share it: the store is asked, with who was in the way', async () => {
+  watch.add(job({ sharesLock: true }));
+  await pass(0);
+  watch.refused('report', tick, { reason: 'held', holder: 'there' });
+  await pass(2 * MINUTE);
+  expect(asked).toMatchObject([{ tick, reason: 'held', holder: 'there', count: 1, since: tick }]);
+});
+
+test('an older start is no evidence for a tick', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'clock-skew', tick: tick - PERIOD });
+  await pass(2 * MINUTE);
+  expect(asked).toMatchObject([{ tick, reason: 'clock-skew' }]);
+});
+
+test('the instance that is first tells the fleet, once, with the reasons of all', async () => {
+  watch.add(job());
+  await pass(MINUTE);
+  const miss = { type: 'miss', lock: 'report-lock', job: 'report', tick, at: clock.now() } as const;
+  entries = [
+    { ...miss, instance: 'there', reason: 'held', count: 2, holder: 'elsewhere' },
+    { ...miss, instance: 'here', reason: 'not-fired', count: 1 },
+    { ...miss, tick: tick - PERIOD, instance: 'here', reason: 'not-fired', count: 1 },
+  ];
+  await clock.advance(MINUTE);
+  const reasons = [
+    { missedBy: 'there', reason: 'held', count: 2, holder: 'elsewhere' },
+    { missedBy: 'here', reason: 'not-fired', count: 1 },
+  ];
+  expect(events).toMatchObject([{ type: 'overdue', lock: 'report-lock', job: 'report', tick, reasons }]);
+});
+
+test('an instance that is not the first tells nothing, but knows', async () => {
+  answer = ({ tick: of = 0 }) => ({ missed: true, first: false, tick: of });
+  watch.add(job());
+  await pass(3 * MINUTE);
+  expect(events).toEqual([]);
+  expect(watch.overdue.get('report')).toBe(tick);
+});
+
+test('a tick that the store knows to be started is not overdue, and is not asked for again', async () => {
+  answer = () => ({ missed: false, first: false });
+  watch.add(job());
+  await pass(9 * MINUTE);
+  expect(asked).toHaveLength(1);
+  expect(events).toEqual([]);
+  expect(watch.overdue.size).toBe(0);
+});
+
+test('a run that went on when the tick came was in its way: that is no alarm', async () => {
+  watch.add(job());
+  const run = { type: 'run', lock: 'report-lock', job: 'report', instance: 'there' } as const;
+  entries = [{ ...run, outcome: 'completed', fencingToken: (tick - 1) * 1_000, at: tick + 1 }];
+  await pass(2 * MINUTE);
+  expect(asked).toEqual([]);
+});
+
+test('a start that comes late ends it', async () => {
+  watch.add(job());
+  await pass(2 * MINUTE);
+  expect(watch.overdue.size).toBe(1);
+  watch.began('report', tick);
+  expect(watch.overdue.size).toBe(0);
+});
+
+test('while the store is away nobody knows: it is asked again until it answers, with when that began', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  answer = () => new Error('away');
+  await pass(3 * MINUTE);
+  expect(asked.length).toBeGreaterThan(2);
+  expect(events).toEqual([]);
+  expect(watch.overdue.size).toBe(0);
+  answer = () => ({ missed: true, first: true, tick });
+  await pass(4 * MINUTE);
+  expect(asked.at(-1)).toMatchObject({ tick, reason: 'store-unavailable', count: 1, since: tick });
+  expect(events).toMatchObject([{ type: 'overdue', tick }]);
+});
+
+test('when an outage is over, the ticks that it has cost are told of at once, as newer ones may hide them', async () => {
+  watch.add(job());
+  watch.add(job({ job: 'catches-up', comesLate: true }));
+  await pass(0);
+  for (const name of ['report', 'catches-up']) watch.refused(name, tick, { reason: 'store-unavailable' });
+  answer = () => ({ missed: false, first: false });
+  watch.available();
+  await clock.advance(0);
+  expect(asked).toMatchObject([{ job: 'report', tick, late: true, reason: 'store-unavailable' }]);
+});
+
+test('ticks in a row that were skipped for one reason are counted', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'not-leader' });
+  const first = tick;
+  tick += PERIOD;
+  await pass(0);
+  watch.refused('report', tick, { reason: 'not-leader' });
+  await pass(2 * MINUTE);
+  expect(asked.at(-1)).toMatchObject({ tick, reason: 'not-leader', count: 2, since: first });
+});
+
+test('an instance that fires nothing says why', async () => {
+  idle = 'not-leader';
+  watch.add(job());
+  await pass(2 * MINUTE);
+  expect(asked).toMatchObject([{ reason: 'not-leader' }]);
+});
+
+test('ticks that came while its job was stopped are not its business', async () => {
+  let isOn = false;
+  watch.add(job({ isOn: () => isOn }));
+  await pass(2 * MINUTE);
+  isOn = true;
+  await pass(5 * MINUTE);
+  expect(asked).toEqual([]);
+});
+
+test('what is fired each second is judged once a minute, by all instances at the same tick', async () => {
+  const newest = (at: number): number => Math.floor(at / 1_000) * 1_000;
+  watch.add(job({ newest, next: (at) => newest(at) + 1_000 }));
+  await clock.advance(5 * MINUTE);
+  expect(asked.length).toBeGreaterThanOrEqual(3);
+  expect(asked.length).toBeLessThanOrEqual(5);
+  for (const { tick: of = 1 } of asked) expect(of % MINUTE).toBe(0);
+});
+
+test('an interval is overdue when it has not run for its length and its grace', async () => {
+  answer = () => ({ missed: true, first: true, tick: 42 });
+  watch.add(job({ interval: PERIOD }));
+  await clock.advance(PERIOD / 2);
+  watch.began('report', undefined);
+  await clock.advance(PERIOD);
+  // Others have run it half an interval ago.
+  watch.refused('report', undefined, { reason: 'already-ran', expiresIn: PERIOD / 2 - PERIOD / 10 });
+  await clock.advance(PERIOD / 2 + MINUTE - 1_000);
+  expect(asked).toEqual([]);
+  await clock.advance(2_000);
+  expect(asked).toMatchObject([{ grace: MINUTE, reason: 'not-fired' }]);
+  expect(watch.overdue.get('report')).toBe(42);
+});
+
+test('an interval that the store knows to be fine is not asked for again until it should have run', async () => {
+  answer = () => ({ missed: false, first: false });
+  watch.add(job({ interval: PERIOD }));
+  await clock.advance(2 * PERIOD);
+  expect(asked).toHaveLength(1);
+  expect(watch.overdue.size).toBe(0);
+});
+
+test('after stop() nothing is asked, and nothing is told', async () => {
+  watch.add(job());
+  await pass(MINUTE);
+  watch.stop();
+  await pass(9 * MINUTE);
+  expect(asked).toHaveLength(1);
+  expect(events).toEqual([]);
+});

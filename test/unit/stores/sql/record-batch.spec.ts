@@ -1,0 +1,67 @@
+import { expect, test } from '@jest/globals';
+import { RecordBatch } from '../../../../lib/stores/sql/record-batch.js';
+import type { HistoryRow } from '../../../../lib/stores/sql/history-dialect.js';
+import { ManualClock } from '../../../../lib/testing/index.js';
+
+const row = (entry: number): HistoryRow => ({
+  name: 'job',
+  entry: String(entry),
+  kind: 'completed',
+  age: 1,
+  data: '{}',
+});
+
+/** A batch, and how many records were in each statement. */
+function batchOf(done: Promise<void> = Promise.resolve()) {
+  const clock = new ManualClock();
+  const sizes: number[] = [];
+  const batch = new RecordBatch((rows) => {
+    sizes.push(rows.length);
+    return done;
+  }, clock);
+  return { clock, sizes, batch };
+}
+
+test('records of half a second are kept by one statement, later ones by the next', async () => {
+  const { clock, sizes, batch } = batchOf();
+  batch.add(row(1));
+  await clock.advance(499);
+  batch.add(row(2));
+  expect(sizes).toEqual([]);
+  await clock.advance(1);
+  expect(sizes).toEqual([2]);
+  batch.add(row(3));
+  await clock.advance(500);
+  expect(sizes).toEqual([2, 1]);
+  // Nothing is left.
+  await batch.flush();
+  await clock.advance(1_000);
+  expect(sizes).toEqual([2, 1]);
+});
+
+test('a flush keeps what waits, a hundred at a time, and resolves when all is kept', async () => {
+  let kept = (): void => undefined;
+  const { clock, sizes, batch } = batchOf(new Promise((resolve) => (kept = resolve)));
+  for (let i = 0; i < 250; i++) batch.add(row(i));
+  let isFlushed = false;
+  const flushed = batch.flush().then(() => (isFlushed = true));
+  await clock.advance(10_000);
+  expect(sizes).toEqual([100]);
+  expect(isFlushed).toBe(false);
+  kept();
+  await flushed;
+  expect(sizes).toEqual([100, 100, 50]);
+});
+
+test('a flush waits for records that are being kept already', async () => {
+  let kept = (): void => undefined;
+  const { clock, batch } = batchOf(new Promise((resolve) => (kept = resolve)));
+  batch.add(row(1));
+  await clock.advance(500);
+  let isFlushed = false;
+  const flushed = batch.flush().then(() => (isFlushed = true));
+  await clock.advance(1);
+  expect(isFlushed).toBe(false);
+  kept();
+  await flushed;
+});
