@@ -26,7 +26,8 @@ export function checkAlarms(model: Model): Finding {
   const violations: string[] = [];
   for (const alarm of model.overdue) {
     const facts = model.jobs.get(alarm.job);
-    const why = facts === undefined ? 'of no job' : falseAlarm(model, alarm, facts, runsOf.get(alarm.job) ?? []);
+    const why =
+      facts === undefined ? 'of no job' : falseAlarm(model, alarm, facts, runsOf.get(alarm.job) ?? []);
     if (why === undefined) continue;
     const excuse = excuseOf(model, alarm.tick - wallOf(model), alarm.m);
     if (excuse === undefined) violations.push(`${describe(alarm)}: ${why}`);
@@ -100,9 +101,7 @@ function untold(
   count: (what: string) => void,
 ): string[] {
   if (model.stored.length === 0) return [];
-  const told = new Set(
-    model.stored.flatMap(({ misses }) => misses).map(({ job, tick }) => `${job} ${tick}`),
-  );
+  const told = new Set(model.stored.flatMap(({ misses }) => misses).map(({ job, tick }) => `${job} ${tick}`));
   const wrong: string[] = [];
   for (const facts of model.jobs.values()) {
     // Those that come more often have been started again by then.

@@ -40,9 +40,7 @@ function storedLine(lock: string, entries: readonly HistoryEntry[], info: LockIn
     k: 'stored',
     m: monotonic(),
     lock,
-    runs: entries.flatMap((entry) =>
-      entry.type === 'run' ? [{ ...entry, token: entry.fencingToken }] : [],
-    ),
+    runs: entries.flatMap((entry) => (entry.type === 'run' ? [{ ...entry, token: entry.fencingToken }] : [])),
     misses: entries.filter((entry) => entry.type === 'miss'),
     ...(goesOn && info.fencingToken !== undefined && { unended: info.fencingToken }),
   };
