@@ -45,6 +45,9 @@ export interface Watcher {
   readonly idleReason: () => string | undefined;
 }
 
+/** Why an instance did not start the newest ticks of a job. */
+type Skips = MissReason & { readonly tick: number | undefined };
+
 /** What is known of a job. */
 interface State {
   readonly job: WatchedJob;
@@ -53,7 +56,9 @@ interface State {
   /** When an interval has to have run again, this machine's clock. */
   expected: number;
   /** Why this instance did not start its newest ticks. */
-  skips: (MissReason & { readonly tick: number | undefined }) | undefined;
+  skips: Skips | undefined;
+  /** The newest tick that an outage has cost this instance, as far as it is to tell of it. */
+  lost: number | undefined;
   judgeAt: number;
   /** The tick that nobody has started. */
   overdue: number | undefined;
@@ -104,7 +109,15 @@ export class Watch {
     if (this.#stopped || this.#states.has(job.job)) return;
     const now = this.clock.now() + job.initialDelay;
     const expected = now + (job.interval ?? 0);
-    const state: State = { job, settled: now, expected, skips: undefined, judgeAt: 0, overdue: undefined };
+    const state: State = {
+      job,
+      settled: now,
+      expected,
+      skips: undefined,
+      lost: undefined,
+      judgeAt: 0,
+      overdue: undefined,
+    };
     state.judgeAt = this.#nextJudgement(state, now);
     this.#states.set(job.job, state);
     this.#arm();
@@ -140,13 +153,22 @@ export class Watch {
     } else state.skips = { ...oneMore(state.skips, why, now), tick };
   }
 
-  /** The store answers again: tells of the ticks that this instance skipped meanwhile, before newer ones hide them. */
+  /**
+   * The store answers again. What this instance skipped meanwhile it tells when its grace is over, and others may have started it: also
+   * if newer ticks hide it by then.
+   */
   available(): void {
     for (const state of this.#states.values()) {
       const { skips, job } = state;
-      // A tick that may still run late is judged when its grace is over.
+      // A tick that may still run late is only judged.
       if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || job.comesLate) continue;
-      void inModuleContext(() => this.#ask(state, skips.tick, true)).catch(() => undefined);
+      const { tick } = skips;
+      if (state.lost === tick) continue;
+      state.lost = tick;
+      const tell = (): void =>
+        void inModuleContext(() => this.#tellLost(state, tick, skips)).catch(() => undefined);
+      // The judgement of the tick comes first.
+      this.clock.setTimer(tell, Math.max(0, tick + job.grace + SOONEST - this.clock.now()));
     }
   }
 
@@ -233,11 +255,18 @@ export class Watch {
     );
   }
 
-  async #ask(state: State, tick: number | undefined, late = false): Promise<void> {
+  async #tellLost(state: State, tick: number, skips: Skips): Promise<void> {
+    if (this.#stopped || tick === state.overdue || (await this.#wasCovered(state.job, tick))) return;
+    await this.#ask(state, tick, skips);
+  }
+
+  /** @param lost why an outage has cost the tick, which newer ones may hide */
+  async #ask(state: State, tick: number | undefined, lost?: Skips): Promise<void> {
     const { job } = state;
     const { instance, kept, idleReason } = this.watcher;
-    const { tick: _, ...skips } = state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1, tick };
-    const which = tick === undefined ? { grace: job.grace } : late ? { tick, late } : { tick };
+    const { tick: _, ...skips } = lost ??
+      state.skips ?? { reason: idleReason() ?? 'not-fired', count: 1, tick };
+    const which = tick === undefined ? { grace: job.grace } : lost ? { tick, late: true } : { tick };
     const about = { name: job.lock, job: job.job, instance, kept };
     const result = await this.history.miss({ ...about, ...skips, ...which });
     if (this.#stopped) return;

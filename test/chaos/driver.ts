@@ -5,6 +5,7 @@ import { Injector } from './injector.js';
 import { CALLER, HOOK, JOBS, MAX_CLOCK_SKEW, volleyJobs } from './jobs.js';
 import { Member } from './member.js';
 import type { Plan } from './plan.js';
+import { readKept } from './stores/kept.js';
 import { type ChaosStore, startStore } from './stores/store.js';
 
 export interface RunOptions {
@@ -27,6 +28,9 @@ export interface RunOptions {
 /** The stores that tell calls in line of their turn, with the options of worker-options.ts. */
 const HINTS: ReadonlySet<string> = new Set(['redis', 'postgres']);
 
+/** The stores that keep the record of a run some time after its release, ms. */
+const KEPT_WITHIN: Readonly<Record<string, number>> = { mysql: 1_000 };
+
 /** How often the store is pinged, and how late an answer counts as slow, ms. */
 const PING = 200;
 const SLOW = 200;
@@ -35,15 +39,17 @@ const SLOW = 200;
 export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMap<string, number>> {
   const { folder, program, volley = 0, callers = 0, log } = options;
   const history = new HistoryWriter(folder, 'driver');
+  const jobs = [...Object.values(JOBS), CALLER, HOOK, ...volleyJobs(volley)];
   const offsets = Object.fromEntries(plan.offsets.map((offset, i) => [`instance-${i + 1}`, offset]));
   history.write({
     k: 'begin',
     m: monotonic(),
     w: Date.now(),
     seed: plan.seed,
-    jobs: [...Object.values(JOBS), CALLER, HOOK, ...volleyJobs(volley)],
+    jobs,
     maxClockSkew: MAX_CLOCK_SKEW,
     hints: HINTS.has(options.store),
+    keptWithin: KEPT_WITHIN[options.store] ?? 0,
     offsets,
   });
   const store = await startStore(options.store, options.clock);
@@ -62,6 +68,11 @@ export async function drive(plan: Plan, options: RunOptions): Promise<ReadonlyMa
       await Promise.all(faults);
     }
     history.write({ k: 'over', m: monotonic() });
+    // Without instances nothing changes any more.
+    await Promise.all(members.map((member) => member.kill()));
+    const locks = [...new Set(jobs.map(({ lock }) => lock))];
+    const { name, host, port } = store;
+    for (const line of await readKept({ store: name, host, port }, locks)) history.write(line);
     log(`  ${readHistory(folder).length} lines of history`);
     return injector.counts;
   } finally {

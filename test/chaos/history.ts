@@ -30,6 +30,10 @@ export interface JobFacts {
   readonly priority: number;
   /** Of webhooks: how often one is delivered again after an interruption. */
   readonly redeliver?: number;
+  /** Whether the store keeps who ran it. */
+  readonly kept: boolean;
+  /** How long after its tick a start counts as overdue, ms. */
+  readonly overdue: number;
 }
 
 interface At {
@@ -55,10 +59,12 @@ export interface BeginLine extends At {
   readonly maxClockSkew: number;
   /** Whether the store tells calls in line of their turn. */
   readonly hints: boolean;
+  /** How much later than a release the store keeps the record of its run, at most, ms; 0: in the same operation. */
+  readonly keptWithin: number;
   /** By how much the clock of each instance is ahead, ms. */
   readonly offsets: Readonly<Record<string, number>>;
 }
-/** The run is over: the checker does not judge later lines, as the driver stops everything. */
+/** The run is over: of later lines the checker judges only what the store has kept, as the driver stops everything. */
 export interface OverLine extends At {
   readonly k: 'over';
 }
@@ -189,6 +195,42 @@ export interface LostLine extends OfLease {
 export interface ReleasedLine extends OfLease {
   readonly k: 'released';
   readonly confirmed: boolean;
+  /** How the run ended. */
+  readonly outcome: string;
+}
+/** The library told that nobody had started a tick in time. */
+export interface OverdueLine extends OfLife {
+  readonly k: 'overdue';
+  readonly lock: string;
+  readonly job: string;
+  /** Of an interval: when it was due. */
+  readonly tick: number;
+}
+/** A run, as the store has kept it. */
+export interface StoredRun {
+  readonly token: number;
+  /** The instance and its life: `instance-1.1`. */
+  readonly instance: string;
+  readonly job?: string;
+  readonly tick?: number;
+  readonly attempt?: number;
+  readonly outcome: string;
+}
+/** A tick that was not started, as an instance told the store. */
+export interface StoredMiss {
+  readonly job: string;
+  readonly tick: number;
+  readonly instance: string;
+  readonly reason: string;
+}
+/** What the store knows of a lock when all instances have been killed. */
+export interface StoredLine extends At {
+  readonly k: 'stored';
+  readonly lock: string;
+  readonly runs: readonly StoredRun[];
+  readonly misses: readonly StoredMiss[];
+  /** Its newest lease, if that has not ended: its fencing token. */
+  readonly unended?: number;
 }
 
 export type Line =
@@ -212,7 +254,9 @@ export type Line =
   | LostLine
   | ReleasedLine
   | KeptLine
-  | QueueLine;
+  | QueueLine
+  | OverdueLine
+  | StoredLine;
 
 /** Monotonic time of this machine, ms. */
 export function monotonic(): number {

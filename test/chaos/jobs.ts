@@ -6,6 +6,15 @@ export const MAX_OFFSET = 2_000;
 /** How far a tick may lie in the future of the store's clock, ms: two instances differ by twice {@link MAX_OFFSET}. */
 export const MAX_CLOCK_SKEW = 5_000;
 
+/**
+ * How long after its tick a start counts as overdue, ms: the slowest instance fires a tick up to 4 s after the fastest one. What runs
+ * late by design gets as much more as it may be late.
+ */
+export const OVERDUE = 5_000;
+
+/** How many runs of a lock the store keeps: more than there are. */
+export const MOST_KEPT = 10_000;
+
 /** Given to every job, ms: at most a third of the shortest ttl. */
 export const STORE_TIMEOUT = 500;
 
@@ -25,6 +34,8 @@ const job = (name: string, every: number, more: Partial<JobFacts> = {}): JobFact
     catchUp: 0,
     wait: 0,
     priority: 0,
+    kept: true,
+    overdue: OVERDUE + (more.catchUp ?? 0) + (more.wait ?? 0),
     ...more,
   };
 };
@@ -48,7 +59,7 @@ export const isQuiet = (w: number): boolean =>
 export const LINE = 'line';
 
 /** The calls that an application makes by itself, most of them in line: see worker/callers.ts. */
-export const CALLER = job('caller', 3_000, { lock: LINE, ttl: 1_500, kind: 'call' });
+export const CALLER = job('caller', 3_000, { lock: LINE, ttl: 1_500, kind: 'call', kept: false });
 
 /** Webhooks, which are kept while their lock is taken: see worker/hooks.ts. */
 export const HOOK = { ...job('hook', 3_000, { lock: 'hooks', ttl: 1_500, kind: 'call' }), redeliver: 20 };
@@ -72,6 +83,8 @@ export const JOBS = {
    */
   firstTwin: job('first-twin', 15_000, { lock: 'twins', ttl: 1_500, catchUp: 14_000 }),
   secondTwin: job('second-twin', 15_000, { lock: 'twins', ttl: 1_500, catchUp: 14_000 }),
+  /** Missed by all in an outage that comes to the ticks of the two before, and never run late. */
+  missed: job('missed', 15_000),
   interval: job('interval', 1_000, { kind: 'interval' }),
   /** Rather late than never: waits in the line of the callers, before most of them. */
   inLine: job('in-line', 5_000, { lock: LINE, ttl: 1_500, wait: 4_000, priority: 5 }),

@@ -1,4 +1,5 @@
 import type { Line } from '../history.js';
+import { checkAlarms } from './alarms.js';
 import { checkCatchUp } from './catch-up.js';
 import { checkDuplicates } from './duplicates.js';
 import { checkEvents } from './events.js';
@@ -9,6 +10,7 @@ import { checkIntervals } from './intervals.js';
 import { checkLosses } from './losses.js';
 import { buildModel } from './model.js';
 import { checkOverlaps } from './overlaps.js';
+import { checkRecorded } from './recorded.js';
 import { checkTakeOver } from './take-over.js';
 import { checkUnrun } from './unrun.js';
 import { checkWaiting } from './waiting.js';
@@ -26,6 +28,8 @@ export const CHECKS = {
   idle: checkIdle,
   waiting: checkWaiting,
   events: checkEvents,
+  recorded: checkRecorded,
+  alarms: checkAlarms,
 } as const;
 
 /** The short name of a check. */

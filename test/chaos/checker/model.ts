@@ -5,11 +5,13 @@ import type {
   JobFacts,
   KeptLine,
   Line,
+  OverdueLine,
   QueueLine,
   RejectedLine,
   SkippedLine,
   StallLine,
   StartLine,
+  StoredLine,
   UncaughtLine,
 } from '../history.js';
 
@@ -25,6 +27,8 @@ export interface Run extends StartLine {
   readonly lostReason: string | undefined;
   /** When the store confirmed the release of the lease. */
   readonly releasedAt: number | undefined;
+  /** How it ended, as its process knew. */
+  readonly outcome: string | undefined;
   /** When its process ended. */
   readonly downAt: number | undefined;
   /** The deadline of its lease when it began. */
@@ -100,6 +104,9 @@ export interface Model {
   readonly aborted: ReadonlyMap<string, number>;
   readonly kept: readonly KeptLine[];
   readonly queues: readonly QueueLine[];
+  readonly overdue: readonly OverdueLine[];
+  /** What the store has kept; nothing if the run was ended by force. */
+  readonly stored: readonly StoredLine[];
 }
 
 const lifeOf = ({ i, n }: { i: string; n: number }): string => `${i}.${n}`;
@@ -132,6 +139,7 @@ export function buildModel(lines: readonly Line[]): Model {
   const released = new Map(
     of('released').flatMap((line) => (line.confirmed ? [[leaseOf(line), line.m] as const] : [])),
   );
+  const outcomes = new Map(of('released').map((line) => [leaseOf(line), line.outcome]));
   const ended = new Map(of('end').map((line) => [leaseOf(line), line]));
   const runs = of('start').map((start): Run => {
     const facts = jobs.get(start.job);
@@ -152,6 +160,7 @@ export function buildModel(lines: readonly Line[]): Model {
       lostAt: loss?.m,
       lostReason: loss?.reason,
       releasedAt: released.get(lease),
+      outcome: outcomes.get(lease),
       downAt,
       firstDeadline: deadlines[0]?.until ?? -Infinity,
       deadline,
@@ -176,6 +185,8 @@ export function buildModel(lines: readonly Line[]): Model {
     waiting: new Map(of('waiting').map((line) => [callOf(line), line.m])),
     kept: of('kept'),
     queues: of('queue'),
+    overdue: of('overdue'),
+    stored: of('stored'),
     aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
   };
 }
@@ -226,6 +237,11 @@ export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K
     else group.push(item);
   }
   return groups;
+}
+
+/** Whether the store may have forgotten what was written at this time. */
+export function mayForget({ troubles }: Model, m: number): boolean {
+  return troubles.some(({ loses, since, to }) => loses && since - READING <= m && to + READING >= m);
 }
 
 /** Faults that change nothing, so they explain nothing. The checks handle steps of the clock by name. */

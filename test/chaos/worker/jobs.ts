@@ -28,11 +28,12 @@ function Recorded(facts: JobFacts) {
   };
 }
 
-const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp, wait, priority }: JobFacts) => ({
+const options = ({ job, lock: name, ttl, rerun, atLeast, catchUp, wait, priority, overdue }: JobFacts) => ({
   job,
   name,
   ttl,
   rerun,
+  overdue,
   ...(atLeast > 0 ? { atLeast } : undefined),
   ...(catchUp > 0 ? { catchUp } : undefined),
   ...(wait > 0 ? { wait, priority } : undefined),
@@ -97,6 +98,13 @@ export class Jobs implements Recording {
   @SchedulerLock(options(JOBS.secondTwin))
   secondTwin(): Promise<void> {
     return run(this, JOBS.secondTwin, 500, 4_000);
+  }
+
+  @Cron('*/15 * * * * *', UTC)
+  @Recorded(JOBS.missed)
+  @SchedulerLock(options(JOBS.missed))
+  missed(): Promise<void> {
+    return run(this, JOBS.missed, 5, 50);
   }
 
   @Cron('*/5 * * * * *', UTC)

@@ -10,7 +10,7 @@ import {
 } from 'nestjs-scheduler-lock';
 import { childMain } from '../../support/child.js';
 import { monotonic } from '../history.js';
-import { isQuiet, MAX_CLOCK_SKEW, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
+import { isQuiet, MAX_CLOCK_SKEW, MOST_KEPT, OVERDUE, STORE_TIMEOUT, volleyJobs } from '../jobs.js';
 import type { StoreConnection } from '../stores/store.js';
 import { storeOptions } from '../stores/worker-options.js';
 import { Callers } from './callers.js';
@@ -56,6 +56,8 @@ interface Listening {
       maxClockSkew: MAX_CLOCK_SKEW,
       storeTimeout: STORE_TIMEOUT,
       shutdownTimeout: SHUTDOWN_TIMEOUT,
+      // Nothing is pushed out within a run.
+      insight: { keep: MOST_KEPT, beat: 1_000, overdue: OVERDUE },
     }),
   ],
   providers: [

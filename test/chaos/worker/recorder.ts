@@ -38,7 +38,7 @@ export class Recorder {
     return `${this.#life.i}.${this.#life.n}`;
   }
 
-  write(line: WithoutLife<Exclude<Line, { k: 'begin' }>>): void {
+  write(line: WithoutLife<Exclude<Line, { k: 'begin' | 'stored' }>>): void {
     this.#writer.write({ ...line, w: Date.now(), ...this.#life });
   }
 
@@ -137,7 +137,12 @@ export class Recorder {
           lock: event.lock,
           token: event.fencingToken,
           confirmed: event.confirmed,
+          outcome: event.outcome,
         });
+      case 'overdue': {
+        const { lock, job, tick } = event;
+        return this.write({ k: 'overdue', m, lock, job, tick });
+      }
       default:
         return undefined;
     }

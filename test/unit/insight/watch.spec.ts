@@ -167,15 +167,61 @@ test('while the store is away nobody knows: it is asked again until it answers, 
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
-test('when an outage is over, the ticks that it has cost are told of at once, as newer ones may hide them', async () => {
-  watch.add(job());
+test('the ticks that an outage has cost are told of when their grace is over, also if newer ones hide them', async () => {
+  const often = { next: (at: number) => (Math.floor(at / 30_000) + 1) * 30_000 };
+  watch.add(job(often));
   watch.add(job({ job: 'catches-up', comesLate: true }));
   await pass(0);
   for (const name of ['report', 'catches-up']) watch.refused(name, tick, { reason: 'store-unavailable' });
   answer = () => ({ missed: false, first: false });
   watch.available();
-  await clock.advance(0);
-  expect(asked).toMatchObject([{ job: 'report', tick, late: true, reason: 'store-unavailable' }]);
+  watch.available();
+  await pass(30_000);
+  watch.began('report', tick + 30_000);
+  expect(asked).toEqual([]);
+  await pass(MINUTE + 1_000);
+  const mine = asked.filter(({ job: of }) => of === 'report');
+  expect(mine).toMatchObject([{ tick, late: true, reason: 'store-unavailable', since: tick }]);
+});
+
+test('an outage is over before others start the tick: that is no alarm, as its grace is not over', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  watch.available();
+  await pass(MINUTE - 1);
+  expect(asked).toEqual([]);
+  answer = () => ({ missed: false, first: false });
+  await pass(2 * MINUTE);
+  expect(asked).toMatchObject([{ tick }, { tick, late: true }]);
+  expect(events).toEqual([]);
+});
+
+test('a tick that an outage has cost, and that found a run of its job, is no alarm', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  watch.available();
+  const run = {
+    type: 'run',
+    lock: 'report-lock',
+    job: 'report',
+    instance: 'there',
+    outcome: 'completed',
+  } as const;
+  entries = [{ ...run, fencingToken: (tick - 1_000) * 1_000, at: tick + 1_000, duration: 2_000 }];
+  await pass(2 * MINUTE);
+  expect(asked).toEqual([]);
+});
+
+test('a tick that an outage has cost, and nobody has started, is told once', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  watch.available();
+  await pass(3 * MINUTE);
+  expect(asked).toMatchObject([{ tick, reason: 'store-unavailable' }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
 test('ticks in a row that were skipped for one reason are counted', async () => {

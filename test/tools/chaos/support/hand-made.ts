@@ -40,16 +40,18 @@ export class HandMade {
     offsets = { 'instance-1': 0, 'instance-2': 0 },
     over = 60_000,
     hints = false,
+    keptWithin = 0,
   }: {
     jobs?: readonly Partial<JobFacts>[];
     offsets?: Record<string, number>;
     over?: number;
     hints?: boolean;
+    keptWithin?: number;
   } = {}) {
     const all = jobs.map((job) => jobFacts(job));
     this.#jobs = new Map(all.map((job) => [job.job, job]));
     this.#lines = [
-      { k: 'begin', m: 0, w: EPOCH, seed: 1, jobs: all, maxClockSkew: 5_000, hints, offsets },
+      { k: 'begin', m: 0, w: EPOCH, seed: 1, jobs: all, maxClockSkew: 5_000, hints, keptWithin, offsets },
       ...Object.keys(offsets).map((i): Line => ({ k: 'up', m: 0, i, n: 1 })),
       { k: 'over', m: over },
     ];
@@ -76,7 +78,7 @@ export class HandMade {
     if (ends === null) return this;
     return this.add(
       { k: 'end', m: ends, ...lease, held: given.held ?? Math.min(ends, lost ?? ends, deadline) },
-      { k: 'released', m: ends, ...lease, confirmed: lost === undefined },
+      { k: 'released', m: ends, ...lease, confirmed: lost === undefined, outcome: 'completed' },
     );
   }
 
@@ -190,6 +192,6 @@ export class HandMade {
 /** One job under one lock, every second, unless it is said otherwise. */
 export function jobFacts(more: Partial<JobFacts> = {}): JobFacts {
   const times = { every: 1_000, ttl: 2_000, heartbeat: 600, storeTimeout: 500, atLeast: 0 };
-  const facts = { ...times, rerun: 0, catchUp: 0, wait: 0, priority: 0 };
+  const facts = { ...times, rerun: 0, catchUp: 0, wait: 0, priority: 0, kept: true, overdue: 5_000 };
   return { job: 'job', lock: 'lock', kind: 'cron', ...facts, ...more };
 }
