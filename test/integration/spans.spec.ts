@@ -127,10 +127,13 @@ test('a run that fails says with what kind of error, and not with which text', a
   expect(JSON.stringify([run?.attributes, run?.events])).not.toContain('Alice');
 });
 
-test('a lost lease is an event of the span, and its failure', async () => {
+test('a lost lease is an event of the span, and its failure, whatever the job throws after it', async () => {
   const { jobs, store } = await start();
-  jobs.act = () => store.lose('by-hand');
-  await jobs.byHand();
+  jobs.act = async () => {
+    await store.lose('by-hand');
+    throw new TypeError('too late');
+  };
+  await expect(jobs.byHand()).rejects.toThrow('too late');
   const run = spanOf('run Jobs.byHand');
   expect(run?.events).toMatchObject([
     { name: 'lost', attributes: { 'scheduler_lock.loss.reason': 'taken' } },
