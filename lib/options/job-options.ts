@@ -22,7 +22,7 @@ export interface IntervalJobOptions extends Omit<
   /**
    * Whether the store remembers its runs (see `insight` of the module).
    *
-   * @default true
+   * @default on
    */
   readonly history?: boolean | undefined;
   /**
