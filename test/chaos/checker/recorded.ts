@@ -150,7 +150,8 @@ function whyNotTold(model: Model, { leases }: Lock, run: Run): string | undefine
   );
   if (unanswered) return 'not told, the next holder did not get its grant';
   if (next === undefined || i === undefined) return undefined;
-  if (model.jobs.get(job)?.kept !== true) return 'not told, the next holder keeps no history';
+  if (model.jobs.get(next.run?.job ?? job)?.kept !== true)
+    return 'not told, the next holder keeps no history';
   const { until = 0 } = lives.find((life) => life.i === i && life.n === n) ?? {};
   const inTrouble =
     until <= m + LAST_WORDS || troublesIn(model, m - storeTimeout, m + storeTimeout, i).length > 0;
