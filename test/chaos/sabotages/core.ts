@@ -37,8 +37,8 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'release-without-a-record': {
     file: 'lease/recorder.js',
-    search: 'if (!lease.isRemembered) return undefined;',
-    replace: 'return undefined;',
+    search: 'if (!lease.isRemembered)',
+    replace: 'if (lease)',
     caughtBy: 'recorded',
     only: ['cut'],
     seconds: 15,
@@ -55,8 +55,8 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'alarm-for-each-tick': {
     file: 'insight/watch.js',
-    search: 'if (tick === undefined || tick <= state.settled || tick === state.overdue) return;',
-    replace: 'if (tick !== undefined) await this.#tell(job, tick);',
+    search: 'if (tick === undefined || tick <= state.settled || tick === state.overdue)',
+    replace: 'if (tick !== undefined) await this.#tell(job, tick);\nif (true)',
     caughtBy: 'alarms',
     only: ['cut'],
     seed: 3,
