@@ -47,7 +47,7 @@ export const CORE_SABOTAGES: Sabotages = {
   'interruptions-that-nobody-notes': {
     file: 'lease/run.js',
     search: 'engine.recorder?.noteInterruption(call.name, result.interrupted);',
-    replace: '',
+    replace: ';',
     caughtBy: 'recorded',
     only: ['kill'],
     seconds: 40,
