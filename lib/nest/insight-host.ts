@@ -108,8 +108,8 @@ export class InsightHost implements OnModuleDestroy {
       comesLate: settings.catchUp !== false,
       grace,
       interval: schedule.every,
-      newest: (at) => schedule.startAt(at).tick,
-      next: (at) => schedule.next(at),
+      newest: (at) => schedule.newestBefore(at),
+      next: (at) => schedule.nextAfter(at),
       isOn: () => bound.state() === 'started',
       initialDelay: schedule.initialDelay,
     };

@@ -20,7 +20,7 @@ const CLOSE = 64;
  *
  * One question to `cron` costs 0.1 to 1.5 ms. A search from nothing takes four questions if dates are regular, also for a
  * yearly expression. It takes fewer than fifty (some 30 ms) if thousands of dates fall on one day in years; `npm run bench
- * -- --only ticks` shows the most expensive ones. So the newest date and the next one are kept from call to call.
+ * -- --only ticks` shows the most expensive ones. So the newest date, the next one and the one before are kept from call to call.
  */
 export class CronTicks {
   /** The text by which people and the store tell this schedule from another one. */
@@ -29,6 +29,8 @@ export class CronTicks {
   readonly expression: string;
   readonly zone: string;
   readonly #dates: CronDates;
+  /** The date before that; Infinity if it is not known. */
+  #before = Infinity;
   #tick = Infinity;
   #following = Infinity;
 
@@ -47,10 +49,11 @@ export class CronTicks {
       const date = Number(this.cronTime.source);
       return date <= now ? date : undefined;
     }
-    if (now < this.#tick) return this.#search(now);
+    if (now < this.#tick) return now >= this.#before ? this.#before : this.#search(now);
     if (now < this.#following) return this.#tick;
     const following = this.#dates.after(this.#following);
     if (now >= following) return this.#search(now);
+    this.#before = this.#tick;
     this.#tick = this.#following;
     this.#following = following;
     return this.#tick;
@@ -58,8 +61,10 @@ export class CronTicks {
 
   /** The first date after `now`, epoch milliseconds, or Infinity. */
   next(now: number): number {
-    if (!this.cronTime.realDate)
-      return this.newest(now) === undefined ? this.#dates.after(now) : this.#following;
+    if (!this.cronTime.realDate) {
+      if (this.newest(now) === undefined) return this.#dates.after(now);
+      return now < this.#tick ? this.#tick : this.#following;
+    }
     const date = Number(this.cronTime.source);
     return date > now ? date : Infinity;
   }
@@ -90,6 +95,7 @@ export class CronTicks {
         isNewest = until - tick < CLOSE * distance && this.#dates.after(tick) > now;
       }
     }
+    this.#before = Infinity;
     this.#tick = tick;
     this.#following = following;
     return tick;
@@ -107,33 +113,43 @@ function zoneOf(cronTime: CronTimeLike): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** The ticks of each `CronTime` that was asked for. */
-const ticksOf = new WeakMap<CronTimeLike, CronTicks>();
-/** The ticks by class of `CronTime` (each version of `cron` has dates of its own) and by schedule. */
-const shared = new WeakMap<object, Map<string, CronTicks>>();
 /** More schedules than an application has, unless it makes up new ones all the time. */
 const MAX_SHARED = 1_000;
 
-/** The ticks of one `CronTime`. Those with the same schedule share one search: a new leader asks for all jobs at once. */
-export function ticksFor(cronTime: CronTimeLike): CronTicks {
-  const known = ticksOf.get(cronTime);
-  if (known !== undefined) return known;
-  const ticks = sharedTicks(cronTime);
-  ticksOf.set(cronTime, ticks);
-  return ticks;
+/** The ticks of each `CronTime` that was asked for. Those with the same schedule share one search: a new leader asks for all jobs at once. */
+class KnownTicks {
+  readonly #ticksOf = new WeakMap<CronTimeLike, CronTicks>();
+  /** By class of `CronTime` (each version of `cron` has dates of its own) and by schedule. */
+  readonly #shared = new WeakMap<object, Map<string, CronTicks>>();
+
+  of(cronTime: CronTimeLike): CronTicks {
+    const known = this.#ticksOf.get(cronTime);
+    if (known !== undefined) return known;
+    const ticks = this.#sharedTicks(cronTime);
+    this.#ticksOf.set(cronTime, ticks);
+    return ticks;
+  }
+
+  #sharedTicks(cronTime: CronTimeLike): CronTicks {
+    const { source, timeZone, utcOffset, realDate, constructor } = cronTime;
+    if (realDate) return new CronTicks(cronTime);
+    const schedules = this.#shared.get(constructor) ?? new Map<string, CronTicks>();
+    this.#shared.set(constructor, schedules);
+    const schedule = JSON.stringify([source, timeZone, utcOffset]);
+    const ticks = schedules.get(schedule) ?? new CronTicks(cronTime);
+    if (schedules.size >= MAX_SHARED) schedules.clear();
+    schedules.set(schedule, ticks);
+    return ticks;
+  }
 }
 
-function sharedTicks(cronTime: CronTimeLike): CronTicks {
-  const { source, timeZone, utcOffset, realDate, constructor } = cronTime;
-  if (realDate) return new CronTicks(cronTime);
-  const schedules = shared.get(constructor) ?? new Map<string, CronTicks>();
-  shared.set(constructor, schedules);
-  const schedule = JSON.stringify([source, timeZone, utcOffset]);
-  const ticks = schedules.get(schedule) ?? new CronTicks(cronTime);
-  if (schedules.size >= MAX_SHARED) schedules.clear();
-  schedules.set(schedule, ticks);
-  return ticks;
-}
+const [ofCalls, ofLooks] = [new KnownTicks(), new KnownTicks()];
+
+/** The ticks of one `CronTime`, for calls and those who ask about now. */
+export const ticksFor = (cronTime: CronTimeLike): CronTicks => ofCalls.of(cronTime);
+
+/** The same for those who look back: their questions must not end the search that is kept for the next call. */
+export const pastTicksFor = (cronTime: CronTimeLike): CronTicks => ofLooks.of(cronTime);
 
 /** A zone that luxon reads: `UTC+05:30`. */
 function offsetZone(minutes: number): string {

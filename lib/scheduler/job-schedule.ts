@@ -1,5 +1,5 @@
 import type { JobStart } from '../job-start.js';
-import { ticksFor } from './cron-ticks.js';
+import { pastTicksFor, ticksFor } from './cron-ticks.js';
 import type { CronTimeClass } from './tick-finder.js';
 import { cronOptionsOf, type CronOptions, type CronTimeLike, intervalOptionsOf } from './scheduler-parts.js';
 
@@ -87,6 +87,18 @@ export class JobSchedule {
   /** The first date of a cron job after `now`, epoch milliseconds, or Infinity. */
   next(now: number): number {
     return Math.min(...this.cronTimes().map((cronTime) => ticksFor(cronTime).next(now)));
+  }
+
+  /** The newest date of a cron job not after a time in the past, epoch milliseconds. */
+  newestBefore(at: number): number | undefined {
+    const dates = this.cronTimes().map((cronTime) => pastTicksFor(cronTime).newest(at) ?? -Infinity);
+    const newest = Math.max(-Infinity, ...dates);
+    return newest === -Infinity ? undefined : newest;
+  }
+
+  /** The first date of a cron job after a time in the past, or Infinity. */
+  nextAfter(at: number): number {
+    return Math.min(...this.cronTimes().map((cronTime) => pastTicksFor(cronTime).next(at)));
   }
 
   /** Searches for the newest tick ahead of the next call. */

@@ -203,7 +203,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await take(store, { history: false })).not.toHaveProperty('interrupted');
   });
 
-  test('entries tell the newest runs that completed, others and misses, each as many as are asked for', async () => {
+  test('entries tell the newest runs, as many as are asked for', async () => {
     const { store } = await opened();
     const failed = await take(store);
     await store.release(failed, { outcome: 'failed', record });
@@ -215,7 +215,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     }
     expect(
       (await entries(store, 'job', 3)).map((entry) => 'fencingToken' in entry && entry.fencingToken),
-    ).toEqual([...completed.slice(0, 3), failed.fencingToken]);
+    ).toEqual(completed.slice(0, 3));
+    expect((await entries(store, 'job', 5)).at(-1)).toMatchObject({ fencingToken: failed.fencingToken });
     expect(await entries(store, 'another')).toEqual([]);
   });
 

@@ -107,11 +107,7 @@ export class RedisLockStore implements LockStore {
     this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
     this.events = this.#events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
-    this.history = new RedisHistory(
-      this.#connection,
-      this.#scripts,
-      `${keyPrefix}:instances`,
-    );
+    this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`);
   }
 
   /** The kind and the place of the server, without secrets. */

@@ -10,6 +10,8 @@ const run = promisify(execFile);
 /** What `npm pack` says it has put into a tarball. */
 export interface Packed {
   filename: string;
+  /** Of the tarball, bytes. */
+  size: number;
   unpackedSize: number;
   files: { path: string; size: number }[];
 }
