@@ -27,7 +27,8 @@ const only = args.only.length > 0 ? args.only : (broken?.only ?? []);
 const { leftOut, clock } = await whatIsPossible(args.store);
 const volley = Math.max(args.volley, broken?.volley ?? 0);
 const callers = Math.max(args.callers, broken?.callers ?? 0);
-const plan = makePlan({ ...args, volley, callers, only, leftOut });
+const seconds = broken?.seconds ?? args.seconds;
+const plan = makePlan({ ...args, seconds, volley, callers, only, leftOut });
 console.log(planLines(plan).join('\n'));
 for (const [fault, why] of leftOut) console.log(`LEFT OUT: ${fault}, as ${why}`);
 try {
@@ -51,7 +52,7 @@ function readArguments(): { args: ChaosArguments; broken: Sabotage | undefined }
 async function run(): Promise<number> {
   const program = broken === undefined ? builtScript('test/chaos') : sabotage(args.sabotage, broken);
   const folder = args.history || mkdtempSync(join(tmpdir(), 'scheduler-lock-chaos-'));
-  const until = args.until || broken?.caughtBy;
+  const until = args.until || (broken?.seconds === undefined ? broken?.caughtBy : undefined);
   if (until !== undefined && !Object.hasOwn(CHECKS, until))
     throw new Error(`--until ${until}: there is ${Object.keys(CHECKS).join(', ')}`);
   // Judged as if it was over: a run that goes on may end before its last deadline.

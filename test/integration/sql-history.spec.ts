@@ -452,7 +452,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
 
   test('an event that has ended keeps its run, while the lease goes on', async () => {
     const { store } = await opened();
-    await store.events.init();
+    await store.events.init?.();
     const lease = await take(store, { job: 'j' });
     const { fencingToken } = lease;
     expect(await store.events.next(lease, { outcome: 'failed', record, takes: [] })).toEqual({

@@ -1,4 +1,6 @@
 import { systemClock, type Clock } from '../../clock.js';
+import type { EventStore } from '../event-store.js';
+import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
@@ -38,8 +40,10 @@ interface Entry {
  */
 export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
-  readonly events: MemoryEvents;
-  readonly history: MemoryHistory;
+  readonly events: EventStore;
+  readonly history: HistoryStore;
+  readonly #events: MemoryEvents;
+  readonly #history: MemoryHistory;
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #lines = new Map<string, Line>();
@@ -52,7 +56,7 @@ export class MemoryLockStore implements LockStore {
 
   constructor(options: { clock?: Clock } = {}) {
     this.#clock = options.clock ?? systemClock;
-    this.history = new MemoryHistory(
+    this.history = this.#history = new MemoryHistory(
       {
         lastStart: (name, job) =>
           this.#entries
@@ -66,14 +70,14 @@ export class MemoryLockStore implements LockStore {
       },
       this.#clock,
     );
-    this.events = new MemoryEvents(
+    this.events = this.#events = new MemoryEvents(
       {
         isFree: (name) => (this.#entries.get(name)?.freeAt ?? 0) <= this.#clock.monotonic(),
         newPlace: () => this.#newPlace(),
         firstPlace: (name) => this.#lines.get(name)?.standing[0]?.place,
         isHeld: (lease) => this.#held(lease) !== undefined,
         renew: (lease, taker) => this.#renew(lease, taker),
-        ended: (...run) => this.history.ended(...run),
+        ended: (...run) => this.#history.ended(...run),
       },
       this.#clock,
     );
@@ -117,8 +121,8 @@ export class MemoryLockStore implements LockStore {
     return settle(() => {
       const now = this.#clock.monotonic();
       const entry = this.#entries.get(lease.name);
-      this.events.end(lease, outcome);
-      this.history.ended(lease, outcome, record);
+      this.#events.end(lease, outcome);
+      this.#history.ended(lease, outcome, record);
       const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#leave(lease);
       if (entry?.lease.token !== lease.token) {
         const result = this.#missedRelease(lease, outcome, entry);
@@ -156,7 +160,7 @@ export class MemoryLockStore implements LockStore {
           ...(lease.job === undefined ? undefined : { job: lease.job }),
           ...(free && !ended ? { interrupted: true } : undefined),
           jobs: starts.all(),
-          ...this.events.of(name),
+          ...this.#events.of(name),
         };
       });
     });
@@ -188,7 +192,7 @@ export class MemoryLockStore implements LockStore {
     if (this.#entries.size < this.#full) return;
     for (const [name, { freeAt, starts }] of this.#entries) {
       const retention = starts.all().length === 0 ? RETENTION : TICK_RETENTION;
-      if (freeAt + retention <= now && !this.history.has(name)) this.#entries.delete(name);
+      if (freeAt + retention <= now && !this.#history.has(name)) this.#entries.delete(name);
     }
     this.#full = Math.max(MANY, this.#entries.size * 2);
   }

@@ -6,6 +6,8 @@ import {
   type SchedulerLockError,
   StoreUnavailableError,
 } from '../../errors.js';
+import type { EventStore } from '../event-store.js';
+import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -72,8 +74,9 @@ export interface RedisLockStoreOptions {
  * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
 export class RedisLockStore implements LockStore {
-  readonly events: RedisEvents;
-  readonly history: RedisHistory;
+  readonly events: EventStore;
+  readonly history: Required<HistoryStore>;
+  readonly #events: RedisEvents;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -103,8 +106,12 @@ export class RedisLockStore implements LockStore {
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
     this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
-    this.events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
-    this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`);
+    this.events = this.#events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
+    this.history = new RedisHistory(
+      this.#connection,
+      this.#scripts,
+      `${keyPrefix}:instances`,
+    );
   }
 
   /** The kind and the place of the server, without secrets. */
@@ -209,7 +216,7 @@ export class RedisLockStore implements LockStore {
   /** Ends the event of a lease, and then releases it. */
   #endEvent(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     const { event: _event, ...rest } = lease;
-    void this.events.end(lease, options.outcome ?? 'completed').then(
+    void this.#events.end(lease, options.outcome ?? 'completed').then(
       () => this.fastPort.release(rest, options, told),
       (error: unknown) => told.failed(error as Error),
     );
@@ -256,7 +263,7 @@ export class RedisLockStore implements LockStore {
     try {
       const infos = await inspectRedis(this.#connection, this.#scripts.key, names);
       return await Promise.all(
-        infos.map(async (info) => ({ ...info, ...(await this.events.see(info.name)) })),
+        infos.map(async (info) => ({ ...info, ...(await this.#events.see(info.name)) })),
       );
     } catch (error) {
       throw failure(explainDenied(error));

@@ -7,6 +7,8 @@ import {
 } from '../../errors.js';
 import type { FastPort } from '../fast-port.js';
 import { isWaiting } from '../line.js';
+import type { EventStore } from '../event-store.js';
+import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
   AcquireResult,
@@ -51,8 +53,10 @@ const START_WAIT = 8_000;
  */
 export class SqlLockStore<Table> implements LockStore {
   readonly label: string;
-  readonly events: SqlEvents<Table>;
-  readonly history: SqlHistory<Table>;
+  readonly events: EventStore;
+  readonly history: Required<HistoryStore>;
+  readonly #events: SqlEvents<Table>;
+  readonly #history: SqlHistory<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
@@ -74,8 +78,8 @@ export class SqlLockStore<Table> implements LockStore {
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#operations = new Operations(dialect, this.#table, clock);
     this.#clock = clock;
-    this.history = new SqlHistory(dialect, this.#operations, migrate, clock);
-    this.events = new SqlEvents(dialect, this.#operations, this.history, { migrate, clock });
+    this.history = this.#history = new SqlHistory(dialect, this.#operations, migrate, clock);
+    this.events = this.#events = new SqlEvents(dialect, this.#operations, this.#history, { migrate, clock });
   }
 
   /**
@@ -121,7 +125,7 @@ export class SqlLockStore<Table> implements LockStore {
    */
   async close(): Promise<void> {
     this.#table.close();
-    await this.history.close();
+    await this.#history.close();
   }
 
   /** Judged by the columns of the table; `undefined` if the store could not look at the table yet. */
@@ -194,13 +198,13 @@ export class SqlLockStore<Table> implements LockStore {
     const { outcome = 'completed', keepFor = 0, record } = options;
     return this.#operations.run(
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
-        if (lease.event !== undefined) await this.events.end(lease, outcome);
+        if (lease.event !== undefined) await this.#events.end(lease, outcome);
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
         const giveBack = (run?: HistoryRow): Promise<GivenBack | SeenRow> =>
           this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
         const row = await (record === undefined
           ? giveBack()
-          : this.history.withRelease(lease, { outcome, record }, giveBack));
+          : this.#history.withRelease(lease, { outcome, record }, giveBack));
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
         // The lease is released, whatever becomes of this: the first in line asks by itself as well.
         if (row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
@@ -214,7 +218,7 @@ export class SqlLockStore<Table> implements LockStore {
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
     const rows = await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp);
-    const events = await this.events.of(names);
+    const events = await this.#events.of(names);
     return rows.map((row) => ({ ...lockInfo(row), ...events.get(row.name) }));
   }
 

@@ -64,7 +64,7 @@ function checkRuns(model: Model, lock: Lock, counts: Counts): string[] {
     const [entry, ...more] = kept.get(run.token) ?? [];
     if (more.length > 0) return [`${describeRun(run)} is kept ${more.length + 1} times`];
     const wrong = [
-      entry === undefined ? undefined : differs(run, entry),
+      entry === undefined ? undefined : differs(run, entry, counts),
       run.releasedAt === undefined
         ? checkUnended(model, lock, run, entry, counts)
         : checkEnded(model, run, run.releasedAt, entry, counts),
@@ -73,10 +73,15 @@ function checkRuns(model: Model, lock: Lock, counts: Counts): string[] {
   });
 }
 
-/** What is kept of whose run it was is right, however it ended. */
-function differs(run: Run, entry: StoredRun): string | undefined {
+/**
+ * What is kept of whose run it was is right, however it ended. A database does not know the job of an interrupted run that had no tick and
+ * no interval: counted apart.
+ */
+function differs(run: Run, entry: StoredRun, counts: Counts): string | undefined {
   const wanted = [`${run.i}.${run.n}`, run.job, run.tick, run.attempt];
-  const found = [entry.instance, entry.job, entry.tick, entry.attempt ?? 1];
+  const isNameless = entry.outcome === 'interrupted' && entry.job === undefined && run.facts.kind === 'call';
+  if (isNameless) count(counts, 'interrupted, and of a job that the store does not know');
+  const found = [entry.instance, isNameless ? run.job : entry.job, entry.tick, entry.attempt ?? 1];
   return wanted.every((value, index) => value === found[index])
     ? undefined
     : `${describeRun(run)} is kept as one of ${found.join(', ')}`;
@@ -150,7 +155,8 @@ function whyNotTold(model: Model, { leases }: Lock, run: Run): string | undefine
   );
   if (unanswered) return 'not told, the next holder did not get its grant';
   if (next === undefined || i === undefined) return undefined;
-  if (model.jobs.get(job)?.kept !== true) return 'not told, the next holder keeps no history';
+  if (model.jobs.get(next.run?.job ?? job)?.kept !== true)
+    return 'not told, the next holder keeps no history';
   const { until = 0 } = lives.find((life) => life.i === i && life.n === n) ?? {};
   const inTrouble =
     until <= m + LAST_WORDS || troublesIn(model, m - storeTimeout, m + storeTimeout, i).length > 0;

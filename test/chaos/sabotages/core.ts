@@ -35,4 +35,30 @@ export const CORE_SABOTAGES: Sabotages = {
     // Clocks that differ by less than half a second: the lock is taken at the tick of each instance.
     seed: 1527,
   },
+  'release-without-a-record': {
+    file: 'lease/recorder.js',
+    search: 'if (!lease.isRemembered)',
+    replace: 'if (lease)',
+    caughtBy: 'recorded',
+    only: ['cut'],
+    seconds: 15,
+    seed: 3,
+  },
+  'interruptions-that-nobody-notes': {
+    file: 'lease/run.js',
+    search: 'engine.recorder?.noteInterruption(call.name, result.interrupted);',
+    replace: ';',
+    caughtBy: 'recorded',
+    only: ['kill'],
+    seconds: 40,
+    seed: 328,
+  },
+  'alarm-for-each-tick': {
+    file: 'insight/watch.js',
+    search: 'if (tick === undefined || tick <= state.settled || tick === state.overdue)',
+    replace: 'if (tick !== undefined) await this.#tell(job, tick);\nif (true)',
+    caughtBy: 'alarms',
+    only: ['cut'],
+    seed: 3,
+  },
 };

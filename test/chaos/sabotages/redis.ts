@@ -12,7 +12,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   'release-without-token': {
     file: 'stores/redis/scripts.js',
     // In the script of the release: it takes any present token for its own.
-    search: /(local token, outcome = .*\nlocal current = redis\.call\('GET', lock\))/,
+    search: /(local token, outcome = .*\n.*\nlocal current = redis\.call\('GET', lock\))/,
     replace: '$1 and token',
     caughtBy: 'overlaps',
     only: ['pause'],

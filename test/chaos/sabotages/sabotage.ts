@@ -9,6 +9,8 @@ export interface Sabotage {
   readonly caughtBy: CheckName;
   /** The faults under which it shows. */
   readonly only: readonly string[];
+  /** How long the run is, if what is wrong is seen only at its end, s. */
+  readonly seconds?: number;
   /** How many short jobs it takes, at least. */
   readonly volley?: number;
   /** How many calls of each instance have to stand in line. */
