@@ -56,6 +56,7 @@ test('GET /jobs/locks of the sample app names the holder of a lock, and of its j
     since: expect.any(Number),
     expiresIn: expect.any(Number),
     fencingToken: expect.any(Number),
+    job: 'ReportJob.build',
     jobs: [{ job: 'ReportJob.build', tick: expect.any(Number), attempt: 1 }],
   });
   expect((report.jobs[0]?.tick ?? 1) % 2_000).toBe(0);
