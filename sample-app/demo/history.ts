@@ -1,6 +1,13 @@
 /** What is known for certain about the instances: told by the jobs themselves, not by their locks. */
 export type Fact =
-  | { type: 'run-started'; instance: string; at: number; job: string; fencingToken: number }
+  | {
+      type: 'run-started';
+      instance: string;
+      at: number;
+      job: string;
+      fencingToken: number;
+      tick?: number | undefined;
+    }
   | {
       type: 'run-ended';
       instance: string;
@@ -17,6 +24,8 @@ export interface Run {
   job: string;
   instance: string;
   fencingToken: number;
+  /** When its scheduler called it, epoch milliseconds. Absent for a call by hand. */
+  tick?: number | undefined;
   startedAt: number;
   /** `Infinity` while it runs. */
   endedAt: number;
@@ -35,8 +44,8 @@ export function runsOf(facts: readonly Fact[]): Run[] {
       ({ instance, outcome }) => instance === fact.instance && outcome === 'running',
     );
     if (fact.type === 'run-started') {
-      const { job, instance, fencingToken, at } = fact;
-      runs.push({ job, instance, fencingToken, startedAt: at, endedAt: Infinity, outcome: 'running' });
+      const { job, instance, fencingToken, tick, at } = fact;
+      runs.push({ job, instance, fencingToken, tick, startedAt: at, endedAt: Infinity, outcome: 'running' });
     } else if (fact.type === 'run-ended') {
       const run = running.find(
         ({ job, fencingToken }) => job === fact.job && fencingToken === fact.fencingToken,

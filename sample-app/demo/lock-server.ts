@@ -10,8 +10,17 @@ export interface LockServer {
   readonly what: string;
   /** Tells an instance where it is. */
   readonly env: Record<string, string>;
+  /** Tells the shell of the package where it is. */
+  readonly shell: ShellPlace;
   /** Ends what was started, and removes what was left in a server of somebody else. */
   stop(): Promise<void>;
+}
+
+/** Where the shell of the package finds the locks. */
+export interface ShellPlace {
+  readonly url: string;
+  /** Beside the URL, which is in a variable. */
+  readonly options: readonly string[];
 }
 
 const SOURCES = {
@@ -39,6 +48,7 @@ async function redis(): Promise<LockServer> {
   return {
     what: `one Redis (${SOURCES[server.source]})`,
     env: { LOCK_STORE: 'redis', REDIS_URL: server.url, LOCK_PREFIX: prefix },
+    shell: { url: server.url, options: ['--key-prefix', prefix] },
     async stop() {
       if (server.source === 'REDIS_URL') await forgetLocks(server.url, prefix);
       await server.stop();
@@ -50,14 +60,17 @@ async function redis(): Promise<LockServer> {
 async function postgres(): Promise<LockServer> {
   const given = process.env['DATABASE_URL'];
   const table = tableName();
-  const env = (url: string) => ({ LOCK_STORE: 'postgres', DATABASE_URL: url, LOCK_TABLE: table });
+  const at = (url: string) => ({
+    env: { LOCK_STORE: 'postgres', DATABASE_URL: url, LOCK_TABLE: table },
+    shell: { url, options: ['--table', table] },
+  });
   if (given) {
     const stop = async (): Promise<void> => {
       const pool = testPool(given);
-      await pool.query(`DROP TABLE IF EXISTS ${table}`);
+      await pool.query(dropTables(table));
       await pool.end();
     };
-    return { what: 'one PostgreSQL (the one that DATABASE_URL names)', env: env(given), stop };
+    return { what: 'one PostgreSQL (the one that DATABASE_URL names)', ...at(given), stop };
   }
   const { PGlite } = await import('@electric-sql/pglite');
   const { PGLiteSocketServer } = await import('@electric-sql/pglite-socket');
@@ -67,7 +80,7 @@ async function postgres(): Promise<LockServer> {
   await server.start();
   return {
     what: 'one PostgreSQL (PGlite, within this process)',
-    env: env(`postgres://postgres@${LOOPBACK}:${port}/postgres?sslmode=disable`),
+    ...at(`postgres://postgres@${LOOPBACK}:${port}/postgres?sslmode=disable`),
     async stop() {
       await server.stop();
       await db.close();
@@ -81,10 +94,11 @@ async function mysql(): Promise<LockServer> {
   return {
     what: `one ${server.source === 'url' ? 'MySQL' : 'MariaDB'} (${SOURCES[server.source]})`,
     env: { LOCK_STORE: 'mysql', MYSQL_URL: server.url, LOCK_TABLE: table },
+    shell: { url: server.url, options: ['--table', table] },
     async stop() {
       if (server.source === 'url') {
         const pool = testMysqlPool(server.url);
-        await pool.query(`DROP TABLE IF EXISTS ${table}`);
+        await pool.query(dropTables(table));
         await pool.end();
       }
       await server.stop();
@@ -94,4 +108,9 @@ async function mysql(): Promise<LockServer> {
 
 function tableName(): string {
   return uniquePrefix('demo').replaceAll(/\W+/g, '_').replace(/_$/, '');
+}
+
+/** The locks, and what is remembered of runs and instances. */
+function dropTables(table: string): string {
+  return `DROP TABLE IF EXISTS ${table}, ${table}_runs, ${table}_instances`;
 }

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cast } from './cast.js';
 import type { Run } from './history.js';
+import type { LockServer } from './lock-server.js';
 import { conclude, type Play, Record, say } from './play.js';
 import { machineTime, type Report } from './reports.js';
-import { summarize } from './summary.js';
+import { askShell, questionsOf, summarizeAnswers } from './shell.js';
+import { type Summary, summarize } from './summary.js';
 import { duration, Timeline } from './timeline.js';
 
 const INSTANCES = ['A', 'B'];
@@ -49,12 +51,23 @@ export class TakeOver implements Play {
       timeline.banner(next.startedAt, `${next.instance} has taken over, ${after} after the kill`, 'green');
       await cast.seen('its end', () => this.#runs.some((run) => isSame(run, next) && run.endedAt < Infinity));
     }
+    // While the one that took over is up: of those that have left there is less to see.
+    const shell = next && (await this.#askShell(server, killed, next));
     await cast.end();
     timeline.flush();
+    const { lines, faults } = summarize(this.#runs, INSTANCES, killed, killedAt);
     conclude(
-      summarize(this.#runs, INSTANCES, killed, killedAt),
+      { lines: [...lines, ...(shell?.lines ?? [])], faults: [...faults, ...(shell?.faults ?? [])] },
       'Each job ran on one instance at a time, and went on when one died.',
     );
+  }
+
+  async #askShell({ shell }: LockServer, killed: Run, next: Run): Promise<Summary> {
+    const questions = questionsOf(killed, next);
+    const answers = await Promise.all(questions.map((question) => askShell(shell, question)));
+    const { lines, faults } = summarizeAnswers(questions, answers);
+    const heading = `What the store remembers of it, with SCHEDULER_LOCK_URL and ${shell.options.join(' ')}:`;
+    return { lines: ['', heading, ...lines], faults };
   }
 
   #hear(name: string, report: Report): void {

@@ -56,6 +56,7 @@ test('GET /jobs/locks of the sample app names the holder of a lock, and of its j
     since: expect.any(Number),
     expiresIn: expect.any(Number),
     fencingToken: expect.any(Number),
+    job: 'ReportJob.build',
     jobs: [{ job: 'ReportJob.build', tick: expect.any(Number), attempt: 1 }],
   });
   expect((report.jobs[0]?.tick ?? 1) % 2_000).toBe(0);
@@ -102,12 +103,23 @@ test('POST /jobs/calendar of the sample app keeps what comes while a calendar is
   }
 });
 
-test('GET /health of the sample app says whether Redis answers', async () => {
-  const health = async (): Promise<unknown> => (await fetch(`${url}/health`)).json();
-  expect(await health()).toEqual({
-    status: 'ok',
-    store: expect.stringContaining('Redis'),
-    latency: expect.any(Number),
+test('GET /health of the sample app says that the store answers, and which job fails', async () => {
+  const degraded = await until(
+    async () => {
+      const health = (await (await fetch(`${url}/health`)).json()) as { schedulerLock: { status: string } };
+      return health.schedulerLock.status === 'degraded' && health;
+    },
+    { message: 'the mail to fail', timeout: 20_000 },
+  );
+  expect(degraded).toEqual({
+    schedulerLock: {
+      status: 'degraded',
+      store: 'up',
+      lastAnswer: expect.any(String),
+      overdue: [],
+      lost: 0,
+      failing: ['MailJob.send'],
+    },
   });
 });
 
