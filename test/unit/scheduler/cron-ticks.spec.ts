@@ -134,6 +134,23 @@ test('one question for each date when time goes on, and none between two dates',
   expect(cronTime.questions).toBe(20);
 });
 
+test('the date before the newest one is known as well: to look back and forth asks nothing', () => {
+  const cronTime = counted(new CronTime('*/10 * * * *', 'UTC'));
+  const ticks = new CronTicks(cronTime);
+  const begin = Date.UTC(2026, 5, 1);
+  ticks.newest(begin);
+  ticks.newest(begin + 10 * MINUTE);
+  cronTime.questions = 0;
+  for (let round = 0; round < 5; round++) {
+    expect(ticks.newest(begin + 1)).toBe(begin);
+    expect(ticks.next(begin + 1)).toBe(begin + 10 * MINUTE);
+    expect(ticks.next(begin + 10 * MINUTE)).toBe(begin + 20 * MINUTE);
+  }
+  expect(cronTime.questions).toBe(0);
+  expect(ticks.newest(begin - 1)).toBe(begin - 10 * MINUTE);
+  expect(ticks.next(begin - 1)).toBe(begin);
+});
+
 test.each([
   // Four where dates are regular: the next one, the one after it, the newest one, and that nothing follows it.
   ['* * * * * *', 4],
