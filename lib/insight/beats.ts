@@ -51,6 +51,11 @@ export class Beats {
     return { answeredAt: this.#answeredAt, failedAt: this.#failedAt };
   }
 
+  /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */
+  get clockOffset(): number | undefined {
+    return this.#clockOffset;
+  }
+
   /** Beats at once, and from then on. */
   start(): void {
     if (this.#stopped) return;

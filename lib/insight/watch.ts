@@ -43,6 +43,8 @@ export interface Watcher {
   readonly emit: Emit;
   /** Why nothing is fired here, if that is so. */
   readonly idleReason: () => string | undefined;
+  /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */
+  readonly clockOffset: () => number | undefined;
 }
 
 /** Why an instance did not start the newest ticks of a job. */
@@ -104,14 +106,15 @@ export class Watch {
     return [...this.#states.keys()];
   }
 
-  /** Watches a job from now on. Safe to repeat. */
+  /** Watches a job from now on, in place of one that had its name. */
   add(job: WatchedJob): void {
-    if (this.#stopped || this.#states.has(job.job)) return;
-    const now = this.clock.now() + job.initialDelay;
+    if (this.#stopped) return;
+    const now = this.#now() + job.initialDelay;
     const expected = now + (job.interval ?? 0);
     const state: State = {
       job,
-      settled: now,
+      // The scheduler goes by the clock of this machine: it fires no tick from before.
+      settled: this.clock.now() + job.initialDelay,
       expected,
       skips: undefined,
       lost: undefined,
@@ -131,15 +134,15 @@ export class Watch {
   began(job: string, tick: number | undefined): void {
     const state = this.#states.get(job);
     if (state === undefined) return;
-    state.expected = this.clock.now() + (state.job.interval ?? 0);
-    this.#settle(state, tick ?? this.clock.now());
+    state.expected = this.#now() + (state.job.interval ?? 0);
+    this.#settle(state, tick ?? this.#now());
   }
 
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
   refused(job: string, tick: number | undefined, why: Refused): void {
     const state = this.#states.get(job);
     if (state === undefined) return;
-    const now = this.clock.now();
+    const now = this.#now();
     const { interval = 0, sharesLock } = state.job;
     if (why.tick !== undefined) this.#settle(state, why.tick);
     if (why.reason === 'already-ran') {
@@ -150,7 +153,7 @@ export class Watch {
       // A run of the job goes on, or has just ended.
       state.expected = now + interval;
       this.#settle(state, tick ?? now);
-    } else state.skips = { ...oneMore(state.skips, why, now), tick };
+    } else state.skips = { ...oneMore(state.skips, why, this.clock.now()), tick };
   }
 
   /**
@@ -168,7 +171,7 @@ export class Watch {
       const tell = (): void =>
         void inModuleContext(() => this.#tellLost(state, tick, skips)).catch(() => undefined);
       // The judgement of the tick comes first.
-      this.clock.setTimer(tell, Math.max(0, tick + job.grace + SOONEST - this.clock.now()));
+      this.clock.setTimer(tell, Math.max(0, tick + job.grace + SOONEST - this.#now()));
     }
   }
 
@@ -176,6 +179,11 @@ export class Watch {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#states.clear();
+  }
+
+  /** A clock that is ahead of the store's must not judge a tick before the others have had the time to start it. */
+  #now(): number {
+    return this.clock.now() + Math.min(0, this.watcher.clockOffset() ?? 0);
   }
 
   #settle(state: State, tick: number): void {
@@ -189,17 +197,17 @@ export class Watch {
     let next = Infinity;
     for (const { judgeAt } of this.#states.values()) next = Math.min(next, judgeAt);
     if (next === Infinity || this.#stopped) return;
-    this.#timer = this.clock.setTimer(() => this.#wake(), Math.max(0, next - this.clock.now()));
+    this.#timer = this.clock.setTimer(() => this.#wake(), Math.max(0, next - this.#now()));
   }
 
   #wake(): void {
-    const now = this.clock.now();
+    const now = this.#now();
     for (const state of this.#states.values()) {
       if (state.judgeAt > now) continue;
       state.judgeAt = this.#nextJudgement(state, now);
       void inModuleContext(() => this.#judge(state, now)).catch(() => {
         // Whoever asks for locks reports an outage.
-        state.judgeAt = Math.min(state.judgeAt, this.clock.now() + AGAIN);
+        state.judgeAt = Math.min(state.judgeAt, this.#now() + AGAIN);
         this.#arm();
       });
     }
@@ -271,8 +279,8 @@ export class Watch {
     const result = await this.history.miss({ ...about, ...skips, ...which });
     if (this.#stopped) return;
     // Of an interval this instance tells once in its length.
-    state.expected = this.clock.now() + (job.interval ?? 0);
-    const missed = result.tick ?? tick ?? this.clock.now();
+    state.expected = this.#now() + (job.interval ?? 0);
+    const missed = result.tick ?? tick ?? this.#now();
     if (!result.missed) return this.#settle(state, missed);
     state.overdue = missed;
     if (result.first) this.clock.setTimer(() => void this.#tell(job, missed).catch(() => undefined), GATHER);

@@ -13,7 +13,7 @@ import { Engine } from './engine.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
-import { Recorder, type RecorderOptions } from './recorder.js';
+import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
 import { type Admission, type AnyRun, Run } from './run.js';
 import { UnderWay } from './under-way.js';
@@ -59,7 +59,7 @@ export class LockRunner {
   #shutdown: Promise<void> | undefined;
 
   constructor(
-    private readonly store: LockStore,
+    store: LockStore,
     instance: string,
     clock: Clock,
     emit: Emit,
@@ -81,11 +81,9 @@ export class LockRunner {
     return this.#start(call, (lease) => this.#within(lease, job));
   }
 
-  /** Has the store remember runs from now on, if it can; `undefined`: not any more. */
-  remember(options: RecorderOptions | undefined): void {
-    const { history } = this.store;
-    this.#engine.recorder =
-      history === undefined || options === undefined ? undefined : new Recorder(history, options);
+  /** Has the store remember runs from now on; `undefined`: not any more. */
+  remember(recorder: Recorder | undefined): void {
+    this.#engine.recorder = recorder;
   }
 
   /** Wraps something around each run from now on. Returns a function that ends this. */

@@ -25,9 +25,8 @@ export class InsightHost implements OnModuleDestroy {
     leader: LeaderJobs,
     private readonly events: SchedulerLockEvents,
   ) {
-    const { store, settings } = host;
+    const { history, settings } = host;
     const { insight, instanceId: instance, clock } = settings;
-    const { history } = store;
     if (insight === undefined || history === undefined) return;
     const { keep: count, age, beat: every, version } = insight;
     this.#watch = new Watch(history, clock, {
@@ -35,23 +34,26 @@ export class InsightHost implements OnModuleDestroy {
       kept: { count, age },
       emit: events.emit,
       idleReason: () => (leader.leads ? undefined : 'not-leader'),
+      clockOffset: () => this.#beats?.clockOffset,
     });
     this.#beats = new Beats(history, clock, {
       instance,
       version,
       every,
-      jobs: () => this.#jobs().map((bound) => this.#shown(bound)),
+      jobs: () => this.#known().map((bound) => this.#shown(bound)),
       leads: () => host.elections.led,
     });
   }
 
   /** The jobs that are overdue as far as this instance knows, each with the tick that nobody has started. */
   get overdue(): ReadonlyMap<string, number> {
+    this.#known();
     return this.#watch?.overdue ?? new Map();
   }
 
   /** The jobs for which {@link overdue} is known. */
   get watched(): readonly string[] {
+    this.#known();
     return this.#watch?.jobs ?? [];
   }
 
@@ -91,6 +93,14 @@ export class InsightHost implements OnModuleDestroy {
     if (!this.host.remembers) return;
     this.#add(bound);
     this.#beats?.soon();
+  }
+
+  /** The jobs that this instance knows at the moment. Those that were deleted are not watched any more. */
+  #known(): readonly BoundJob[] {
+    const jobs = this.#jobs();
+    const names = new Set(jobs.map(({ job }) => job));
+    for (const job of this.#watch?.jobs ?? []) if (!names.has(job)) this.#watch?.remove(job);
+    return jobs;
   }
 
   /** Watches a job from now on, if a schedule starts it. */

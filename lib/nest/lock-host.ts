@@ -9,10 +9,13 @@ import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import type { EventJob } from '../lease/drain.js';
 import { type Condition, LockRunner } from '../lease/lock-runner.js';
+import { Recorder } from '../lease/recorder.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import { Queues } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
+import { inTurn } from '../store-access/in-turn.js';
 import { TimeLimits } from '../store-access/time-limits.js';
+import type { HistoryStore } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
 
@@ -21,6 +24,8 @@ export type KnownName = readonly [place: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
+/** The same for its history, ms: no lock needs that. */
+const HISTORY_LIMIT = 2_000;
 /** How long the shutdown waits for a store that does not close, ms: the other parts of the application close after it. */
 const CLOSE_LIMIT = 5_000;
 
@@ -33,6 +38,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly elections: Elections;
   readonly queues: Queues;
   readonly #runner: LockRunner;
+  /** Who ran what, if the store and the options allow it. */
+  readonly history: HistoryStore | undefined;
   /** Whether the store remembers runs, as far as is known. */
   remembers = true;
   #started: Promise<void> | undefined;
@@ -49,8 +56,12 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.settings = settings;
     this.problems = problems;
     this.#runner = new LockRunner(store, instanceId, clock, emit, storeTimeout, hears);
-    if (insight !== undefined)
-      this.#runner.remember({ kept: { count: insight.keep, age: insight.age }, error: insight.error });
+    const { history } = store;
+    if (insight !== undefined && history !== undefined) {
+      const { keep: count, age, error } = insight;
+      this.history = inTurn(history, clock);
+      this.#runner.remember(new Recorder(this.history, { kept: { count, age }, error }));
+    }
     this.queues = new Queues(store, this.#runner, instanceId, clock, emit);
     this.elections = new Elections(
       { patience, clock, emit },
@@ -177,7 +188,10 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   async #openHistory(): Promise<void> {
     const { history } = this.store;
     if (this.settings.insight === undefined || history?.init === undefined) return;
-    const problem = await history.init().catch((error: unknown) => textOf(error));
+    // One that is away, or slow, may be there later.
+    const problem = await this.#within(history.init(), HISTORY_LIMIT).catch((error: unknown) =>
+      error instanceof StoreUnavailableError && error.refused !== true ? undefined : textOf(error),
+    );
     if (problem === undefined) return;
     this.#runner.remember(undefined);
     this.remembers = false;
@@ -204,11 +218,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /** Waits for the store, `limit` milliseconds at most, also where nothing else keeps the process alive. */
-  async #within(work: Promise<void>, limit: number): Promise<void> {
+  async #within<T>(work: Promise<T>, limit: number): Promise<T> {
     const limits = new TimeLimits(this.settings.clock);
     limits.keepAlive();
     try {
-      await limits.within(work, limit);
+      return await limits.within(work, limit);
     } finally {
       limits.stop();
     }

@@ -203,7 +203,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await take(store, { history: false })).not.toHaveProperty('interrupted');
   });
 
-  test('entries tell the newest runs, as many as are asked for', async () => {
+  test('entries tell the newest runs, as many as are asked for, however they ended', async () => {
     const { store } = await opened();
     const failed = await take(store);
     await store.release(failed, { outcome: 'failed', record });
@@ -213,10 +213,10 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       completed.unshift(lease.fencingToken);
       await store.release(lease, { record });
     }
-    expect(
-      (await entries(store, 'job', 3)).map((entry) => 'fencingToken' in entry && entry.fencingToken),
-    ).toEqual(completed.slice(0, 3));
-    expect((await entries(store, 'job', 5)).at(-1)).toMatchObject({ fencingToken: failed.fencingToken });
+    const tokens = async (limit: number) =>
+      (await entries(store, 'job', limit)).map((entry) => 'fencingToken' in entry && entry.fencingToken);
+    expect(await tokens(3)).toEqual(completed.slice(0, 3));
+    expect(await tokens(5)).toEqual([...completed, failed.fencingToken]);
     expect(await entries(store, 'another')).toEqual([]);
   });
 

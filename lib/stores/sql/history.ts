@@ -17,6 +17,7 @@ import {
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { isFree, isTrue } from './answers.js';
+import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
 import { errorsIn, isNotConnected } from './failure.js';
 import type { HistoryRow } from './history-dialect.js';
@@ -40,6 +41,7 @@ export class SqlHistory<Table> implements HistoryStore {
   readonly #tables: HistoryTables<Table>;
   readonly #batch: RecordBatch;
   readonly #tidy: HistoryTidy;
+  readonly #waits: BriefWaits;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
@@ -50,6 +52,7 @@ export class SqlHistory<Table> implements HistoryStore {
     this.#tables = new HistoryTables(dialect, operations, migrate);
     this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
     this.#tidy = new HistoryTidy(dialect.history, clock);
+    this.#waits = new BriefWaits(clock);
   }
 
   init(): Promise<string | undefined> {
@@ -69,7 +72,7 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   /**
-   * Releases a lease, and keeps how its run went. If that cannot be kept, the lease is released without it.
+   * Releases a lease, and keeps how its run went. If that cannot be kept, or not soon, the lease is released without it.
    *
    * @param giveBack releases it, and keeps this in the same statement
    */
@@ -87,7 +90,11 @@ export class SqlHistory<Table> implements HistoryStore {
     }
     if (this.#tables.problem !== undefined) return giveBack();
     try {
-      return await giveBack(run);
+      const answer = await this.#waits.within(
+        () => giveBack(run),
+        () => this.#batch.add(run),
+      );
+      return answer === LATE ? await giveBack() : answer;
     } catch (error) {
       if (!this.#mayBeOfRecord(error)) throw error;
       const answer = await giveBack();
@@ -101,8 +108,9 @@ export class SqlHistory<Table> implements HistoryStore {
   async ended(lease: LeaseRef, ended: Ended): Promise<void> {
     const run = this.#endedRow(lease, ended);
     if (run === undefined) return;
-    if (this.dialect.history.inRelease) await this.#insertEnds([run]);
-    else this.#batch.add(run);
+    const later = (): void => this.#batch.add(run);
+    if (this.dialect.history.inRelease) await this.#waits.within(() => this.#insertEnds([run]), later);
+    else later();
   }
 
   async interrupted(run: Interruption): Promise<void> {

@@ -5,12 +5,14 @@ import type { HistoryRow } from './history-dialect.js';
 const PAUSE = 500;
 /** How many go into one statement. */
 const MOST = 100;
+/** How many wait at most: while the database does not answer, or somebody has locked the table, the oldest are lost. */
+const MOST_WAITING = 1_000;
 
-/** Records of runs that are kept after their release, many by one statement. */
+/** Records of runs that are kept after their release, many by one statement, one statement after another. */
 export class RecordBatch {
-  #waiting: HistoryRow[] = [];
+  readonly #waiting: HistoryRow[] = [];
   #timer: Timer | undefined;
-  #sending: Promise<void> = Promise.resolve();
+  #sending: Promise<void> | undefined;
 
   /** @param insert never rejects: what cannot be kept is lost */
   constructor(
@@ -20,6 +22,7 @@ export class RecordBatch {
 
   add(row: HistoryRow): void {
     this.#waiting.push(row);
+    if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
     this.#timer ??= this.clock.setTimer(() => void this.flush(), PAUSE);
   }
 
@@ -27,13 +30,12 @@ export class RecordBatch {
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const rows = this.#waiting;
-    this.#waiting = [];
-    if (rows.length > 0) this.#sending = this.#sending.then(() => this.#send(rows));
-    return this.#sending;
+    if (this.#sending === undefined && this.#waiting.length > 0) this.#sending = this.#send();
+    return this.#sending ?? Promise.resolve();
   }
 
-  async #send(rows: readonly HistoryRow[]): Promise<void> {
-    for (let i = 0; i < rows.length; i += MOST) await this.insert(rows.slice(i, i + MOST));
+  async #send(): Promise<void> {
+    while (this.#waiting.length > 0) await this.insert(this.#waiting.splice(0, MOST));
+    this.#sending = undefined;
   }
 }

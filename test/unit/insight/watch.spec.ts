@@ -16,6 +16,7 @@ let events: SchedulerLockEvent[];
 let entries: HistoryEntry[];
 let answer: (miss: Miss) => MissResult | Error;
 let idle: string | undefined;
+let offset: number | undefined;
 let watch: Watch;
 /** The next tick. */
 let tick: number;
@@ -36,7 +37,7 @@ const job = (fields: Partial<WatchedJob> = {}): WatchedJob => ({
 
 beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
-  [asked, events, entries, idle] = [[], [], [], undefined];
+  [asked, events, entries, idle, offset] = [[], [], [], undefined, undefined];
   answer = ({ tick: of }) => ({
     missed: true,
     first: true,
@@ -58,6 +59,7 @@ beforeEach(() => {
     kept: KEPT,
     emit: (event) => events.push(event),
     idleReason: () => idle,
+    clockOffset: () => offset,
   });
   tick = (Math.floor(clock.now() / PERIOD) + 1) * PERIOD;
 });
@@ -291,4 +293,22 @@ test('after stop() nothing is asked, and nothing is told', async () => {
   await pass(9 * MINUTE);
   expect(asked).toHaveLength(1);
   expect(events).toEqual([]);
+});
+
+test('an instance whose clock is ahead asks when the grace is over by the clock of the store', async () => {
+  offset = -2 * MINUTE;
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'clock-skew' });
+  await pass(3 * MINUTE - 1);
+  expect(asked).toEqual([]);
+  await pass(3 * MINUTE + 1);
+  expect(asked).toMatchObject([{ tick, reason: 'clock-skew' }]);
+});
+
+test('a job that takes the name of a deleted one is watched by its own schedule', async () => {
+  watch.add(job({ isOn: () => false }));
+  watch.add(job());
+  await pass(MINUTE + 1);
+  expect(asked).toMatchObject([{ job: 'report', tick }]);
 });

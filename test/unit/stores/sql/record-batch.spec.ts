@@ -65,3 +65,16 @@ test('a flush waits for records that are being kept already', async () => {
   kept();
   await flushed;
 });
+
+test('while a statement is not answered, a thousand records wait at most, and the oldest are lost', async () => {
+  let kept = (): void => undefined;
+  const { sizes, batch, clock } = batchOf(new Promise((resolve) => (kept = resolve)));
+  batch.add(row(0));
+  await clock.advance(500);
+  for (let i = 1; i <= 1_500; i++) batch.add(row(i));
+  await clock.advance(10_000);
+  expect(sizes).toEqual([1]);
+  kept();
+  await batch.flush();
+  expect(sizes.reduce((sum, size) => sum + size)).toBe(1_001);
+});

@@ -1,0 +1,53 @@
+import type { Clock } from '../clock.js';
+import { StoreUnavailableError } from '../errors.js';
+import type { HistoryStore } from '../stores/history-store.js';
+
+/** How many calls may wait for an answer: a pool of a database has ten connections, or fewer, and locks need them more. */
+const AT_ONCE = 2;
+/** So long without an answer, ms, and no more calls stand in line. */
+const SILENCE = 10_000;
+
+/** Makes a few calls at the same time, and the others one after another. */
+class Turns {
+  readonly #waiting: (() => void)[] = [];
+  #underWay = 0;
+  /** When the last call was made, or answered, monotonic. */
+  #movedAt = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  async take<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#underWay < AT_ONCE) this.#underWay += 1;
+    else if (this.clock.monotonic() - this.#movedAt > SILENCE) throw tooMany();
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#movedAt = this.clock.monotonic();
+    try {
+      return await call();
+    } finally {
+      this.#movedAt = this.clock.monotonic();
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#underWay -= 1;
+      else next();
+    }
+  }
+}
+
+/**
+ * The same history, of which only a few calls are under way. Whoever calls it does not wait, and asks again and again: if somebody has
+ * locked its tables, that would take one connection after another from the locks.
+ */
+export function inTurn(history: HistoryStore, clock: Clock): HistoryStore {
+  const turns = new Turns(clock);
+  return {
+    interrupted: (run) => turns.take(() => history.interrupted(run)),
+    entries: (query) => turns.take(() => history.entries(query)),
+    miss: (miss) => turns.take(() => history.miss(miss)),
+    beat: (beat) => turns.take(() => history.beat(beat)),
+    instances: () => turns.take(() => history.instances()),
+  };
+}
+
+const tooMany = (): StoreUnavailableError =>
+  new StoreUnavailableError(`The history has not answered ${AT_ONCE} calls for ${SILENCE / 1_000} s.`, {
+    outcome: 'not-applied',
+  });
