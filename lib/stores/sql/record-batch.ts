@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { HistoryRow } from './history-dialect.js';
 
-/** How long the first record waits for others, ms: all are kept within a second of their release. */
-const PAUSE = 500;
+/** How long the first record waits for others, ms: with the time of its statement, all are kept within a second of their release. */
+const PAUSE = 250;
 /** How many go into one statement. */
 const MOST = 100;
 /** How many wait at most: while the database does not answer, or somebody has locked the table, the oldest are lost. */

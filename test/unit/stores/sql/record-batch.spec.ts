@@ -22,16 +22,16 @@ function batchOf(done: Promise<void> = Promise.resolve()) {
   return { clock, sizes, batch };
 }
 
-test('records of half a second are kept by one statement, later ones by the next', async () => {
+test('records of a quarter of a second are kept by one statement, later ones by the next', async () => {
   const { clock, sizes, batch } = batchOf();
   batch.add(row(1));
-  await clock.advance(499);
+  await clock.advance(249);
   batch.add(row(2));
   expect(sizes).toEqual([]);
   await clock.advance(1);
   expect(sizes).toEqual([2]);
   batch.add(row(3));
-  await clock.advance(500);
+  await clock.advance(250);
   expect(sizes).toEqual([2, 1]);
   // Nothing is left.
   await batch.flush();
@@ -57,7 +57,7 @@ test('a flush waits for records that are being kept already', async () => {
   let kept = (): void => undefined;
   const { clock, batch } = batchOf(new Promise((resolve) => (kept = resolve)));
   batch.add(row(1));
-  await clock.advance(500);
+  await clock.advance(250);
   let isFlushed = false;
   const flushed = batch.flush().then(() => (isFlushed = true));
   await clock.advance(1);
@@ -70,7 +70,7 @@ test('while a statement is not answered, a thousand records wait at most, and th
   let kept = (): void => undefined;
   const { sizes, batch, clock } = batchOf(new Promise((resolve) => (kept = resolve)));
   batch.add(row(0));
-  await clock.advance(500);
+  await clock.advance(250);
   for (let i = 1; i <= 1_500; i++) batch.add(row(i));
   await clock.advance(10_000);
   expect(sizes).toEqual([1]);
