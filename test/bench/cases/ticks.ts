@@ -2,8 +2,6 @@ import { Redis } from 'ioredis';
 import { systemClock } from '../../../lib/clock.js';
 import type { JobStart } from '../../../lib/job-start.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import type { FastPort } from '../../../lib/stores/fast-port.js';
-import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { measure } from '../measure.js';
 import type { Figures, Task } from '../task.js';
@@ -32,13 +30,13 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
   const commands = countCommands(client);
   const store = new RedisLockStore(client, { key: (name) => `${prefix}:${name}:lock` });
   await store.init();
-  const runnerOf = (on: LockStore): LockRunner =>
-    new LockRunner(on, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
-  const runners = { plain: runnerOf(store), ticked: runnerOf(store), history: runnerOf(remembering(store)) };
+  const runner = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
+  runner.remember({ kept: { count: 100, age: 30 * 86_400_000 }, error: 'message' });
   // Ticks of long ago that grow: each is new, and none lies in the future.
   let tick = systemClock.now() - 1e10;
   const run = async (way: Way, name: string, given: JobStart | undefined): Promise<boolean> =>
-    (await runners[way].run({ name, job: name, settings, scheduled: true, start: given }, nothing)).ran;
+    (await runner.run({ name, job: name, settings: settings[way], scheduled: true, start: given }, nothing))
+      .ran;
   const cycles = quick ? 100 : 2_000;
   const work = async (way: Way): Promise<void> => {
     for (let i = 0; i < cycles; i++) {
@@ -67,32 +65,13 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
   for (let i = 0; i < REFUSALS; i++)
     if (await run('ticked', 'refused', refused)) throw new Error('A tick ran twice');
   const perRefusal = (commands.sent - before) / REFUSALS;
-  for (const runner of Object.values(runners)) await runner.shutdown(1_000);
+  await runner.shutdown(1_000);
   client.disconnect();
   observer.disconnect();
   return { ...sums, perRefusal };
 }
 
-/** Such runs are remembered, whatever the engine asks for. */
-function remembering(store: RedisLockStore): LockStore & { readonly fastPort: FastPort } {
-  const { acquire, release, fastPort } = store;
-  const record = { kept: { count: 100, age: 30 * 86_400_000 }, duration: 12 };
-  const asked = { history: true };
-  return {
-    acquire,
-    release,
-    extend: (leases) => store.extend(leases),
-    fastPort: {
-      standsFor: fastPort.standsFor,
-      // Without copies: they would cost more than the history.
-      acquire: (request, told) => fastPort.acquire(Object.assign(request, asked), told),
-      release: (lease, { outcome = 'completed', keepFor = 0 }, told) =>
-        fastPort.release(lease, { outcome, keepFor, record }, told),
-    },
-  };
-}
-
-const settings = {
+const plain = {
   ttl: TTL,
   heartbeat: TTL * 0.3,
   timeout: undefined,
@@ -102,6 +81,7 @@ const settings = {
   onStoreError: 'skip',
   abortOnShutdown: false,
 } as const;
+const settings = { plain, ticked: plain, history: { ...plain, history: true } };
 
 /** How many commands this client has sent. */
 function countCommands(client: Redis): { sent: number } {

@@ -247,6 +247,25 @@ describe('a lease that has ended by itself', () => {
     expect(attempt).toBeUndefined();
   });
 
+  test.each([
+    ['without a job', {}, {}],
+    ['with a job that nothing has noted', { job: 'second' }, {}],
+    [
+      'with a job that its tick tells',
+      { job: 'third', tick: TICK },
+      { job: 'third', tick: TICK, attempt: 1 },
+    ],
+  ])(
+    'is never told with the job of the run that was remembered before it: %s',
+    async (_what, fields, known) => {
+      await store.release(await take({ job: 'first', tick: TICK }), { record: RECORD });
+      const { fencingToken } = await take({ ...fields, history: false });
+      await die();
+      const { interrupted } = await take({ job: 'third', tick: TICK + 1 });
+      expect(interrupted).toEqual({ fencingToken, holder: HOLDER, ...known });
+    },
+  );
+
   test('is not told where it was released, abandoned or never there, nor with a refusal', async () => {
     expect((await take()).interrupted).toBeUndefined();
     expect(await store.acquire({ name: NAME, token: 'x', ttl: 1, holder: 'x', history: true })).toMatchObject(

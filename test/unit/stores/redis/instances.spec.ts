@@ -1,5 +1,6 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { Beats, type ShownJob } from '../../../../lib/insight/beats.js';
 import {
   type Beat,
   INSTANCES_KEPT,
@@ -7,7 +8,9 @@ import {
   MAX_INSTANCES,
 } from '../../../../lib/stores/history-store.js';
 import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { commandsDuring } from '../../../support/local-redis.js';
+import { until } from '../../../support/until.js';
 import { ownStore } from './support/own-redis.js';
 
 const INSTANCES = 'scheduler:instances';
@@ -119,4 +122,48 @@ describe('an instance', () => {
   test('is unknown to a store that has none', async () => {
     expect(await store.history.instances()).toEqual([]);
   });
+});
+
+test('a fleet of 200 sends less than ten commands per second: each beat is one', async () => {
+  const [instances, fleet, rounds, every] = [5, 200, 20, 30_000];
+  const clock = new ManualClock();
+  const { history } = store;
+  // The server has the script, as it does but for the first beat of all.
+  await history.beat(beatOf({ jobs: JOBS }));
+  let answered = 0;
+  const beat: typeof history.beat = async (given) => {
+    const result = await history.beat(given);
+    answered += 1;
+    return result;
+  };
+  const beats = Array.from({ length: instances }, (_, i) => {
+    const jobs = () => [{ ...JOBS[0], next: 7, last: undefined } as ShownJob];
+    return new Beats(Object.assign(Object.create(history) as typeof history, { beat }), clock, {
+      instance: `host:${i}`,
+      version: undefined,
+      every,
+      jobs,
+      leads: () => [],
+    });
+  });
+  // The most that beats may come early.
+  const random = jest.spyOn(Math, 'random').mockReturnValue(1);
+  try {
+    for (const each of beats) each.start();
+    await until(() => answered >= instances);
+    const from = clock.now();
+    const commands = await commandsDuring(client, async () => {
+      for (let round = 1; round <= rounds; round++) {
+        await clock.advance(every * 0.9);
+        await until(() => answered >= instances * (round + 1));
+      }
+    });
+    expect(commands.map(([command]) => command)).toEqual(Array(instances * rounds).fill('evalsha'));
+    const perSecond = ((commands.length / instances) * fleet) / ((clock.now() - from) / 1_000);
+    expect(perSecond).toBeCloseTo(fleet / 27);
+    expect(perSecond).toBeLessThan(10);
+  } finally {
+    random.mockRestore();
+    await Promise.all(beats.map((each) => each.stop()));
+  }
 });
