@@ -112,7 +112,9 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
   overdue: {
     level: 'error',
     text(event) {
-      const why = event.reasons.map(reasonOf).join('; ');
+      const rest = event.reasons.length - MAX_REASONS;
+      const more = rest > 0 ? [`and ${rest} more`] : [];
+      const why = [...event.reasons.slice(0, MAX_REASONS).map(reasonOf), ...more].join('; ');
       return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why === '' ? '' : `: ${why}`}`;
     },
   },
@@ -195,6 +197,9 @@ export class LogListener {
     this.#logger[level](line.text(event));
   }
 }
+
+/** How many instances a line names: a fleet may have hundreds. */
+const MAX_REASONS = 10;
 
 /** What kept an instance from a tick. */
 function reasonOf({ missedBy, reason, count, holder }: OverdueEvent['reasons'][number]): string {

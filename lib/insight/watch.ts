@@ -1,51 +1,8 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
-import type { Emit, OverdueEvent } from '../events/events.js';
-import type { HistoryStore, Kept, MissReason } from '../stores/history-store.js';
+import type { HistoryStore, MissReason } from '../stores/history-store.js';
 import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
-
-/** A job that is watched. */
-export interface WatchedJob {
-  readonly job: string;
-  /** Name of its lock. */
-  readonly lock: string;
-  /** Whether other jobs share its lock: then a lock that is taken says nothing of this one. */
-  readonly sharesLock: boolean;
-  /** Whether a tick that was skipped may still run. */
-  readonly comesLate: boolean;
-  /** How long after its tick it counts as overdue, ms. */
-  readonly grace: number;
-  /** Milliseconds between two runs of an interval; absent for a cron job. */
-  readonly interval?: number | undefined;
-  /** The newest date not after `at`, epoch milliseconds. */
-  readonly newest: (at: number) => number | undefined;
-  /** The first date after `at`, or Infinity. */
-  readonly next: (at: number) => number;
-  /** Whether the scheduler may fire it now. */
-  readonly isOn: () => boolean;
-  /** How long after its start the scheduler begins to fire it, ms. */
-  readonly initialDelay: number;
-}
-
-/** Why a call did not start a tick. */
-export interface Refused {
-  readonly reason: string;
-  readonly holder?: string;
-  /** The newest tick of the job that was started. */
-  readonly tick?: number;
-  /** Milliseconds until an interval may start again. */
-  readonly expiresIn?: number;
-}
-
-/** Who watches. */
-export interface Watcher {
-  readonly instance: string;
-  readonly kept: Kept;
-  readonly emit: Emit;
-  /** Why nothing is fired here, if that is so. */
-  readonly idleReason: () => string | undefined;
-  /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */
-  readonly clockOffset: () => number | undefined;
-}
+import { Alarms } from './alarms.js';
+import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
 /** Why an instance did not start the newest ticks of a job. */
 type Skips = MissReason & { readonly tick: number | undefined };
@@ -66,16 +23,12 @@ interface State {
   overdue: number | undefined;
 }
 
-/** How long the first instance that notes a miss waits for the reasons of others, ms. */
-const GATHER = 3_000;
 /** Ticks that come more often are judged this often, at the same moments on all instances, ms. */
 const MINUTE = 60_000;
 /** The shortest time between two judgements of a job, ms. */
 const SOONEST = 1_000;
 /** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
 const AGAIN = 5_000;
-/** How many misses there may be of one tick: one of each instance. */
-const MANY = 1_000;
 /** How many of the newest runs may tell that one went on at the time of a tick. */
 const RUNS = 5;
 
@@ -85,6 +38,7 @@ const RUNS = 5;
  */
 export class Watch {
   readonly #states = new Map<string, State>();
+  readonly #alarms: Alarms;
   #timer: Timer | undefined;
   #stopped = false;
 
@@ -92,7 +46,9 @@ export class Watch {
     private readonly history: HistoryStore,
     private readonly clock: Clock,
     private readonly watcher: Watcher,
-  ) {}
+  ) {
+    this.#alarms = new Alarms(history, clock, watcher);
+  }
 
   /** The jobs that are overdue as far as this instance knows, each with the tick that nobody has started. */
   get overdue(): ReadonlyMap<string, number> {
@@ -179,6 +135,7 @@ export class Watch {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#states.clear();
+    this.#alarms.stop();
   }
 
   /** A clock that is ahead of the store's must not judge a tick before the others have had the time to start it. */
@@ -283,28 +240,7 @@ export class Watch {
     const missed = result.tick ?? tick ?? this.#now();
     if (!result.missed) return this.#settle(state, missed);
     state.overdue = missed;
-    if (result.first) this.clock.setTimer(() => void this.#tell(job, missed).catch(() => undefined), GATHER);
-  }
-
-  /** Tells of a miss, with the reasons that instances have noted by now. */
-  async #tell({ job, lock }: WatchedJob, tick: number): Promise<void> {
-    if (this.#stopped) return;
-    const entries = await this.history.entries({ name: lock, limit: MANY }).catch(() => []);
-    const reasons: OverdueEvent['reasons'] = entries.flatMap((entry) => {
-      if (entry.type !== 'miss' || entry.job !== job || entry.tick !== tick) return [];
-      const {
-        type: _type,
-        lock: _lock,
-        job: _job,
-        tick: _tick,
-        at: _at,
-        instance: missedBy,
-        ...reason
-      } = entry;
-      return [{ missedBy, ...reason }];
-    });
-    const { instance, emit } = this.watcher;
-    emit({ type: 'overdue', lock, job, instance, at: this.clock.now(), tick, reasons });
+    if (result.first) this.#alarms.soon(job, missed, skips);
   }
 }
 

@@ -5,7 +5,7 @@ import { run as runShell } from '../../lib/cli/run.js';
 import { ticksOf } from '../../lib/cli/ticks.js';
 import { systemClock } from '../../lib/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
+import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { projectRoot } from '../support/machine.js';
@@ -183,4 +183,26 @@ describe.each(DATABASES)('on $name', (database) => {
     expect([2, 3]).toContain(code);
     expect(err).not.toContain('falsch');
   });
+});
+
+test('on PostgreSQL a user who may write no history is enough, as docs/shell.md says', async () => {
+  const server = await POSTGRES.provide();
+  const pool = POSTGRES.pool(server.url);
+  const [table, reader] = [`shell_read_${process.pid}`, `reader_${process.pid}`];
+  await tell(pool.store({ table }));
+  await pool.rows(`CREATE ROLE ${reader} LOGIN PASSWORD 'secret'`);
+  await pool.rows(`GRANT SELECT ON ${table}, ${table}_runs, ${table}_instances TO ${reader}`);
+  await pool.rows(`GRANT INSERT, UPDATE ON ${table} TO ${reader}`);
+  try {
+    const url = new URL(server.url);
+    [url.username, url.password] = [reader, 'secret'];
+    for (const command of ['locks', 'status', 'runs', 'instances'])
+      expect(await shell(url.href, command, '--table', table)).toMatchObject({ err: '' });
+  } finally {
+    await pool.rows(`DROP OWNED BY ${reader}`);
+    await pool.rows(`DROP ROLE ${reader}`);
+    for (const each of ['', '_runs', '_instances']) await pool.rows(`DROP TABLE IF EXISTS ${table}${each}`);
+    await pool.end();
+    await server.stop();
+  }
 });

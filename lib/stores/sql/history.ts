@@ -127,7 +127,7 @@ export class SqlHistory<Table> implements HistoryStore {
         `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? ORDER BY noted_at DESC LIMIT ${most})`,
     ).join(' UNION ALL ');
     const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
-    const rows = await this.#run(() => history.read(text, values), name);
+    const rows = await this.#look(() => history.read(text, values), name);
     return newest(
       rows.map((row) => entryOf(name, row)),
       most,
@@ -174,7 +174,7 @@ export class SqlHistory<Table> implements HistoryStore {
 
   instances(): Promise<InstanceRecord[]> {
     const { history } = this.dialect;
-    return this.#run(async () => {
+    return this.#look(async () => {
       const rows = await history.read(
         `SELECT catalogue, seen_at, data, ${history.now} AS now FROM {instances}
 WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
@@ -237,6 +237,16 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
   /** Runs statements on the tables of histories only. */
   async #run<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
     await this.#tables.whenReady();
+    return this.#carryOut(operation, lock);
+  }
+
+  /** The same for those that only read: whoever looks on may have no right to write. */
+  async #look<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
+    await this.#tables.whenReady().catch(() => undefined);
+    return this.#carryOut(operation, lock);
+  }
+
+  #carryOut<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
     return this.operations.run(
       () =>
         operation().catch((error: unknown) => {

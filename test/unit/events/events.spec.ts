@@ -119,6 +119,19 @@ describe('SchedulerLockEvents', () => {
     ]);
   });
 
+  it('names ten instances at most in the line of a job that is overdue', () => {
+    const events = new SchedulerLockEvents();
+    new LogListener(events, logging());
+    const reasons = Array.from({ length: 12 }, (_, n) => ({
+      missedBy: `api-${n}`,
+      reason: 'not-fired',
+      count: 1,
+    }));
+    const facts = { lock: 'report', job: 'report', instance: 'api-0', at: 0, tick: 0 };
+    events.emit({ type: 'overdue', ...facts, reasons });
+    expect(lines.join()).toMatch(/api-9: not-fired; and 2 more$/);
+  });
+
   it('goes on after a listener that rejects, and leaves no unhandled rejection', async () => {
     const rejections = collectUnhandledRejections();
     try {

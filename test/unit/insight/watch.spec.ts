@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
-import { Watch, type WatchedJob } from '../../../lib/insight/watch.js';
+import { Watch } from '../../../lib/insight/watch.js';
+import type { WatchedJob } from '../../../lib/insight/watched-job.js';
 import type { HistoryEntry, HistoryStore, Miss, MissResult } from '../../../lib/stores/history-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
@@ -286,12 +287,12 @@ test('an interval that the store knows to be fine is not asked for again until i
   expect(watch.overdue.size).toBe(0);
 });
 
-test('after stop() nothing is asked, and nothing is told', async () => {
+test('after stop() nothing is asked, and nothing more is told', async () => {
   watch.add(job());
-  await pass(MINUTE);
+  await pass(MINUTE - 1);
   watch.stop();
   await pass(9 * MINUTE);
-  expect(asked).toHaveLength(1);
+  expect(asked).toEqual([]);
   expect(events).toEqual([]);
 });
 
@@ -311,4 +312,14 @@ test('a job that takes the name of a deleted one is watched by its own schedule'
   watch.add(job());
   await pass(MINUTE + 1);
   expect(asked).toMatchObject([{ job: 'report', tick }]);
+});
+
+test('an instance that shuts down before it has told tells at once: no other one will', async () => {
+  watch.add(job());
+  await pass(MINUTE + 1);
+  watch.stop();
+  const reasons = [{ missedBy: 'here', reason: 'not-fired', count: 1 }];
+  expect(events).toMatchObject([{ type: 'overdue', job: 'report', tick, reasons }]);
+  await clock.advance(MINUTE);
+  expect(events).toHaveLength(1);
 });
