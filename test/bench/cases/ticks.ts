@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { systemClock } from '../../../lib/clock.js';
 import type { JobStart } from '../../../lib/job-start.js';
+import { Recorder } from '../../../lib/lease/recorder.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { measure } from '../measure.js';
@@ -31,7 +32,9 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
   const store = new RedisLockStore(client, { key: (name) => `${prefix}:${name}:lock` });
   await store.init();
   const runner = new LockRunner(store, `bench:${process.pid}`, systemClock, () => undefined, 2_000);
-  runner.remember({ kept: { count: 100, age: 30 * 86_400_000 }, error: 'message' });
+  runner.remember(
+    new Recorder(store.history, { kept: { count: 100, age: 30 * 86_400_000 }, error: 'message' }),
+  );
   // Ticks of long ago that grow: each is new, and none lies in the future.
   let tick = systemClock.now() - 1e10;
   const run = async (way: Way, name: string, given: JobStart | undefined): Promise<boolean> =>
