@@ -8,7 +8,7 @@ jest.setTimeout(300_000);
 
 const MEGABYTE = 1_000_000;
 /** Two builds with one set of types, packed. It was 243 kB before histories, metrics, health and the shell. */
-const MOST = 323_000;
+const MOST = 324_000;
 /** What may be in the package: this, and the folder `dist`. */
 const FILES = ['LICENSE', 'README.md', 'monitoring/alerts.yml', 'monitoring/grafana.json', 'package.json'];
 
@@ -48,7 +48,7 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   ]);
 });
 
-test('it holds both builds, script by script, and is a download of less than 323 kB', async () => {
+test('it holds both builds, script by script, and is a download of less than 324 kB', async () => {
   const { files, size } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));

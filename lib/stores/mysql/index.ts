@@ -1,4 +1,18 @@
+import { HISTORY_SCHEMA as historySchema } from './history.js';
+import { SCHEMA as schema, SHEDLOCK_ADDITION as addition } from './schema.js';
+
+// The texts are named here, so that the types of users lead to no types of the statements.
 export { MysqlLockStore, type MysqlLockStoreOptions } from './mysql-lock.store.js';
 export type { MysqlClient } from './client.js';
-export { HISTORY_SCHEMA } from './history.js';
-export { SCHEMA, SHEDLOCK_ADDITION } from './schema.js';
+/**
+ * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
+ * (`migrate: false`). It can be repeated.
+ */
+export const HISTORY_SCHEMA: string = historySchema;
+/** The SQL that creates the table `shedlock`, for teams with their own migrations (`migrate: false`). It can be repeated. */
+export const SCHEMA: string = schema;
+/**
+ * The SQL that adds the missing columns to a table `shedlock` that ShedLock has created. It cannot be repeated, as MySQL has no
+ * `ADD COLUMN IF NOT EXISTS`.
+ */
+export const SHEDLOCK_ADDITION: string = addition;

@@ -1,4 +1,16 @@
+import { HISTORY_SCHEMA as historySchema } from './history.js';
+import { SCHEMA as schema } from './schema.js';
+
+// The texts are named here, so that the types of users lead to no types of the statements.
 export { PostgresLockStore, type PostgresLockStoreOptions } from './postgres-lock.store.js';
 export type { PostgresClient } from './postgres-dialect.js';
-export { HISTORY_SCHEMA } from './history.js';
-export { SCHEMA } from './schema.js';
+/**
+ * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
+ * (`migrate: false`). It can be repeated.
+ */
+export const HISTORY_SCHEMA: string = historySchema;
+/**
+ * The SQL that creates the table `shedlock`, or adds the missing columns to one that ShedLock has created, for teams
+ * with their own migrations (`migrate: false`). It can be repeated.
+ */
+export const SCHEMA: string = schema;
