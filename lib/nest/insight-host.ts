@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Clock } from '../clock.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
@@ -15,11 +15,13 @@ import type { BoundJob } from './bound-job.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
 @Injectable()
-export class InsightHost implements OnModuleDestroy {
+export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #watch: Watch | undefined;
   readonly #beats: Beats | undefined;
   #jobs: () => readonly BoundJob[] = () => [];
   #stopListening: (() => void) | undefined;
+  /** The last beat. */
+  #left: Promise<void> | undefined;
 
   constructor(
     private readonly host: LockHost,
@@ -137,10 +139,16 @@ export class InsightHost implements OnModuleDestroy {
     this.#watch?.refused(job, tick, why);
   }
 
-  async onModuleDestroy(): Promise<void> {
+  /** Waits for nothing: the locks have to close in the same moment. */
+  onModuleDestroy(): void {
     this.#stopListening?.();
     this.#watch?.stop();
-    await this.#beats?.stop();
+    this.#left = this.#beats?.stop();
+  }
+
+  /** Before the store closes. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.#left;
   }
 
   #shown({ job, name, schedule, settings }: BoundJob): ShownJob {

@@ -123,7 +123,7 @@ test('a user with the rights that the page on Redis lists can wait, and one who 
   const grant = (rights: readonly string[]) =>
     server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', '>secret-enough', ...ACL_KEYS, ...rights);
   await grant([...ACL_COMMANDS, ...ACL_WAIT, ACL_CHANNELS]);
-  const one = await startApp({ connection });
+  const one = await startApp({ connection, insight: false });
   const holder = await hold(one, 'lock');
   const calls = await standing(runs, [one], 3);
   await holder.end();
@@ -132,7 +132,7 @@ test('a user with the rights that the page on Redis lists can wait, and one who 
   expect(one.heard('outage-started')).toEqual([]);
 
   await grant([...ACL_COMMANDS, ...ACL_WAIT.filter((right) => !/subscribe|publish/.test(right))]);
-  const two = await startApp({ connection });
+  const two = await startApp({ connection, insight: false });
   const again = await hold(two, 'lock');
   const later = [runs.call(two, 'a')];
   await two.event('waiting', 'lock');

@@ -71,9 +71,9 @@ describe('options that cannot work', () => {
 
   const LOCK_OPTIONS =
     'ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, maxClockSkew, abortOnShutdown, onSkip, oncePerTick, rerun, catchUp';
-  const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, ${LOCK_OPTIONS}`;
+  const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, insight, ${LOCK_OPTIONS}`;
   const EVENTS =
-    'acquired, released, skipped, renewed, renewal-failed, lost, overrun, waiting, queued, dead-lettered, timeout, unlocked, schedule-mismatch, shutdown-waiting, ' +
+    'acquired, released, skipped, renewed, renewal-failed, lost, overrun, waiting, queued, dead-lettered, timeout, unlocked, overdue, schedule-mismatch, shutdown-waiting, ' +
     'shutdown-left, elected, revoked, hook-failed, outage-started, outage-ended';
   const STORES =
     "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.";
@@ -124,7 +124,7 @@ describe('options that cannot work', () => {
     [{ job: '{' }, 'job: "{" is not valid: it holds "{", "}" or a control character.'],
     [
       { lease: '1m', off: undefined },
-      `lease: there is no such option here. There are name, job, onHeld, queue, ${LOCK_OPTIONS}.`,
+      `lease: there is no such option here. There are name, job, onHeld, queue, history, overdue, ${LOCK_OPTIONS}.`,
     ],
     [{ tttl: '1m' }, 'tttl: there is no such option here. Did you mean `ttl`?'],
     [{ heartBeat: '1m' }, 'heartBeat: there is no such option here. Did you mean `heartbeat`?'],

@@ -122,7 +122,7 @@ describe('SchedulerLockService.run()', () => {
           'lock "import": onSkip: there is no such option here. ' +
             'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
           'lock "import": group: there is no such option here. ' +
-            'There are job, tick, signal, ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, maxClockSkew, abortOnShutdown.',
+            'There are job, history, tick, signal, ttl, heartbeat, timeout, atLeast, wait, priority, enabled, onStoreError, maxClockSkew, abortOnShutdown.',
         ],
       });
     }
