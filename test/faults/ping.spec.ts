@@ -32,7 +32,13 @@ describe('with Redis, ping()', () => {
   afterAll(() => redis.stop());
 
   const start = (key?: (name: string) => string) =>
-    startApp({ connection: redis.url, storeTimeout: 300, ttl: '1m', ...(key ? { key } : undefined) });
+    startApp({
+      connection: redis.url,
+      storeTimeout: 300,
+      ttl: '1m',
+      insight: false,
+      ...(key ? { key } : undefined),
+    });
 
   test('answers with the time it took and the place, and changes nothing', async () => {
     await redis.command('FLUSHALL');

@@ -28,7 +28,7 @@ class Imports {
 }
 
 const start = (options: SchedulerLockModuleOptions = {}) =>
-  startApp([Imports], { connection, key, ...options });
+  startApp([Imports], { connection, key, insight: false, ...options });
 
 describe('a lock whose Redis key is that of the state of another lock', () => {
   it('stops the start', async () => {
