@@ -56,7 +56,7 @@ export const CORE_SABOTAGES: Sabotages = {
   'alarm-for-each-tick': {
     file: 'insight/watch.js',
     search: 'if (tick === undefined || tick <= state.settled || tick === state.overdue)',
-    replace: 'if (tick !== undefined) await this.#tell(job, tick);\nif (true)',
+    replace: `if (tick !== undefined) this.#alarms.soon(job, tick, { reason: 'not-fired', count: 1 });\nif (true)`,
     caughtBy: 'alarms',
     only: ['cut'],
     seed: 3,
