@@ -9,8 +9,8 @@ export interface JobDates extends TickDates {
 }
 
 /**
- * The dates of a cron job by these schedules of it: all of them if they can be found, or else those that somebody has told of. An
- * instance tells its next date and the newest one, and each run and each miss has its tick.
+ * The dates of a cron job by these schedules: all of them if `cron` is there to find them. Without it only those that are on record: the
+ * next and the newest date of each instance, and the ticks of runs and misses.
  */
 export function datesOf(facts: JobFacts, jobs: readonly KnownJob[] = [facts.known]): JobDates {
   const schedules = new Map(jobs.map((job) => [scheduleKey(job), job])).values();

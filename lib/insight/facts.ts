@@ -16,8 +16,8 @@ export interface TickDates {
 }
 
 /**
- * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only the dates are known that instances have
- * told of. It is asked again and again for the same schedules: it should keep what it has found.
+ * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only those dates are known that
+ * are on record. Insight asks for the same schedules again and again, so it should keep what it has found.
  *
  * @returns `undefined` for an expression that it cannot read
  */
@@ -43,7 +43,7 @@ export interface JobFacts {
   readonly runs: readonly RunInfo[];
   /** The runs of anything else under its lock, newest first. */
   readonly others: readonly RunInfo[];
-  /** The ticks of the job that were missed, newest first: one for each instance that has told of it. */
+  /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
   /** Since when the runs under its lock are kept. Absent if none is. */
   readonly since?: number;

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../clock.js';
 import type { HistoryRow } from './history-dialect.js';
 
-/** How long the first record waits for others, ms: with the time of its statement, all are kept within a second of their release. */
+/** How long the first record waits for others, ms. Its statement comes on top: on a server that is not overloaded, a second covers both. */
 const PAUSE = 250;
 /** How many go into one statement. */
 const MOST = 100;
