@@ -2,7 +2,7 @@ import { LEFT_ALONE, patternsOf, ROOTS } from './tools/tiers.mjs';
 
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: 'node',
+  testEnvironment: '<rootDir>/tools/environment.mjs',
   roots: ROOTS.map((folder) => `<rootDir>/${folder}`),
   // Called directly, Jest finds all.
   testMatch: patternsOf(process.env['TIER'] ?? 'any'),
