@@ -108,7 +108,7 @@ export class DynamicJobs implements OnModuleDestroy {
       ...delayProblems,
       ...cronProblems(parameters, given, there),
     ]);
-    const { disabled = false, waitForCompletion } = given;
+    const { disabled = false, waitForCompletion, timeZone, utcOffset } = given;
     const delayed = initialDelay > 0 && !disabled;
     const record = {
       options: { ...parameters, disabled: disabled || delayed },
@@ -120,7 +120,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const bound: BoundJob = {
       ...facts,
       schedule: JobSchedule.ofCron(
-        { disabled, initialDelay, waitForCompletion },
+        { disabled, initialDelay, waitForCompletion, timeZone, utcOffset },
         cronTimes,
         this.host.settings.clock.monotonic(),
       ),
