@@ -25,8 +25,8 @@ const open = shared('open bindings', () => new WeakSet<Binding>());
 /** How guarded methods run without a module. Only `runUnlocked()` of the testing entry sets it. */
 const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
 
-/** The guarded methods of all classes in this process, in the order of their definition. Weak, as the classes are. */
-const all = shared('all guarded methods', (): { prototype: WeakRef<object>; method: LockedMethod }[] => []);
+/** The prototypes of {@link declared}. Weak: Jest's `resetModules()` makes new classes, and the old ones have to be collected. */
+const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
 /** Those that any application has bound. */
 const used = shared('bound methods', () => new WeakSet<LockedMethod>());
 /** What hears of the start of an application: see `nest/unbound-methods`. */
@@ -56,9 +56,11 @@ export function lockMethod(
 ): Method {
   const declaration: LockedMethod = { key, options, method };
   const before = declared.get(prototype);
-  if (before === undefined) tellOfStart(prototype);
+  if (before === undefined) {
+    tellOfStart(prototype);
+    prototypes.push(new WeakRef(prototype));
+  }
   declared.set(prototype, [...(before ?? []), declaration]);
-  all.push({ prototype: new WeakRef(prototype), method: declaration });
   const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);
     const binding = bindings.get(this)?.get(declaration);
@@ -106,9 +108,12 @@ function tellOfStart(prototype: object): void {
 
 /** `ClassName.methodName` of the guarded methods that no application has bound yet. */
 export function neverBound(): string[] {
-  return all.flatMap(({ prototype, method }) => {
-    const { constructor } = prototype.deref() ?? {};
-    return constructor === undefined || used.has(method) ? [] : `${constructor.name}.${String(method.key)}`;
+  return prototypes.flatMap((reference) => {
+    const prototype = reference.deref() ?? {};
+    const methods = declared.get(prototype) ?? [];
+    return methods
+      .filter((method) => !used.has(method))
+      .map(({ key }) => `${prototype.constructor.name}.${String(key)}`);
   });
 }
 
