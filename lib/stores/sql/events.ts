@@ -19,6 +19,7 @@ import type { SqlDialect } from './dialect.js';
 import type { SqlHistory } from './history.js';
 import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
+import type { LockRow } from './lock-row.js';
 import { lockedBy } from './locked-by.js';
 import { giveUp, type Operations } from './operations.js';
 
@@ -89,9 +90,11 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
     return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
+      const row = await this.#heldRow(table, lease);
+      const fence = Number(row?.fence);
+      if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
-      const [row] = await this.dialect.rows(table, [lease.name]);
-      if (row === undefined || isFree(row) || row.by !== lockedBy(lease)) return { held: false, dead };
+      if (row === undefined || fence !== lease.fencingToken) return { held: false, dead };
       const first = firstPlace(row) ?? Infinity;
       for (;;) {
         const event = await this.#first(
@@ -200,9 +203,26 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const fencingToken = await events.advance(table, lease, ttl);
-    // The lease has run out meanwhile: the next holder takes the event.
-    if (fencingToken === undefined) return { held: false as const };
+    // The lease has run out meanwhile: the next holder takes the event. Or the same was asked twice.
+    if (fencingToken === undefined) return AGAIN;
     return { held: true as const, event: delivered(kept(row)), fencingToken };
+  }
+
+  /** The same is asked again: the lease has got another fencing token with its event. */
+  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const { events } = this.dialect;
+    const [row] = await events.read(
+      `SELECT ${COLUMNS}, args FROM {t} WHERE name = ? AND dead IS NULL AND taken = ?`,
+      [events.stored(name), token],
+    );
+    if (row === undefined) return { held: false, dead: [] };
+    return { held: true, event: delivered(kept(row)), fencingToken, dead: [] };
+  }
+
+  /** The row of a lock that a lease with the token of this one has. */
+  async #heldRow(table: Table, lease: LeaseRef): Promise<LockRow | undefined> {
+    const [row] = await this.dialect.rows(table, [lease.name]);
+    return row === undefined || isFree(row) || row.by !== lockedBy(lease) ? undefined : row;
   }
 
   async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
