@@ -19,7 +19,6 @@ import type { SqlDialect } from './dialect.js';
 import type { SqlHistory } from './history.js';
 import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
-import type { LockRow } from './lock-row.js';
 import { lockedBy } from './locked-by.js';
 import { giveUp, type Operations } from './operations.js';
 
@@ -90,12 +89,10 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
     return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
-      const row = await this.#heldRow(table, lease);
-      const fence = Number(row?.fence);
+      const { fence, first } = await this.#held(table, lease);
       if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
-      if (row === undefined || fence !== lease.fencingToken) return { held: false, dead };
-      const first = firstPlace(row) ?? Infinity;
+      if (fence !== lease.fencingToken) return { held: false, dead };
       for (;;) {
         const event = await this.#first(
           lease.name,
@@ -219,10 +216,12 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     return { held: true, event: delivered(kept(row)), fencingToken, dead: [] };
   }
 
-  /** The row of a lock that a lease with the token of this one has. */
-  async #heldRow(table: Table, lease: LeaseRef): Promise<LockRow | undefined> {
+  /** The fencing token of the live lease with the token of this one, NaN if there is none, and the place of the first call in line. */
+  async #held(table: Table, lease: LeaseRef): Promise<{ fence: number; first: number }> {
     const [row] = await this.dialect.rows(table, [lease.name]);
-    return row === undefined || isFree(row) || row.by !== lockedBy(lease) ? undefined : row;
+    if (row === undefined || isFree(row) || row.by !== lockedBy(lease))
+      return { fence: NaN, first: Infinity };
+    return { fence: Number(row.fence), first: firstPlace(row) ?? Infinity };
   }
 
   async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
