@@ -274,12 +274,13 @@ export class Run<T> {
     let end: EndOfRun | undefined;
     for (;;) {
       const next = await drain.next(lease, end);
-      if (next === 'none' || next === 'silent') {
+      if (typeof next === 'string') {
         // The store has the record of the last run, if it has answered.
-        const record =
-          next === 'silent' && end !== undefined ? engine.recorder?.record(lease, end) : undefined;
+        const unsaid = next === 'none' ? undefined : end;
+        const record = unsaid && engine.recorder?.record(lease, unsaid);
         const answer = await this.#release(lease, end?.outcome ?? 'completed', record);
-        if (next === 'silent' && end !== undefined) drain.ended(lease, end, answer);
+        if (next === 'unknown') drain.giveUp(lease);
+        if (unsaid !== undefined) drain.ended(lease, unsaid, answer);
         return;
       }
       lease = next.lease;

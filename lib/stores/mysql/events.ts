@@ -38,7 +38,7 @@ export function mysqlEvents(
         sql`UPDATE ${locks.table} SET lock_until = ${endOf(locks, ttl)},
   fencing_token = LAST_INSERT_ID(GREATEST(COALESCE(fencing_token, 0) + 1, ${EPOCH_MICROSECONDS}))
 WHERE ${isNamed(locks, storedName(lease.name))} AND locked_by = ${lockedBy(lease)} AND lock_until > ${clockOf(locks)}
-  AND COALESCE(fencing_token, 0) < ${raw(String(Number.MAX_SAFE_INTEGER))}`,
+  AND fencing_token = ${lease.fencingToken} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}`,
       );
       return Number(affectedRows) > 0 ? Number(insertId) : undefined;
     },

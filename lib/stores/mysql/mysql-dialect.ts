@@ -3,6 +3,7 @@ import { LockStateError } from '../../errors.js';
 import {
   type AttemptRow,
   hasLine,
+  isOf,
   isTrue,
   mayTake,
   NO_ROW,
@@ -120,19 +121,29 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   async renew(table: MysqlTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const names = [...new Set(leases.map(({ name }) => name))];
     if (!table.mariadb) await read(this.client, unlockedStatement(table, names));
-    const { affectedRows } = await write(this.client, extendStatement(table, leases));
+    const { affectedRows } = await this.#fenced((fenced) =>
+      write(this.client, extendStatement(table, leases, fenced)),
+    );
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
     const rows = await read(this.client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? NO_ROW;
-      return row.by === lockedBy(lease) && Number(row.remaining) > 0 ? true : row;
+      return isOf(lease, row.by, row.recorded) && Number(row.remaining) > 0 ? true : row;
     });
   }
 
-  async giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenRow> {
-    if (isPlain(lease, options)) {
+  giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenRow> {
+    return this.#fenced((fenced) => this.#giveBack(table, lease, { ...options, fenced }));
+  }
+
+  async #giveBack(
+    table: MysqlTableInfo,
+    lease: LeaseRef,
+    options: Ending & { readonly fenced: boolean },
+  ): Promise<GivenBack | SeenRow> {
+    if (isPlain(lease, options) && options.fenced) {
       const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
       const seen = await this.#seen(table, lease.name);
@@ -203,6 +214,16 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       if (isNotConnected(each)) return 'refused';
     }
     return 'unknown';
+  }
+
+  /** Leases are renewed and given back also where a migration has dropped the column of the fencing tokens. */
+  async #fenced<T>(run: (fenced: boolean) => Promise<T>): Promise<T> {
+    try {
+      return await run(true);
+    } catch (error) {
+      if (this.failure(error) !== 'table') throw error;
+      return run(false);
+    }
   }
 
   async #seen(table: MysqlTableInfo, name: string): Promise<SeenRow> {

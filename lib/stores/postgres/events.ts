@@ -33,7 +33,12 @@ export function postgresEvents(
     stored: (name) => name,
     nameOf: (stored) => stored,
     async advance({ advance }, lease, ttl) {
-      const [row] = await send(advance, [lease.name, lockedBy(lease), String(ttl)]);
+      const [row] = await send(advance, [
+        lease.name,
+        lockedBy(lease),
+        String(ttl),
+        String(lease.fencingToken),
+      ]);
       return row && Number(row['granted']);
     },
   };

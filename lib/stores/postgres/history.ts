@@ -12,14 +12,14 @@ const OVER_INTERRUPTION = `ON CONFLICT (name, entry) DO UPDATE SET kind = exclud
   expires_at = excluded.expires_at, data = excluded.data WHERE r.kind = 'interrupted'`;
 
 /**
- * Keeps a run, as a part of the statement that releases its lease. $1 name  $6 entry  $7 kind  $8 how long it is kept, ms  $9 data
+ * Keeps a run, as a part of the statement that releases its lease. $1 name  $7 entry  $8 kind  $9 how long it is kept, ms  $10 data
  *
  * @param runs the table, quoted
  */
 export const keepRun = (
   runs: string,
 ): string => `INSERT INTO ${runs} AS r (name, entry, kind, noted_at, expires_at, data)
-  SELECT $1::text, $6::text, $7::text, ${NOW}, ${NOW} + $8::text::bigint, $9::text
+  SELECT $1::text, $7::text, $8::text, ${NOW}, ${NOW} + $9::text::bigint, $10::text
   ${OVER_INTERRUPTION}`;
 
 /**

@@ -129,7 +129,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
-    const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
+    const wanted = leases.map(({ name, ttl, fencingToken: fence, ...lease }, i) => {
+      return { i, name, by: lockedBy(lease), ttl, fence };
+    });
     const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
     const results: Renewed[] = [];
     for (const row of rows) {
@@ -147,12 +149,13 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const own = [lease.name, by, endedBy(by, outcome), text(lease.fencingToken)];
+      const result = await this.client.query(statement, own);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
     }
-    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? ''];
+    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? '', text(lease.fencingToken)];
     const [row] =
       run === undefined
         ? await this.#rows(release, values)

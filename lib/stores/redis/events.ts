@@ -74,13 +74,13 @@ export class RedisEvents implements EventStore {
   }
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
-    const { name, token, holder, event = '' } = lease;
+    const { name, token, fencingToken, holder, event = '' } = lease;
     const { lock, state, line, queue, events, dead } = this.#keys(name);
     const ended = outcome === undefined ? ['', ''] : [event, outcome];
     const kept = outcome === undefined ? [] : recordArguments(lease, outcome, record);
     const [entry = '', count = '', age = ''] = kept;
     const wanted = takes.flatMap(({ job, ttl }) => [job, String(ttl)]);
-    const args = [token, holder, ...ended, entry, count, age, ...wanted];
+    const args = [token, String(fencingToken), holder, ...ended, entry, count, age, ...wanted];
     return readNext(await this.#run(NEXT, [lock, state, line, queue, events, dead], args), this.clock.now());
   }
 

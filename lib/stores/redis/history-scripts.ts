@@ -100,7 +100,8 @@ elseif not last or last == tick then
 end
 local newer = last and tonumber(last) > tonumber(tick)
 local runs = s[2] and s[4] and s[2] == s[4] .. ' ' .. job
-local over = newer or (runs and redis.call('GET', lock) == s[3])
+local current = redis.call('GET', lock)
+local over = newer or (runs and s[3] and (current == s[3] .. ' ' .. s[4] or current == s[3]))
 if over and not (newer and ARGV[7] ~= '') then return { 0, 0, tick } end
 redis.call('XADD', bad, 'MAXLEN', '~', ARGV[5], '*', 'miss', ARGV[4], 'tick', tick)
 redis.call('PEXPIRE', bad, ARGV[6])

@@ -131,9 +131,10 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
   if (token === null && state.size === 0) return undefined;
   const newest = state.get('token') ?? '';
-  const ended = token === `ended:${newest}`;
+  const held = token?.replace(/ \d+$/, '');
+  const ended = held === `ended:${newest}`;
   // The newest lease of this library may be over, and another client may hold the lock.
-  const ours = token === null || token === newest || ended;
+  const ours = held === undefined || held === newest || ended;
   // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
   const [holder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];

@@ -89,10 +89,10 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
     return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
+      const { fence, first } = await this.#held(table, lease);
+      if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
-      const [row] = await this.dialect.rows(table, [lease.name]);
-      if (row === undefined || isFree(row) || row.by !== lockedBy(lease)) return { held: false, dead };
-      const first = firstPlace(row) ?? Infinity;
+      if (fence !== lease.fencingToken) return { held: false, dead };
       for (;;) {
         const event = await this.#first(
           lease.name,
@@ -200,9 +200,28 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const fencingToken = await events.advance(table, lease, ttl);
-    // The lease has run out meanwhile: the next holder takes the event.
-    if (fencingToken === undefined) return { held: false as const };
+    // The lease has run out meanwhile: the next holder takes the event. Or the same was asked twice.
+    if (fencingToken === undefined) return AGAIN;
     return { held: true as const, event: delivered(kept(row)), fencingToken };
+  }
+
+  /** The same is asked again: the lease has got another fencing token with its event. */
+  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const { events } = this.dialect;
+    const [row] = await events.read(
+      `SELECT ${COLUMNS}, args FROM {t} WHERE name = ? AND dead IS NULL AND taken = ?`,
+      [events.stored(name), token],
+    );
+    if (row === undefined) return { held: false, dead: [] };
+    return { held: true, event: delivered(kept(row)), fencingToken, dead: [] };
+  }
+
+  /** The fencing token of the live lease with the token of this one, NaN if there is none, and the place of the first call in line. */
+  async #held(table: Table, lease: LeaseRef): Promise<{ fence: number; first: number }> {
+    const [row] = await this.dialect.rows(table, [lease.name]);
+    if (row === undefined || isFree(row) || row.by !== lockedBy(lease))
+      return { fence: NaN, first: Infinity };
+    return { fence: Number(row.fence), first: firstPlace(row) ?? Infinity };
   }
 
   async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
