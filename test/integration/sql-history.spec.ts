@@ -365,9 +365,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   test('HISTORY_SCHEMA makes the tables that histories need, and can be run again', async () => {
     const schema = uniqueTable('schema');
     await pool.write(`CREATE SCHEMA ${schema}`);
-    const there = database.pool(server.url, {
-      session: [postgres ? `SET search_path = ${schema}` : `USE ${schema}`],
-    });
+    const there = database.pool(database.at(server.url, schema));
     try {
       await there.store().init();
       for (let i = 0; i < 2; i++)

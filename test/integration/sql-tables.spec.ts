@@ -187,8 +187,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   test('SCHEMA makes the table that the store needs, and can be run again', async () => {
     const schema = uniqueTable('schema');
     await pool.write(`CREATE SCHEMA ${schema}`);
-    const use = postgres ? `SET search_path = ${schema}` : `USE ${schema}`;
-    const there = database.pool(server.url, { session: [use] });
+    const there = database.pool(database.at(server.url, schema));
     try {
       for (let i = 0; i < 2; i++) {
         for (const statement of database.schema.split(';\n').filter(Boolean)) await there.write(statement);

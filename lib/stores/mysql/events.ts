@@ -1,18 +1,14 @@
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import type { TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { clockOf, endOf, EPOCH_MICROSECONDS, isNamed, nameOf, storedName } from './columns.js';
-import { mysqlTable } from './schema.js';
 import { raw, sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
 const MICROS = EPOCH_MICROSECONDS.text;
 
-export function mysqlEvents(
-  { table = SQL_DEFAULTS.table, ...options }: SqlStoreOptions,
-  client: MysqlClient,
-): EventsDialect<MysqlTableInfo> {
+export function mysqlEvents(names: TableNames, client: MysqlClient): EventsDialect<MysqlTableInfo> {
   const sent = (text: string, values: readonly unknown[]) => ({
     text: text.replaceAll('{t}', () => events.table),
     values: [...values],
@@ -20,7 +16,7 @@ export function mysqlEvents(
   const events: EventsDialect<MysqlTableInfo> = {
     // Made when it is needed: a longer name may be too long.
     get table() {
-      return mysqlTable({ ...options, table: `${table}_events` });
+      return names.quoted('_events');
     },
     get creation() {
       return [creationOf(events.table)];

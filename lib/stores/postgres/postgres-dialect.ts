@@ -11,11 +11,12 @@ import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
-import type { SqlStoreOptions } from '../sql/table-name.js';
+import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { failureOf } from './errors.js';
 import { postgresEvents } from './events.js';
 import { keepRun, postgresHistory } from './history.js';
-import { postgresTable, withLockTimeout } from './schema.js';
+import { placeOf, PLACE } from './place.js';
+import { postgresNames, withLockTimeout } from './schema.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
@@ -62,7 +63,7 @@ type Row = Readonly<Record<string, unknown>>;
 /** Runs the statements of PostgreSQL, and interprets their answers. */
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
-  readonly table: string;
+  readonly #names: TableNames;
   readonly #lastGranted = new LastGranted();
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
@@ -82,9 +83,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     options: PostgresStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
-    this.table = postgresTable(options);
-    this.events = postgresEvents(options, (statement, values) => this.#rows(statement, values));
-    this.history = postgresHistory(options, (statement, values) => this.#rows(statement, values));
+    this.#names = postgresNames(options);
+    this.events = postgresEvents(this.#names, (statement, values) => this.#rows(statement, values));
+    this.history = postgresHistory(this.#names, (statement, values) => this.#rows(statement, values));
     const { listen = false } = options;
     if (listen === false) return;
     if (!isPool(client)) {
@@ -100,8 +101,19 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       void (await notify(channelOf(process), token).catch(() => undefined));
   }
 
+  get table(): string {
+    return this.#names.quoted();
+  }
+
   async look(): Promise<TableLook<PostgresTableInfo>> {
-    return readLook(this.table, await this.#rows(LOOK, [this.table]));
+    const [row] = await this.#rows(PLACE, [this.#names.table]);
+    const schema = this.#names.schema ?? placeOf(row);
+    if (typeof schema !== 'string') return schema;
+    const table = this.#names.quoted('', schema);
+    const look = readLook(table, await this.#rows(LOOK, [table]));
+    // Not before it is found: until then somebody may make it elsewhere.
+    if ('table' in look) this.#names.settle(schema);
+    return look;
   }
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
