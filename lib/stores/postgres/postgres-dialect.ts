@@ -43,8 +43,19 @@ export interface PostgresClient {
 
 /** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
 interface Pool {
-  query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
+  query(statement: {
+    text: string;
+    values: unknown[];
+    types?: typeof AS_SENT;
+    query_timeout?: number;
+  }): Promise<unknown>;
 }
+
+/**
+ * Values as the server sends them, which is as texts: a user may have set parsers, for a pool or for the whole process, that make
+ * anything of them.
+ */
+const AS_SENT = { getTypeParser: () => (value: unknown) => value };
 
 /** What a pool of `pg` makes its connections of. */
 interface Connecting {
@@ -159,7 +170,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const result = await this.#send(statement, [lease.name, by, endedBy(by, outcome)]);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
@@ -231,7 +242,12 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.client.query(statement, values));
+    return rowsOf(await this.#send(statement, values));
+  }
+
+  #send(text: string, values: unknown[]): PromiseLike<unknown> {
+    const { client } = this;
+    return isPool(client) ? client.query({ text, values, types: AS_SENT }) : client.query(text, values);
   }
 }
 
