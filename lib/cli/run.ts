@@ -8,6 +8,7 @@ import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js'
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
 import { type Place, withoutSecrets } from './place.js';
+import { type Print, printed } from './print.js';
 import { coloured, plain, printable } from './table.js';
 import { UsageError } from './usage-error.js';
 
@@ -45,9 +46,13 @@ const EVERY = 2_000;
  * @returns the exit code. It never rejects, and never shows the URL or its password
  */
 export async function run(argv: readonly string[], shell: Shell): Promise<number> {
-  let request: Request | 'help' | 'version';
+  let request: Request | Print | 'help' | 'version';
   try {
     request = readArguments(argv, shell.env);
+    if (typeof request === 'object' && 'print' in request) {
+      shell.stdout.write(`${printed(request)}\n`);
+      return 0;
+    }
   } catch (error) {
     return failed(error, shell, '');
   }

@@ -19,7 +19,7 @@ export function mysqlEvents(names: TableNames, client: MysqlClient): EventsDiale
       return names.quoted('_events');
     },
     get creation() {
-      return [creationOf(events.table)];
+      return eventsDdl(names);
     },
     now: `(${MICROS} DIV 1000)`,
     micros: MICROS,
@@ -42,7 +42,9 @@ WHERE ${isNamed(locks, storedName(lease.name))} AND locked_by = ${lockedBy(lease
   return events;
 }
 
-const creationOf = (table: string): string => `CREATE TABLE IF NOT EXISTS ${table} (
+/** The statements that create the table. */
+export const eventsDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_events', schema)} (
   id VARCHAR(36) NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   job VARCHAR(255) NOT NULL,
@@ -58,4 +60,5 @@ const creationOf = (table: string): string => `CREATE TABLE IF NOT EXISTS ${tabl
   dead VARCHAR(16) NULL,
   dead_at BIGINT NULL,
   INDEX by_place (name, dead, place)
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+];

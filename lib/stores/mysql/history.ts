@@ -27,7 +27,7 @@ export function mysqlHistory(names: TableNames, client: MysqlClient): HistoryDia
       return names.quoted('_instances');
     },
     get creation() {
-      return creationOf(names);
+      return historyDdl(names);
     },
     inRelease: false,
     now: NOW,
@@ -54,8 +54,9 @@ ON DUPLICATE KEY UPDATE catalogue = VALUES(catalogue), seen_at = VALUES(seen_at)
   return history;
 }
 
-const creationOf = (names: TableNames): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_runs')} (
+/** The statements that create the tables. */
+export const historyDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_runs', schema)} (
   name VARCHAR(255) NOT NULL,
   entry VARCHAR(64) NOT NULL,
   kind VARCHAR(16) NOT NULL,
@@ -66,7 +67,7 @@ const creationOf = (names: TableNames): string[] => [
   INDEX of_lock (name, kind, noted_at),
   INDEX old (expires_at)
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_instances')} (
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_instances', schema)} (
   id VARCHAR(64) NOT NULL PRIMARY KEY,
   catalogue VARCHAR(64) NULL,
   seen_at BIGINT NOT NULL,
@@ -78,6 +79,6 @@ const creationOf = (names: TableNames): string[] => [
  * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
  * (`migrate: false`). It can be repeated.
  */
-export const HISTORY_SCHEMA: string = creationOf(mysqlNames({}))
+export const HISTORY_SCHEMA: string = historyDdl(mysqlNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

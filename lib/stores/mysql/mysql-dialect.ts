@@ -36,6 +36,7 @@ import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
 import { PLACE, placeOf } from './place.js';
 import { mysqlNames } from './schema.js';
+import { setupOf } from './setup.js';
 import { type Sql, sql } from './sql-text.js';
 import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
 import {
@@ -67,6 +68,9 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly events: EventsDialect<MysqlTableInfo>;
   readonly history: HistoryDialect;
   readonly #names: TableNames;
+  /** What the last look has found. */
+  #place: string | undefined;
+  #user: string | undefined;
   readonly #lastGranted = new LastGranted();
 
   constructor(
@@ -84,8 +88,11 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
     const { database } = this.client as Partial<LimitedPool>;
-    const schema = this.#names.schema ?? placeOf((await read(this.client, PLACE))[0], database);
+    const [row] = await read(this.client, PLACE);
+    const schema = this.#names.schema ?? placeOf(row, database);
+    this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
+    this.#place = schema;
     const where = { table: this.#names.table, schema };
     const table = this.#names.quoted('', schema);
     const columns = await read(this.client, lookStatement(where));
@@ -101,6 +108,10 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       this.#names.settle(schema);
     }
     return look;
+  }
+
+  setup(locks?: readonly string[]): string {
+    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
   }
 
   nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {

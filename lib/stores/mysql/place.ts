@@ -1,8 +1,8 @@
 import type { Fault } from '../sql/dialect.js';
 import { sql } from './sql-text.js';
 
-/** Which database the connection is in, and whether the server takes names of databases for equal that differ in case. */
-export const PLACE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\``;
+/** Which database the connection is in, who the user is, and whether the server takes names of databases for equal that differ in case. */
+export const PLACE = sql`SELECT DATABASE() AS \`here\`, @@lower_case_table_names AS \`folds\`, CURRENT_USER() AS \`user\``;
 
 /**
  * Reads the answer to {@link PLACE}: the database, or why it cannot be told. A connection that is elsewhere than a new one was left there

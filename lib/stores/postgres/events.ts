@@ -22,7 +22,7 @@ export function postgresEvents(
       return names.quoted('_events');
     },
     get creation() {
-      return creationOf(events.table, names.quotedName(`${names.table}_events_place`));
+      return eventsDdl(names);
     },
     now: `(${EPOCH} * 1000)::bigint`,
     micros: `(${EPOCH} * 1000000)::bigint`,
@@ -39,9 +39,9 @@ export function postgresEvents(
   return events;
 }
 
-/** @param index its name, quoted; PostgreSQL cuts what is too long */
-const creationOf = (table: string, index: string): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${table} (
+/** The statements that create the table. PostgreSQL cuts a name of an index that is too long. */
+export const eventsDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_events', schema)} (
   id VARCHAR(36) NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   job VARCHAR(255) NOT NULL,
@@ -57,5 +57,5 @@ const creationOf = (table: string, index: string): string[] => [
   dead VARCHAR(16),
   dead_at BIGINT
 )`,
-  `CREATE INDEX IF NOT EXISTS ${index} ON ${table} (name, place) WHERE dead IS NULL`,
+  `CREATE INDEX IF NOT EXISTS ${names.quotedName(`${names.table}_events_place`)} ON ${names.quoted('_events', schema)} (name, place) WHERE dead IS NULL`,
 ];

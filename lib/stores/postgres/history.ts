@@ -53,7 +53,7 @@ export function postgresHistory(
       return names.quoted('_instances');
     },
     get creation() {
-      return creationOf(names);
+      return historyDdl(names);
     },
     inRelease: true,
     now: NOW,
@@ -68,8 +68,9 @@ export function postgresHistory(
   return history;
 }
 
-function creationOf(names: TableNames): string[] {
-  const [runs, instances] = [names.quoted('_runs'), names.quoted('_instances')];
+/** The statements that create the tables. */
+export function historyDdl(names: TableNames, schema?: string): string[] {
+  const [runs, instances] = [names.quoted('_runs', schema), names.quoted('_instances', schema)];
   // PostgreSQL cuts names of indexes that are too long.
   const index = (what: string): string => names.quotedName(`${names.table}_runs_${what}`);
   return [
@@ -97,6 +98,6 @@ function creationOf(names: TableNames): string[] {
  * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
  * (`migrate: false`). It can be repeated.
  */
-export const HISTORY_SCHEMA: string = creationOf(postgresNames({}))
+export const HISTORY_SCHEMA: string = historyDdl(postgresNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

@@ -10,12 +10,12 @@ const placeIn = (
 /**
  * Where a table is, or would be made. $1 its name
  *
- * Answers a schema by the search path of this session, and by the one that a new session of this user has: what was SET since then may
+ * Answers a schema by the search path of this session, and by the one that a new session of this user has, and the user: what was SET since then may
  * be left by somebody else, on one connection of many. Each part is evaluated after the one before, as it refers to it. The search path
  * is set for this statement only. No temporary table is found: it would hide the table on one connection.
  */
 export const PLACE = `
-SELECT ${placeIn('session.path')} AS here, ${placeIn('usual.path')} AS usual
+SELECT ${placeIn('session.path')} AS here, ${placeIn('usual.path')} AS usual, current_user::text AS "user"
 FROM (SELECT current_schemas(false) AS path OFFSET 0) session
 CROSS JOIN LATERAL (SELECT session.path IS NULL AS nothing, set_config('search_path',
   (SELECT reset_val FROM pg_settings WHERE name = 'search_path'), true) AS path OFFSET 0) reset

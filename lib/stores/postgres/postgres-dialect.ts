@@ -17,6 +17,7 @@ import { postgresEvents } from './events.js';
 import { keepRun, postgresHistory } from './history.js';
 import { placeOf, PLACE } from './place.js';
 import { postgresNames, withLockTimeout } from './schema.js';
+import { setupOf } from './setup.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
@@ -75,6 +76,9 @@ type Row = Readonly<Record<string, unknown>>;
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly #names: TableNames;
+  /** What the last look has found. */
+  #place: string | undefined;
+  #user: string | undefined;
   readonly #lastGranted = new LastGranted();
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
@@ -119,12 +123,18 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   async look(): Promise<TableLook<PostgresTableInfo>> {
     const [row] = await this.#rows(PLACE, [this.#names.table]);
     const schema = this.#names.schema ?? placeOf(row);
+    this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
+    this.#place = schema;
     const table = this.#names.quoted('', schema);
     const look = readLook(table, await this.#rows(LOOK, [table]));
     // Not before it is found: until then somebody may make it elsewhere.
     if ('table' in look) this.#names.settle(schema);
     return look;
+  }
+
+  setup(locks?: readonly string[]): string {
+    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
   }
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {

@@ -38,9 +38,9 @@ export function readLook(
   const { unique, usable } = rows.find(({ name }) => name === 'name') ?? {};
   const problem = isTrue(usable)
     ? undefined
-    : `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.`;
+    : `The user may not read and write the table ${table}. Run this as a user who may:`;
   const ddl = postgresDdl(table);
-  const fault = judgeTable({ table, columns, unique: isTrue(unique), problem }, ddl);
+  const fault = judgeTable({ table, columns, unique: isTrue(unique), problem, setsUp: true }, ddl);
   if (fault !== undefined) return fault;
   const [, digits = '6', zone] = TIME.exec(types.get('lock_until') ?? '') ?? [];
   const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: digits === '6' });

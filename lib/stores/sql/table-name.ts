@@ -49,6 +49,8 @@ export type Suffix = '' | '_events' | '_runs' | '_instances';
 export class TableNames {
   /** The name of the table of the locks, without quotes. */
   readonly table: string;
+  /** Whether a person has said where the tables are. */
+  readonly given: boolean;
   /** Where the tables are, if that is known for good. */
   #schema: string | undefined;
 
@@ -59,6 +61,7 @@ export class TableNames {
   ) {
     this.table = table;
     this.#schema = schema;
+    this.given = schema !== undefined;
     const problems = Object.entries({ ...(schema === undefined ? undefined : { schema }), table }).flatMap(
       ([option, name]) => {
         const problem = givenProblem(option, name) ?? this.#problemOf(name);
@@ -93,6 +96,11 @@ export class TableNames {
   quotedName(name: string): string {
     const { quote } = this.rules;
     return quote + name.replaceAll(quote, quote + quote) + quote;
+  }
+
+  /** Those whose names are not too long. */
+  possible<S extends Suffix>(suffixes: readonly S[]): S[] {
+    return suffixes.filter((suffix) => this.problemOf(suffix) === undefined);
   }
 
   /** Why there can be no table with this suffix; `undefined` if there can. */
