@@ -144,7 +144,14 @@ function explain(error: unknown, url: string): { line: string; code: number } {
     return { line: `${clean(error.message)}${stop(error.message)}`, code: USAGE };
   if (error instanceof SchedulerLockConfigError) {
     // The options of the module have other names here.
-    const problems = error.problems.map((problem) => capital(problem.replace(/^(connection|store): /, '')));
+    // SQL on one line would be a comment from its first one on.
+    const problems = error.problems.map((problem) =>
+      capital(
+        problem
+          .replace(/^(connection|store): /, '')
+          .replace(/\n-- [^]*$/, ' what `npx nestjs-scheduler-lock sql` prints'),
+      ),
+    );
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }
   const message = error instanceof Error ? error.message || error.name : String(error);
