@@ -13,7 +13,7 @@ import {
   SchedulerLockService,
 } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { DATABASES, type TestPool } from '../support/database.js';
+import { DATABASES, statementsOf, type TestPool } from '../support/database.js';
 import { type LocalDatabase, uniqueTable } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { addRights } from '../support/mysql-server.js';
@@ -124,7 +124,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   });
 
   const run = async (text: string): Promise<void> => {
-    for (const statement of text.split(/;\n|;$/)) if (statement.trim() !== '') await admin.write(statement);
+    for (const statement of statementsOf(text)) await admin.write(statement);
   };
   /** A user who may do nothing, and a schema of its own. */
   async function newUser(): Promise<{ user: string; schema: string; pool: () => TestPool }> {

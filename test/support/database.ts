@@ -133,6 +133,15 @@ export const MYSQL: TestDatabase = {
   },
 };
 
+/** The single statements of a text. */
+export function statementsOf(text: string): string[] {
+  return text.split(/;\n|;$/).filter((statement) => statement.trim() !== '');
+}
+
+/** The same without rights, of which a MariaDB of the tests knows nothing: see `addRights()`. */
+export const withoutGrants = (text: string): string[] =>
+  statementsOf(text).filter((statement) => !/^GRANT /m.test(statement));
+
 /** Calls `listener` for each statement of a connection from now on. */
 function watchStatements(connection: object, listener: () => void): void {
   const target = connection as { query(...args: unknown[]): unknown };
