@@ -197,7 +197,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.remembers = false;
     logWarning(
       () =>
-        `Runs are not remembered, and jobs that do not run are not noticed: ${problem} \`insight: false\` turns this off.`,
+        `Runs are not remembered, and jobs that do not run are not noticed (\`insight: false\` turns this off): ${problem}`,
     );
   }
 

@@ -27,7 +27,7 @@ import type { LastLease } from '../sql/interruption.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
@@ -35,7 +35,9 @@ import { mysqlEvents } from './events.js';
 import { mysqlHistory } from './history.js';
 import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
-import { mysqlTable } from './schema.js';
+import { PLACE, placeOf } from './place.js';
+import { mysqlNames } from './schema.js';
+import { setupOf } from './setup.js';
 import { type Sql, sql } from './sql-text.js';
 import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
 import {
@@ -64,34 +66,53 @@ interface SeenAttempt extends AttemptRow {
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
-  readonly table: string;
   readonly events: EventsDialect<MysqlTableInfo>;
   readonly history: HistoryDialect;
-  readonly #where: { table: string; schema: string | undefined };
+  readonly #names: TableNames;
+  /** What the last look has found. */
+  #place: string | undefined;
+  #user: string | undefined;
   readonly #lastGranted = new LastGranted();
 
   constructor(
     private readonly client: MysqlClient | LimitedPool,
     options: SqlStoreOptions,
   ) {
-    this.table = mysqlTable(options);
-    this.events = mysqlEvents(options, client);
-    this.history = mysqlHistory(options, client);
-    this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
+    this.#names = mysqlNames(options);
+    this.events = mysqlEvents(this.#names, client);
+    this.history = mysqlHistory(this.#names, client);
+  }
+
+  get table(): string {
+    return this.#names.quoted();
   }
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
-    const columns = await read(this.client, lookStatement(this.#where));
-    const look = readLook(this.table, columns, await read(this.client, indexStatement(this.#where)));
-    // Statements that write nothing show whether this user may write.
+    const { database } = this.client as Partial<LimitedPool>;
+    const [row] = await read(this.client, PLACE);
+    const schema = this.#names.schema ?? placeOf(row, database);
+    this.#user = row?.['user'] as string | undefined;
+    if (typeof schema !== 'string') return schema;
+    this.#place = schema;
+    const where = { table: this.#names.table, schema };
+    const table = this.#names.quoted('', schema);
+    const columns = await read(this.client, lookStatement(where));
+    const look = readLook(table, columns, await read(this.client, indexStatement(where)));
     if ('table' in look) {
-      await this.client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
+      // Statements that write nothing show whether this user may write.
+      await this.client.query(`UPDATE ${table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
       await this.client.query(
-        `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
+        `INSERT INTO ${table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
         [],
       );
+      // Not before it is found: until then somebody may make it elsewhere.
+      this.#names.settle(schema);
     }
     return look;
+  }
+
+  setup(locks?: readonly string[]): string {
+    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
   }
 
   nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {

@@ -1,5 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { ACL_INSPECT } from './acl.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
 import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
@@ -52,9 +53,11 @@ const ANY = '\u0001';
  * Adds the commands that `inspect()` needs to a refusal. A user who may take locks need not be allowed to inspect them, and
  * the error of Redis does not always name the command.
  */
-export function explainDenied(error: unknown): unknown {
+export function explainDenied(error: unknown, rights: string): unknown {
   if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) return error;
-  return new RedisReplyError(`${error.message}. inspect() needs +scan +hgetall besides what locks need`);
+  return new RedisReplyError(
+    `${error.message}. inspect() needs ${ACL_INSPECT.join(' ')} besides what locks need. All that there is: ${rights}`,
+  );
 }
 
 /**

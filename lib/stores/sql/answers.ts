@@ -229,9 +229,7 @@ export function readMissedRelease(
 }
 
 /** Drivers turn booleans into numbers or texts, and numbers into booleans. */
-export function isTrue(value: unknown): boolean {
-  return value === true || value === 1 || value === 1n || value === '1' || value === 't';
-}
+export const isTrue = (value: unknown): boolean => ['true', 't', '1'].includes(String(value));
 
 function grant(
   request: AcquireRequest,
