@@ -3,7 +3,7 @@ import { formatDuration } from '../duration.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { OverdueEvent, SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
-import { textOf } from './log.js';
+import { isDebugRead, textOf } from './log.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 type Level = 'debug' | 'log' | 'warn' | 'error';
@@ -187,13 +187,13 @@ export class LogListener {
     const type = wanted === 'refusal' ? 'skipped' : wanted;
     if (log !== undefined && !log.has(type)) return false;
     const isDebug = wanted === 'refusal' || LINES[type].level === 'debug';
-    return !isDebug || Logger.isLevelEnabled('debug');
+    return !isDebug || isDebugRead();
   }
 
   #write(event: SchedulerLockEvent): void {
     const line = LINES[event.type] as Line<SchedulerLockEvent>;
     const level = typeof line.level === 'function' ? line.level(event) : line.level;
-    if (level === undefined || (level === 'debug' && !Logger.isLevelEnabled('debug'))) return;
+    if (level === undefined || (level === 'debug' && !isDebugRead())) return;
     this.#logger[level](line.text(event));
   }
 }
