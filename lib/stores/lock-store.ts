@@ -112,6 +112,11 @@ export interface LockStore {
    */
   init?(): Promise<void>;
   /**
+   * Asked once at start-up, after `init`: what a person should change in the set-up of the store although it works, for one warning in
+   * the log. Without an answer within two seconds, or after a rejection, there is none.
+   */
+  warning?(): Promise<string | undefined>;
+  /**
    * Why this store cannot keep the name of a lock (its column is too short, say). The text follows the name, says what to do, and
    * ends with a full stop. `undefined` if it can keep the name, or does not know yet. Names that `acquire` takes have no problem,
    * those that it rejects have one. A store without this method keeps every name of up to 200 characters.
