@@ -231,7 +231,8 @@ export interface ExtendOptions {
 
 /** The result for one lease of a batch: still held, or over. */
 export type ExtendResult =
-  | { readonly held: true; readonly restored?: true }
+  /** `deleted`: the lock alone was gone; what the store keeps beside it still had this lease as live. Only a store that can tell says so. */
+  | { readonly held: true; readonly restored?: true; readonly deleted?: true }
   | { readonly held: false; readonly reason: 'taken' | 'expired'; readonly holder?: string }
   /** This lease could not be judged; the others of the batch were. */
   | { readonly held: null; readonly error: SchedulerLockError };
