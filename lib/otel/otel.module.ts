@@ -8,11 +8,13 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { Meter, Tracer } from '@opentelemetry/api';
+import { SchedulerLockConfigError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { packageFor, partOf } from '../metrics/beside.js';
 import { Measurements } from '../metrics/measurements.js';
 import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
 import { SchedulerLockService } from '../nest/scheduler-lock.service.js';
+import { unknownNames } from '../wording.js';
 import { measureWith } from './meters.js';
 import { RunSpans } from './spans.js';
 
@@ -27,6 +29,7 @@ export interface SchedulerLockOtelOptions {
 }
 
 const SCOPE = 'nestjs-scheduler-lock';
+const NAMES = ['meter', 'tracer', 'spans'];
 const MODULE = 'SchedulerLockOtelModule';
 const OPTIONS = Symbol(`options of ${MODULE}.forRoot()`);
 const API = Symbol('@opentelemetry/api');
@@ -74,8 +77,13 @@ class OtelBridge implements OnModuleInit, OnModuleDestroy {
   ],
 })
 export class SchedulerLockOtelModule {
-  /** @param options see {@link SchedulerLockOtelOptions} */
+  /**
+   * @param options see {@link SchedulerLockOtelOptions}
+   * @throws SchedulerLockConfigError for unknown options
+   */
   static forRoot(options: SchedulerLockOtelOptions = {}): DynamicModule {
+    const problems = unknownNames(options, NAMES).map((problem) => `${MODULE}: ${problem}`);
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockOtelModule,
       // Instead of those of the class, which are there without forRoot().

@@ -8,10 +8,12 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import type { Registry } from 'prom-client';
+import { SchedulerLockConfigError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { packageFor, partOf } from '../metrics/beside.js';
 import { Measurements } from '../metrics/measurements.js';
 import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
+import { unknownNames } from '../wording.js';
 import { Metrics, type PromClient } from './metrics.js';
 
 /** Options of `SchedulerLockPrometheusModule.forRoot()`. */
@@ -24,6 +26,7 @@ export interface SchedulerLockPrometheusOptions {
   readonly registry?: Registry | undefined;
 }
 
+const NAMES = ['registry'];
 const MODULE = 'SchedulerLockPrometheusModule';
 const OPTIONS = Symbol(`options of ${MODULE}.forRoot()`);
 const CLIENT = Symbol('prom-client');
@@ -68,9 +71,11 @@ class PrometheusBridge implements OnModuleInit, OnModuleDestroy {
 export class SchedulerLockPrometheusModule {
   /**
    * @param options see {@link SchedulerLockPrometheusOptions}
-   * @throws SchedulerLockConfigError when the application starts, if the registry has such metrics already
+   * @throws SchedulerLockConfigError at once for unknown options; when the application starts, if the registry has such metrics already
    */
   static forRoot(options: SchedulerLockPrometheusOptions = {}): DynamicModule {
+    const problems = unknownNames(options, NAMES).map((problem) => `${MODULE}: ${problem}`);
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockPrometheusModule,
       // Instead of those of the class, which are there without forRoot().
