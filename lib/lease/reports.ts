@@ -75,6 +75,13 @@ export function reportReleased(
   emit(ofRun(event, ref));
 }
 
+/** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
+export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: ReleaseResult | Error): void {
+  if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
+  if (lease.lostReason !== undefined || lease.expiresIn(clock.monotonic()) <= 0) return;
+  emit({ type: 'lock-deleted', ...lease.facts(), noticedBy: 'release' });
+}
+
 /** Reports, once per job, if instances disagree about its schedule. */
 export function reportMismatch(
   { mismatched, emit }: Engine,

@@ -19,7 +19,7 @@ import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import type { EndOfRun } from './recorder.js';
-import { reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import { reportAcquired, reportDeleted, reportMismatch, reportReleased, reportSkipped } from './reports.js';
 import { undo } from './undo.js';
 import { refuseUndone } from './work.js';
 
@@ -104,6 +104,7 @@ export class Run<T> {
         const release = new Release(this.#facts(lease, end.outcome, engine.recorder?.record(lease, end)));
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
+        reportDeleted(engine, lease, answer);
         if (engine.hears('released')) reportReleased(engine, lease, end, answer);
       }
       if ('error' in ended) throw ended.error;

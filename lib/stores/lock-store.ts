@@ -116,6 +116,11 @@ export interface LockStore {
    */
   init?(): Promise<void>;
   /**
+   * Asked once at start-up, after `init`: what a person should change in the set-up of the store although it works, for one warning in
+   * the log. Without an answer within two seconds, or after a rejection, there is none.
+   */
+  warning?(): Promise<string | undefined>;
+  /**
    * Why this store cannot keep the name of a lock (its column is too short, say). The text follows the name, says what to do, and
    * ends with a full stop. `undefined` if it can keep the name, or does not know yet. Names that `acquire` takes have no problem,
    * those that it rejects have one. A store without this method keeps every name of up to 200 characters.
@@ -230,7 +235,8 @@ export interface ExtendOptions {
 
 /** The result for one lease of a batch: still held, or over. */
 export type ExtendResult =
-  | { readonly held: true; readonly restored?: true }
+  /** `deleted`: the lock alone was gone; what the store keeps beside it still had this lease as live. Only a store that can tell says so. */
+  | { readonly held: true; readonly restored?: true; readonly deleted?: true }
   | { readonly held: false; readonly reason: 'taken' | 'expired'; readonly holder?: string }
   /** This lease could not be judged; the others of the batch were. */
   | { readonly held: null; readonly error: SchedulerLockError };

@@ -24,6 +24,9 @@ const LOOKED_AT = 1_000;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
+  /** The list of jobs that the store knows an instance to have, of those that this process shows. */
+  readonly #had = new Map<string, string>();
+
   /**
    * @param key that of the instances; in a Cluster its slot is not that of any lock
    * @param rights the command that gives the user all that it needs
@@ -79,8 +82,13 @@ export class RedisHistory implements HistoryStore {
 
   async beat({ instance, jobs, ...facts }: Beat): Promise<BeatResult> {
     const { instances, seen, list } = this.#instanceKeys();
-    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs)];
-    const answer = await this.#run(BEAT, [instances, seen, list(facts.catalogue)], args);
+    const { catalogue, left } = facts;
+    const old = this.#had.get(instance) ?? catalogue;
+    const had = old === catalogue ? '' : JSON.stringify({ catalogue: old }).slice(1, -1);
+    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs), had];
+    const answer = await this.#run(BEAT, [instances, seen, list(catalogue), list(old)], args);
+    if (left) this.#had.delete(instance);
+    else this.#had.set(instance, catalogue);
     const [time, known] = answer as [string, number];
     return { time: Number(time), known: known === 1 };
   }

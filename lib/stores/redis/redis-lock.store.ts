@@ -27,6 +27,7 @@ import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { RedisEvents } from './events.js';
+import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
 import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
@@ -148,6 +149,11 @@ export class RedisLockStore implements LockStore {
     await checkRights(this.#connection, [lock, state], this.#rights()).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
+  }
+
+  /** That the server may delete keys, if the user may read `INFO memory`. */
+  async warning(): Promise<string | undefined> {
+    return evictionWarning(this.#connection.client(), this.label);
   }
 
   nameProblem(name: string): string | undefined {

@@ -212,7 +212,8 @@ end`;
  *
  * The ttl is in ms, fence the lease's fencing token. Its start is '<tick>:<attempt>:<job>'; '' for a lease without one.
  *
- * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } another lease has the lock.
+ * Returns a list, per lease: 1 renewed, 2 restored, 3 restored though the state still had it as live, 0 expired, { holder or '' } another
+ * lease has the lock.
  */
 export const EXTEND = leaseScript(/* lua */ `
 local token, ttl, fence, start = ARGV[i], ARGV[i + 1], ARGV[i + 2], width > 4 and ARGV[i + 4] or ''
@@ -235,7 +236,7 @@ if behind then
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])${RESTORED_START}
 end
 ${KEEP}
-return current and 1 or 2`);
+return current and 1 or behind and 2 or 3`);
 
 /**
  * Releases a lease and records it as ended, so that no late renewal restores it.
