@@ -44,6 +44,7 @@ export type {
   OutageEndedEvent,
   OutageStartedEvent,
   OverdueEvent,
+  LockDeletedEvent,
   OverrunEvent,
   QueuedEvent,
   ReleasedEvent,

@@ -8,6 +8,7 @@ import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js'
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
 import { type Place, withoutSecrets } from './place.js';
+import { type Print, printed } from './print.js';
 import { coloured, plain, printable } from './table.js';
 import { UsageError } from './usage-error.js';
 
@@ -45,9 +46,13 @@ const EVERY = 2_000;
  * @returns the exit code. It never rejects, and never shows the URL or its password
  */
 export async function run(argv: readonly string[], shell: Shell): Promise<number> {
-  let request: Request | 'help' | 'version';
+  let request: Request | Print | 'help' | 'version';
   try {
     request = readArguments(argv, shell.env);
+    if (typeof request === 'object' && 'print' in request) {
+      shell.stdout.write(`${printed(request)}\n`);
+      return 0;
+    }
   } catch (error) {
     return failed(error, shell, '');
   }
@@ -139,7 +144,14 @@ function explain(error: unknown, url: string): { line: string; code: number } {
     return { line: `${clean(error.message)}${stop(error.message)}`, code: USAGE };
   if (error instanceof SchedulerLockConfigError) {
     // The options of the module have other names here.
-    const problems = error.problems.map((problem) => capital(problem.replace(/^(connection|store): /, '')));
+    // SQL on one line would be a comment from its first one on.
+    const problems = error.problems.map((problem) =>
+      capital(
+        problem
+          .replace(/^(connection|store): /, '')
+          .replace(/\n-- [^]*$/, ' what `npx nestjs-scheduler-lock sql` prints'),
+      ),
+    );
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }
   const message = error instanceof Error ? error.message || error.name : String(error);

@@ -1,4 +1,5 @@
 import type { AcquiredEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
+import type { JobStart } from '../job-start.js';
 import { displayName } from '../lock-name.js';
 import type { ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
@@ -74,16 +75,23 @@ export function reportReleased(
   emit(ofRun(event, ref));
 }
 
+/** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
+export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: ReleaseResult | Error): void {
+  if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
+  if (lease.lostReason !== undefined || lease.expiresIn(clock.monotonic()) <= 0) return;
+  emit({ type: 'lock-deleted', ...lease.facts(), noticedBy: 'release' });
+}
+
 /** Reports, once per job, if instances disagree about its schedule. */
 export function reportMismatch(
   { mismatched, emit }: Engine,
   lease: Lease,
-  schedule: string | undefined,
+  { schedule, meant }: JobStart = {},
   previousSchedule: string | undefined,
 ): void {
   const job = lease.ref.job ?? lease.ref.name;
   if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
   mismatched.add(job);
   const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
-  emit(Object.assign(lease.facts(), event));
+  emit(Object.assign(lease.facts(), event, meant === undefined ? undefined : { meant }));
 }

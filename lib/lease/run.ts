@@ -19,7 +19,7 @@ import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import type { EndOfRun } from './recorder.js';
-import { reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import { reportAcquired, reportDeleted, reportMismatch, reportReleased, reportSkipped } from './reports.js';
 import { undo } from './undo.js';
 import { refuseUndone } from './work.js';
 
@@ -104,6 +104,7 @@ export class Run<T> {
         const release = new Release(this.#facts(lease, end.outcome, engine.recorder?.record(lease, end)));
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
+        reportDeleted(engine, lease, answer);
         if (engine.hears('released')) reportReleased(engine, lease, end, answer);
       }
       if ('error' in ended) throw ended.error;
@@ -184,7 +185,7 @@ export class Run<T> {
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
     lease.fired = call.scheduled;
-    reportMismatch(engine, lease, request.schedule, result.previousSchedule);
+    reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
   }
 
@@ -274,12 +275,13 @@ export class Run<T> {
     let end: EndOfRun | undefined;
     for (;;) {
       const next = await drain.next(lease, end);
-      if (next === 'none' || next === 'silent') {
+      if (typeof next === 'string') {
         // The store has the record of the last run, if it has answered.
-        const record =
-          next === 'silent' && end !== undefined ? engine.recorder?.record(lease, end) : undefined;
+        const unsaid = next === 'none' ? undefined : end;
+        const record = unsaid && engine.recorder?.record(lease, unsaid);
         const answer = await this.#release(lease, end?.outcome ?? 'completed', record);
-        if (next === 'silent' && end !== undefined) drain.ended(lease, end, answer);
+        if (next === 'unknown') drain.giveUp(lease);
+        if (unsaid !== undefined) drain.ended(lease, unsaid, answer);
         return;
       }
       lease = next.lease;

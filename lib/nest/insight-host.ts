@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Clock } from '../clock.js';
+import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
@@ -45,6 +46,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       every,
       jobs: () => this.#known().map((bound) => this.#shown(bound)),
       leads: () => host.elections.led,
+      twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
     });
   }
 
@@ -162,6 +164,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       ...(schedule?.every === undefined && schedule !== undefined ? datesOf(schedule, clock) : NO_DATES),
     };
   }
+}
+
+function twinOf(instance: string, startedAt: number): string {
+  return (
+    `instanceId: another live process is called "${instance}" too (started ${new Date(startedAt).toISOString()} by its clock). ` +
+    'Locks keep the two apart, but people cannot: status, histories and logs take them for one. ' +
+    'Give each process an instanceId of its own, such as the name of its pod, or leave it out.'
+  );
 }
 
 function describe(

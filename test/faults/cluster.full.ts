@@ -39,6 +39,19 @@ async function namesByNode(): Promise<string[]> {
   return names;
 }
 
+test('one primary that evicts is a warning, whichever it is', async () => {
+  const store = new RedisLockStore(client);
+  await store.init();
+  expect(await store.warning()).toBeUndefined();
+  for (const server of cluster.servers) {
+    await server.command('CONFIG', 'SET', 'maxmemory-policy', 'volatile-lru');
+    await server.command('CONFIG', 'SET', 'maxmemory', '100mb');
+    expect(await store.warning()).toMatch(/maxmemory-policy volatile-lru/);
+    await server.command('CONFIG', 'SET', 'maxmemory', '0');
+  }
+  await store.close();
+});
+
 test('attempts of one moment are never judged by a look, which a client may send to a replica that lags behind', async () => {
   const store = new RedisLockStore(client, { key: (name) => `{app}:${name}` });
   await store.init();

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
-import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
+import { DATABASES, POSTGRES, type SqlStore, type TestPool, withoutGrants } from '../support/database.js';
 import { freePort } from '../support/machine.js';
 import { startProxy } from '../faults/proxy/tcp-proxy.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
@@ -41,8 +41,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     return table;
   };
   const run = async (statements: string): Promise<void> => {
-    for (const statement of statements.split(/;\n|;$/))
-      if (statement.trim() !== '') await pool.write(statement);
+    for (const statement of withoutGrants(statements)) await pool.write(statement);
   };
 
   beforeAll(async () => {
@@ -187,8 +186,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   test('SCHEMA makes the table that the store needs, and can be run again', async () => {
     const schema = uniqueTable('schema');
     await pool.write(`CREATE SCHEMA ${schema}`);
-    const use = postgres ? `SET search_path = ${schema}` : `USE ${schema}`;
-    const there = database.pool(server.url, { session: [use] });
+    const there = database.pool(database.at(server.url, schema));
     try {
       for (let i = 0; i < 2; i++) {
         for (const statement of database.schema.split(';\n').filter(Boolean)) await there.write(statement);

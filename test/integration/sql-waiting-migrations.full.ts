@@ -56,7 +56,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const statement = postgres
       ? `SELECT 1 AS one FROM pg_stat_activity WHERE state = 'active' AND query LIKE ? AND pid <> pg_backend_pid()`
       : 'SELECT 1 AS one FROM information_schema.PROCESSLIST WHERE INFO LIKE ? AND ID <> CONNECTION_ID()';
-    return (await pool.rows(statement, [`%ALTER TABLE ${quote}${table}${quote}%`])).length;
+    return (await pool.rows(statement, [`%ALTER TABLE %${quote}${table}${quote}%`])).length;
   }
 
   /** Has somebody read a table of ShedLock's in a transaction, so that it cannot be altered until the answered function is called. */

@@ -100,7 +100,8 @@ class Side {
     const { fence: _, since: __, kept: ___, ...hash } = await client.hgetall(state);
     const text = Object.entries(hash).map(([field, value]) => [field, value.replace(/^next \d+/, 'next')]);
     const hours = async (key: string): Promise<number> => Math.round((await client.pttl(key)) / HOUR);
-    return [await client.get(lock), Object.fromEntries(text), await hours(lock), await hours(state)];
+    const token = (await client.get(lock))?.replace(/ \d+$/, '');
+    return [token, Object.fromEntries(text), await hours(lock), await hours(state)];
   }
 
   async #acquire(name: string, token: string, given: Partial<AcquireRequest>): Promise<object> {

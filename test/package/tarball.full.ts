@@ -18,8 +18,12 @@ interface Manifest {
   bin: Record<string, string>;
   exports: Record<string, string | Record<string, Record<string, string>>>;
   typesVersions: Record<string, Record<string, string[]>>;
+  scripts: Record<string, string>;
   dependencies: Record<string, string>;
 }
+
+/** npm runs them, or warns of them, where the package is installed: from a registry, a tarball or a repository. */
+const INSTALL_SCRIPTS = /^(pre|post)?(install|prepare)$|^prepublish$/;
 
 /** A folder into which the package was installed, and nothing it does not bring along itself. */
 let folder: string;
@@ -76,6 +80,10 @@ test('every path that package.json names is there', async () => {
       path,
       size: expect.any(Number),
     });
+});
+
+test('it has no script that npm would run, or warn of, where it is installed', () => {
+  expect(Object.keys(manifest.scripts).filter((name) => INSTALL_SCRIPTS.test(name))).toEqual([]);
 });
 
 test('the shell is a program', async () => {

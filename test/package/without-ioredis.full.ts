@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { FreshApp } from './support/fresh-app.js';
+import { npm } from './support/tarball.js';
 
 jest.setTimeout(300_000);
 
@@ -33,5 +34,54 @@ test.each(['url', 'redis'])('a URL (%s) asks for ioredis by an error that says w
     name: 'SchedulerLockConfigError',
     code: 'SCHEDULER_LOCK_CONFIG',
     message: expect.stringMatching(/"ioredis" is needed .* not installed\. Run: npm install ioredis/),
+  });
+});
+
+describe('metrics, in both builds', () => {
+  const modules = {
+    SchedulerLockPrometheusModule: 'prom-client',
+    SchedulerLockOtelModule: '@opentelemetry/api',
+  };
+  const cases = ['esm', 'cjs'].flatMap((build) =>
+    Object.entries(modules).map(([module, name]) => [`${build} ${module}`, module, name] as const),
+  );
+
+  test('a module whose package is not installed says what to install', async () => {
+    const { result: metrics, stderr: said } = await app.report('metrics.js');
+    for (const [key, module, name] of cases) {
+      const refusal = expect.stringMatching(
+        new RegExp(
+          `^SchedulerLockConfigError: .*${module}: the package "${name}" is needed and is not installed\\. Run: npm install ${name}$`,
+          's',
+        ),
+      );
+      expect({ key, ...Object(metrics[key]) }).toEqual({
+        key,
+        plain: refusal,
+        'forRoot()': refusal,
+        alone: refusal,
+      });
+    }
+    expect(said).toBe('');
+  });
+
+  test('with its package it starts beside SchedulerLockModule, and without that it says what to import', async () => {
+    await npm(['install', '--no-save', '--no-package-lock', ...Object.values(modules)], app.folder);
+    const { result: metrics, stderr: said } = await app.report('metrics.js');
+    for (const [key, module] of cases) {
+      const alone = expect.stringMatching(
+        new RegExp(
+          `^SchedulerLockConfigError: .*${module}: this application has no SchedulerLockModule.* Add SchedulerLockModule\\.forRoot\\(`,
+          's',
+        ),
+      );
+      expect({ key, ...Object(metrics[key]) }).toEqual({
+        key,
+        plain: 'started',
+        'forRoot()': 'started',
+        alone,
+      });
+    }
+    expect(said).toBe('');
   });
 });

@@ -65,6 +65,12 @@ export class LimitedPool {
     this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
   }
 
+  /** The database of a new connection; `null`: none; `undefined`: that is not known. */
+  get database(): string | null | undefined {
+    const { config } = this.pool as { config?: { connectionConfig?: { database?: string | null } } };
+    return config?.connectionConfig && (config.connectionConfig.database || null);
+  }
+
   query(text: string, values: unknown[]): Promise<unknown> {
     return this.#send(text, values, { limit: this.limit, kill: true });
   }

@@ -1,4 +1,5 @@
 import { nearest } from '../../wording.js';
+import { foreignClient } from '../foreign-clients.js';
 
 /**
  * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on
@@ -105,10 +106,13 @@ export function connectionProblem(source: unknown): string | undefined {
   if (source === undefined) {
     return 'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.';
   }
+  if (isRedisClient(source)) return undefined;
+  const foreign = foreignClient(source, 'redis', ['a client of ioredis']);
+  if (foreign !== undefined)
+    return `connection: expected a URL, ioredis options or an ioredis client, got ${foreign}`;
   if (typeof source !== 'object' || source === null) {
     return `connection: expected a URL, ioredis options or an ioredis client, got ${source === null ? 'null' : `a value of type ${typeof source}`}.`;
   }
-  if (isRedisClient(source)) return undefined;
   const prototype: unknown = Object.getPrototypeOf(source);
   if (prototype !== Object.prototype && prototype !== null) {
     const name = (source as { constructor?: { name?: string } }).constructor?.name ?? 'unknown';
@@ -129,7 +133,7 @@ export function connectionProblem(source: unknown): string | undefined {
 
 /** Whether a source is a client of ioredis, judged by the members that this library needs. @internal */
 export function isRedisClient(source: unknown): source is RedisClient {
-  const client = source as Partial<RedisClient>;
+  const client = Object(source) as Partial<RedisClient>;
   return (
     typeof client.evalsha === 'function' &&
     typeof client.on === 'function' &&

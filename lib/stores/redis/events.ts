@@ -42,11 +42,15 @@ export class RedisEvents implements EventStore {
   /** Locks without events, as the last look has found. */
   #without: string[] = [];
 
-  /** @param index key of the locks that may have events; in a Cluster its slot is not theirs */
+  /**
+   * @param index key of the locks that may have events; in a Cluster its slot is not theirs
+   * @param rights the command that gives the user all that it needs
+   */
   constructor(
     private readonly connection: RedisConnection,
     private readonly scripts: LeaseScripts,
     private readonly index: string,
+    private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {}
 
@@ -57,8 +61,8 @@ export class RedisEvents implements EventStore {
     const denied = (await this.#run(PROBE_EVENTS, [queue, events], [])) as string[];
     if (denied.length === 0) return;
     throw new SchedulerLockConfigError([
-      `connection: the Redis user may not run ${denied.join(', ')}, which calls need that are kept (onHeld). Give it the commands that ` +
-        `docs/redis.md lists: ACL SETUSER <user> ${denied.map((command) => `+${command.toLowerCase()}`).join(' ')}`,
+      `connection: the Redis user may not run ${denied.join(', ')}, which calls need that are kept (onHeld). Give it what it needs ` +
+        `(docs/redis.md): ${this.rights()}`,
     ]);
   }
 
@@ -74,13 +78,13 @@ export class RedisEvents implements EventStore {
   }
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
-    const { name, token, holder, event = '' } = lease;
+    const { name, token, fencingToken, holder, event = '' } = lease;
     const { lock, state, line, queue, events, dead } = this.#keys(name);
     const ended = outcome === undefined ? ['', ''] : [event, outcome];
     const kept = outcome === undefined ? [] : recordArguments(lease, outcome, record);
     const [entry = '', count = '', age = ''] = kept;
     const wanted = takes.flatMap(({ job, ttl }) => [job, String(ttl)]);
-    const args = [token, holder, ...ended, entry, count, age, ...wanted];
+    const args = [token, String(fencingToken), holder, ...ended, entry, count, age, ...wanted];
     return readNext(await this.#run(NEXT, [lock, state, line, queue, events, dead], args), this.clock.now());
   }
 

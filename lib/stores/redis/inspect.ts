@@ -1,5 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { ACL_INSPECT } from './acl.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
 import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
@@ -52,9 +53,11 @@ const ANY = '\u0001';
  * Adds the commands that `inspect()` needs to a refusal. A user who may take locks need not be allowed to inspect them, and
  * the error of Redis does not always name the command.
  */
-export function explainDenied(error: unknown): unknown {
+export function explainDenied(error: unknown, rights: string): unknown {
   if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) return error;
-  return new RedisReplyError(`${error.message}. inspect() needs +scan +hgetall besides what locks need`);
+  return new RedisReplyError(
+    `${error.message}. inspect() needs ${ACL_INSPECT.join(' ')} besides what locks need. All that there is: ${rights}`,
+  );
 }
 
 /**
@@ -131,9 +134,10 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
   if (token === null && state.size === 0) return undefined;
   const newest = state.get('token') ?? '';
-  const ended = token === `ended:${newest}`;
+  const held = token?.replace(/ \d+$/, '');
+  const ended = held === `ended:${newest}`;
   // The newest lease of this library may be over, and another client may hold the lock.
-  const ours = token === null || token === newest || ended;
+  const ours = held === undefined || held === newest || ended;
   // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
   const [holder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];

@@ -48,22 +48,24 @@ return denied`);
  * Checks that the user has the rights that the scripts need.
  *
  * @param keys of a lock that does not exist
+ * @param rights the command that gives the user all that it needs
  * @throws SchedulerLockConfigError if a right is missing
  */
 export async function checkRights(
   connection: { client(): RedisClient },
   keys: readonly [lock: string, state: string],
+  rights: string,
 ): Promise<void> {
   const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
     if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
     throw new SchedulerLockConfigError([
-      `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that docs/redis.md lists; ` +
-        `the keys tried were "${keys.join('" and "')}".`,
+      `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ` +
+        `Give the user what it needs (docs/redis.md): ${rights}`,
     ]);
   });
   if (!Array.isArray(denied) || denied.length === 0) return;
   throw new SchedulerLockConfigError([
-    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that docs/redis.md ` +
-      `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
+    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it what it needs ` +
+      `(docs/redis.md): ${rights}`,
   ]);
 }

@@ -80,6 +80,16 @@ export class RedisConnection {
     }
   }
 
+  /** The name of the user, if one was given. */
+  get user(): string | undefined {
+    const { source } = this;
+    if (typeof source === 'string')
+      return URL.canParse(source) ? decoded(new URL(source).username) : undefined;
+    const { options } = source as { options?: { redisOptions?: object } };
+    const given = isRedisClient(source) ? (options?.redisOptions ?? options) : source;
+    return (given as RedisConnectionOptions | undefined)?.username || undefined;
+  }
+
   get isCluster(): boolean {
     return this.#client?.isCluster === true;
   }
@@ -182,6 +192,15 @@ export class RedisConnection {
       return closeClient(own);
     };
     return { client, close };
+  }
+}
+
+/** A part of a URL; `undefined` if it is empty, or cannot be read. */
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part) || undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -56,6 +56,7 @@ export function readExtend(reply: unknown): ExtendResult {
   }
   const verdict = Number(reply);
   if (verdict === 0) return { held: false, reason: 'expired' };
+  if (verdict === 3) return { held: true, restored: true, deleted: true };
   return verdict === 2 ? { held: true, restored: true } : { held: true };
 }
 

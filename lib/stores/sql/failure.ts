@@ -14,8 +14,10 @@ export type SqlFailure =
   | 'table'
   /** Certainly not carried out. */
   | 'refused'
-  /** User, password or database are wrong, or rights are missing: the next try will fail as well. */
+  /** User, password or database are wrong: the next try will fail as well. */
   | 'denied'
+  /** A right, or the schema, is missing: the next try will fail as well. */
+  | 'forbidden'
   /** Perhaps carried out. */
   | 'unknown';
 

@@ -52,7 +52,6 @@ const START_WAIT = 8_000;
  * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
  */
 export class SqlLockStore<Table> implements LockStore {
-  readonly label: string;
   readonly events: EventStore;
   readonly history: Required<HistoryStore>;
   readonly #events: SqlEvents<Table>;
@@ -72,7 +71,6 @@ export class SqlLockStore<Table> implements LockStore {
     dialect: SqlDialect<Table>,
     { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock },
   ) {
-    this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
     this.#lines = new SqlLines(dialect);
     this.#table = new SqlTable(dialect, { migrate, clock });
@@ -80,6 +78,11 @@ export class SqlLockStore<Table> implements LockStore {
     this.#clock = clock;
     this.history = this.#history = new SqlHistory(dialect, this.#operations, migrate, clock);
     this.events = this.#events = new SqlEvents(dialect, this.#operations, this.#history, { migrate, clock });
+  }
+
+  /** The table, with its place as soon as that is known. */
+  get label(): string {
+    return `the table ${this.#dialect.table} of ${this.#dialect.kind}`;
   }
 
   /**

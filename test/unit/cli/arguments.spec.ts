@@ -95,6 +95,10 @@ test.each([
   ],
   [['why', 'A.b', '--at', '3 am'], /--at: '3 am' is no time. Write it as 2026-11-22T03:00, in the zone /],
   [['status', '--zone', 'X'], /no time zone. Give a name such as/],
+  [['sql', '--url', 'x'], /sql takes --store, --table, --schema, --grant, --shedlock, not --url/],
+  [['acl', '--table', 't'], /acl takes --key-prefix, --user, not --table/],
+  [['sql', 'postgres'], /sql takes no further words/],
+  [['status', '--grant', 'app'], /--grant is an option of sql, not of status/],
   [['status', '--table', 't'], /--table and --schema are of databases/],
   [['status', '--url', 'postgres://h/d', '--key-prefix', 'p'], /--key-prefix is of Redis/],
 ])('%j cannot work', (argv, message) => {
