@@ -1,7 +1,9 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../support/machine.js';
+import { provideMysql } from '../support/mysql-server.js';
+import { startPostgres } from '../support/postgres-server.js';
 import { filesOf, LEFT_ALONE, ROOTS, TIERS } from '../../tools/tiers.mjs';
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
@@ -20,6 +22,22 @@ test('each file that registers tests is in exactly one tier, or is imported by o
     return !imports.includes(`/${file.split('/').at(-1)?.replace(/\.ts$/, '.js')}'`);
   });
   expect(lost).toEqual([]);
+});
+
+describe('in the fast tier', () => {
+  const tier = process.env['TIER'];
+  beforeEach(() => void (process.env['TIER'] = 'fast'));
+  afterEach(() => {
+    if (tier === undefined) delete process.env['TIER'];
+    else process.env['TIER'] = tier;
+  });
+
+  test.each([
+    ['MySQL', provideMysql],
+    ['PostgreSQL', startPostgres],
+  ])('no test gets a %s: its file has to say that it is of another tier', async (_name, get) => {
+    await expect(get()).rejects.toThrow(/in the fast tier, which needs no database: rename this file to/);
+  });
 });
 
 test('.ci/run runs each tier, the fast one first', () => {
