@@ -21,6 +21,9 @@ export default class Reporter {
     folder.files += 1;
     folder.tests += result.numPassingTests + result.numFailingTests;
     folder.time += result.perfStats.end - result.perfStats.start;
+    // Who names a file wants to see what it measures.
+    if (tier === 'any' && !isBad(result))
+      for (const { message } of result.console ?? []) console.log(message);
     if (isBad(result)) {
       folder.failed += 1;
       console.log(`FAILED  ${fileOf(path)}`);

@@ -9,7 +9,7 @@ test('a shutdown with a store that answers nothing and keeps nothing alive goes 
   const child = await spawnChild(builtScript('test/faults/children/silent-store.js'));
   await child.next('ready');
   child.send({ type: 'close' });
-  const { code } = await child.exited;
+  const { code } = await child.ended();
   expect(child.stderr).toBe('');
   expect(child.stdout.split('\n').filter(Boolean).sort()).toEqual([
     'closed',

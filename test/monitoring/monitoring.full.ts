@@ -98,7 +98,7 @@ describe('promtool', () => {
   async function said(...args: string[]): Promise<string | undefined> {
     if (promtool === undefined) return undefined;
     const { command, env } = promtool;
-    const { stdout } = await run(command, args, { cwd: projectRoot, env }).catch(
+    const { stdout } = await run(command, args, { cwd: projectRoot, env, timeout: 60_000 }).catch(
       (error: { stdout: string; stderr: string }) => ({ stdout: `${error.stdout}${error.stderr}` }),
     );
     return stdout;

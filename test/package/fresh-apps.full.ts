@@ -125,7 +125,7 @@ describe.each(apps)(
         // It is not complete: it goes on when its instance leads again.
         dynamic: { overlaps: false, story: ['began', 'ended', 'resigned'] },
       });
-      await expect(program.exited).resolves.toEqual({ code: 0, signal: null });
+      await expect(program.ended()).resolves.toEqual({ code: 0, signal: null });
       expect(withoutLateness(program.stderr)).toBe('');
     });
 
@@ -143,12 +143,12 @@ describe.each(apps)(
         'scheduler_lock_skips_total{scheduler_lock_job_name="import",scheduler_lock_skip_reason="store-unavailable"} 1',
         'scheduler_lock_store_available 0',
       ]);
-      await expect(program.exited).resolves.toEqual({ code: 0, signal: null });
+      await expect(program.ended()).resolves.toEqual({ code: 0, signal: null });
       expect(program.stderr).toBe('');
     });
 
     test('ends by itself after app.close(), without another warning', async () => {
-      await expect(child.exited).resolves.toEqual({ code: 0, signal: null });
+      await expect(child.ended()).resolves.toEqual({ code: 0, signal: null });
       expect(withoutLateness(child.stderr)).toBe('');
       // All that the log says: the jobs that are to find their lock taken share it.
       const lines = child.stdout

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
 import { join } from 'node:path';
+import { runProgram } from '../support/program.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
 import { FreshApp } from './support/fresh-app.js';
 import { npm } from './support/tarball.js';
@@ -27,14 +27,11 @@ interface Said {
 }
 
 /** Runs the program that npm has put beside those of other packages. */
-function shell(...args: string[]): Promise<Said> {
+async function shell(...args: string[]): Promise<Said> {
   const program = join(app.folder, 'node_modules/.bin/nestjs-scheduler-lock');
   const env = { ...process.env, NODE_OPTIONS: '', SCHEDULER_LOCK_URL: redis.url };
-  return new Promise((resolve) =>
-    execFile(program, args, { cwd: app.folder, env }, (error, out, err) =>
-      resolve({ code: error === null ? 0 : Number(error.code), out, err }),
-    ),
-  );
+  const { code, stdout: out, stderr: err } = await runProgram(program, args, { cwd: app.folder, env });
+  return { code: Number(code), out, err };
 }
 
 test('npx finds the shell, and it says what it can do', async () => {

@@ -28,6 +28,8 @@ type Match = string | ((message: ChildMessage) => boolean);
 
 const MESSAGE_TIMEOUT = 50_000;
 const STOP_TIMEOUT = 5_000;
+/** How much of its output an error shows, characters. */
+const SHOWN = 4_000;
 
 /** A Node program of the tests. A test can kill and freeze it, and instruct it over an IPC channel. */
 export class TestChild {
@@ -36,7 +38,7 @@ export class TestChild {
   /** Its output to stdout and stderr so far. */
   stdout = '';
   stderr = '';
-  /** Resolves when it has ended and all its output has arrived. */
+  /** Resolves when it has ended and all its output has arrived. Tests wait for {@link ended}, which has a limit. */
   readonly exited: Promise<ChildExit>;
   readonly #unread: ChildMessage[] = [];
   readonly #waiting = new Set<() => void>();
@@ -79,7 +81,7 @@ export class TestChild {
   /**
    * The oldest message not yet taken that has this type, or for which the predicate holds; waits for it.
    *
-   * @throws if the child ends first, with what it wrote to stderr, or after `timeout` (20 s)
+   * @throws if the child ends first, with what it wrote, or after `timeout` (50 s)
    */
   async next<T extends object = ChildMessage>(
     match: Match,
@@ -121,6 +123,22 @@ export class TestChild {
     this.child.kill('SIGCONT');
   }
 
+  /**
+   * How it ended; waits for that.
+   *
+   * @throws if it has not ended by itself after `timeout`, with what it wrote; then it is killed
+   */
+  async ended(timeout = MESSAGE_TIMEOUT): Promise<ChildExit> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => (timer = setTimeout(resolve, timeout, undefined)));
+    const exit = await Promise.race([this.exited, late]);
+    clearTimeout(timer);
+    if (exit !== undefined) return exit;
+    const failure = this.#failure(`did not end within ${timeout} ms, and was killed`);
+    await this.kill();
+    throw failure;
+  }
+
   /** Asks it to end (SIGTERM), kills it if it does not within 5 s. */
   async stop(): Promise<ChildExit> {
     if (this.running) {
@@ -139,9 +157,14 @@ export class TestChild {
     for (const resume of waiting) resume();
   }
 
+  /** The end of its output, and its errors, which mostly say why. */
+  #wrote(): string {
+    return `${this.stdout.slice(-SHOWN)}${this.stderr}`;
+  }
+
   #failure(what: string): Error {
     const heard = this.messages.map(({ type }) => type).join(', ') || 'nothing';
-    return new Error(`${this.script} (pid ${this.pid}) ${what}; it sent: ${heard}\n${this.stderr}`);
+    return new Error(`${this.script} (pid ${this.pid}) ${what}; it sent: ${heard}\n${this.#wrote()}`);
   }
 }
 
@@ -164,9 +187,9 @@ export async function spawnChild(
     ...options,
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
+  guard(child);
   const testChild = new TestChild(script, child);
   await once(child, 'spawn');
-  guard(child);
   return testChild;
 }
 

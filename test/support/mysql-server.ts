@@ -16,6 +16,9 @@ import { unpackedProgram, serverUser } from './server-programs.js';
 import { LOOPBACK, canRun, findOnPath, projectRoot } from './machine.js';
 
 const run = promisify(execFile);
+
+/** How long an empty database may take to be made on a busy machine, ms. */
+const PREPARE_LIMIT = 120_000;
 const IMAGE = 'mariadb:10.11';
 const DATABASE = 'locks';
 const SYSTEM_PROGRAMS = ['/usr/sbin/mariadbd', '/usr/libexec/mariadbd', '/usr/local/sbin/mariadbd'];
@@ -88,7 +91,7 @@ export async function startMariadb(
         await user.own(folder);
       }
       const make = user.as(command, [...common(dir), '--bootstrap']);
-      const made = run(make.command, make.args, { env, cwd: '/' });
+      const made = run(make.command, make.args, { env, cwd: '/', timeout: PREPARE_LIMIT });
       made.child.stdin?.end();
       await made;
     },

@@ -16,6 +16,9 @@ import { unpackedProgram, serverUser } from './server-programs.js';
 import { LOOPBACK, canRun, findOnPath, projectRoot } from './machine.js';
 
 const run = promisify(execFile);
+
+/** How long an empty database may take to be made on a busy machine, ms. */
+const PREPARE_LIMIT = 120_000;
 const IMAGE = 'postgres:16-alpine';
 const SYSTEM_FOLDER = '/usr/lib/postgresql';
 
@@ -76,7 +79,7 @@ export async function startPostgres(
         '--no-sync',
       ];
       const init = user.as(initdb, args);
-      await run(init.command, init.args, { env, cwd: '/' });
+      await run(init.command, init.args, { env, cwd: '/', timeout: PREPARE_LIMIT });
     },
     command: (dir, port) => {
       const settings = [`listen_addresses=${LOOPBACK}`, 'unix_socket_directories=', 'fsync=off', ...options];

@@ -69,6 +69,7 @@ function run(command: string, ...given: (string | Record<string, string>)[]): st
     cwd: clone,
     env: { ...process.env, ...git, ...more },
     encoding: 'utf8',
+    timeout: 60_000,
   });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
   return stdout.trim();

@@ -22,7 +22,8 @@ export async function selfSigned(): Promise<Certificate> {
   const request = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'];
   const names = ['-addext', `subjectAltName=DNS:localhost,IP:${LOOPBACK}`];
   try {
-    await promisify(execFile)('openssl', [...request, ...names, '-keyout', keyFile, '-out', certFile]);
+    const files = ['-keyout', keyFile, '-out', certFile];
+    await promisify(execFile)('openssl', [...request, ...names, ...files], { timeout: 60_000 });
   } catch (cause) {
     await remove();
     throw new Error('Tests with TLS need openssl, to make a certificate. Install it.', { cause });

@@ -112,7 +112,7 @@ export class Instance {
     this.child.resume();
     this.child.send({ type: 'end' });
     this.child.send({ type: 'close' });
-    const exit = await this.child.exited;
+    const exit = await this.child.ended();
     expect({ ...exit, stderr: this.child.stderr }).toEqual({ code: 0, signal: null, stderr: '' });
   }
 

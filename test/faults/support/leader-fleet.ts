@@ -61,7 +61,7 @@ export class Candidate implements Account {
   /** Closes the application; the process must end by itself and without a word. */
   async close(): Promise<{ code: number | null; stderr: string }> {
     this.child.send({ type: 'close' });
-    const { code } = await this.child.exited;
+    const { code } = await this.child.ended();
     return { code, stderr: this.child.stderr };
   }
 }

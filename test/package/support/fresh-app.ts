@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
-import { makeTarball, npm, runProgram } from './tarball.js';
+import { makeTarball, npm, runToSuccess } from './tarball.js';
 
 const fixtures = join(projectRoot, 'test/package/fixtures');
 
@@ -41,7 +41,7 @@ export class FreshApp {
 
   /** Compiles it with its own TypeScript. @throws with what the compiler said */
   async compile(): Promise<void> {
-    await runProgram(
+    await runToSuccess(
       process.execPath,
       [join(this.folder, 'node_modules/typescript/bin/tsc'), '-p', '.'],
       this.folder,
@@ -56,7 +56,7 @@ export class FreshApp {
   async report(script: string): Promise<{ result: Record<string, unknown>; stderr: string }> {
     const child = await this.start(script);
     const result = await child.next('result', 120_000);
-    await child.exited;
+    await child.ended();
     return { result, stderr: child.stderr };
   }
 

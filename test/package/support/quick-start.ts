@@ -172,7 +172,7 @@ export function proveQuickStart(template: Template): void {
       const { busy, other } = await inTheMiddle();
       const before = other.named(shown.acquired, 'fence').length;
       process.kill(busy.child.pid, signal);
-      expect(await busy.child.exited).toEqual({ code: null, signal });
+      expect(await busy.child.ended()).toEqual({ code: null, signal });
       // It has ended its run, and given back its lease.
       expect(busy.text.match(shown.completed)).toHaveLength(busy.named(shown.runs, 'id').length);
       await sees(() => other.named(shown.acquired, 'fence').length > before);
@@ -198,7 +198,7 @@ export function proveQuickStart(template: Template): void {
       const terminal = new Terminal(
         await spawnChild(join(app.folder, 'dist/loggers'), { cwd: app.folder, env }),
       );
-      expect(await terminal.child.exited).toEqual({ code: 0, signal: null });
+      expect(await terminal.child.ended()).toEqual({ code: 0, signal: null });
       expect(terminal.text).toContain('RAN');
       const found = [/\breport: acquired, fencing token \d+/, /\breport: completed after .*released/];
       expect({ text: terminal.text, found: ALL.filter((_, n) => found[n]?.test(terminal.text)) }).toEqual({

@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { projectRoot } from '../../support/machine.js';
-
-const run = promisify(execFile);
+import { runProgram } from '../../support/program.js';
 
 /** What `npm pack` says it has put into a tarball. */
 export interface Packed {
@@ -52,22 +49,20 @@ export function npm(args: string[], folder: string): Promise<string> {
   const options = ['--cache', join(projectRoot, '.cache/npm'), '--prefer-offline'];
   // Before the rest: what follows after `--` is for the program that `npm exec` runs.
   options.push('--no-audit', '--no-fund', '--no-update-notifier');
-  return runProgram('npm', [...options, ...args], folder);
+  return runToSuccess('npm', [...options, ...args], folder);
 }
 
+/** Of npm, a compiler or the tests of an application, on a machine that does other things as well, ms. */
+const LIMIT = 280_000;
+
 /** @throws with everything the program said, if it fails */
-export async function runProgram(
+export async function runToSuccess(
   command: string,
   args: string[],
   folder: string,
   env: Record<string, string> = {},
 ): Promise<string> {
-  try {
-    const options = { cwd: folder, env: { ...process.env, ...env }, maxBuffer: 64 * 1024 * 1024 };
-    const { stdout } = await run(command, args, options);
-    return stdout;
-  } catch (error) {
-    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string };
-    throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error });
-  }
+  const { code, stdout, output } = await runProgram(command, args, { cwd: folder, env, limit: LIMIT });
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${output}`);
+  return stdout;
 }

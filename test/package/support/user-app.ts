@@ -5,7 +5,7 @@ import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import { withoutLateness } from './lateness.js';
-import { npm, runProgram } from './tarball.js';
+import { npm, runToSuccess } from './tarball.js';
 
 const sources = join(projectRoot, 'test/package/fixtures/user');
 
@@ -121,7 +121,7 @@ export class UserApp {
     [script, ...args]: readonly [string, ...string[]],
     { node = process.execPath, env = {} }: { node?: string; env?: Record<string, string> } = {},
   ): Promise<string> {
-    return runProgram(node, [join(this.folder, 'node_modules', script), ...args], this.folder, env);
+    return runToSuccess(node, [join(this.folder, 'node_modules', script), ...args], this.folder, env);
   }
 
   /** Runs its tests. @throws with what they said, if one fails */

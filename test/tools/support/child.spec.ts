@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
 import { isAlive, builtScript } from '../../support/machine.js';
+import { runProgram } from '../../support/program.js';
 import { until } from '../../support/until.js';
 
 const CHILD = `
@@ -56,7 +57,7 @@ test('the end of a child rejects who waits, with what it wrote', async () => {
   const waiting = child.next('echoed');
   child.send({ type: 'throw' });
   await expect(waiting).rejects.toThrow(/ended \(exit code 1\) before the message "echoed"[^]*as told/);
-  await expect(child.exited).resolves.toEqual({ code: 1, signal: null });
+  await expect(child.ended()).resolves.toEqual({ code: 1, signal: null });
   await child.kill();
 });
 
@@ -72,6 +73,25 @@ test('a child is frozen, thawed and killed', async () => {
   expect(isAlive(child.pid)).toBe(false);
 });
 
+test('a child that does not end is killed when the limit has passed, and the error has what it wrote', async () => {
+  const child = await spawnChild(script);
+  await child.next('ready');
+  await expect(child.ended(10)).rejects.toThrow(/did not end within 10 ms, and was killed; it sent: ready/);
+  expect(isAlive(child.pid)).toBe(false);
+});
+
+test('a program that does not end is killed when the limit has passed, and the error has what it said', async () => {
+  const program = `console.log(process.pid); console.error('so far'); setInterval(() => undefined, 1000);`;
+  const failure = await runProgram(process.execPath, ['--eval', program], { limit: 3_000 }).catch(String);
+  expect(failure).toMatch(/did not end within 3000 ms, and was killed. It said:\n(\d+\n)?(so far\n)?/);
+  expect(await runProgram(process.execPath, ['--eval', 'console.log(1); process.exitCode = 3'])).toEqual({
+    code: 3,
+    stdout: '1\n',
+    stderr: '',
+    output: '1\n',
+  });
+});
+
 const ends: [string, (child: TestChild) => void][] = [
   ['is killed', (child) => void child.kill()],
   ['is interrupted', (child) => process.kill(child.pid, 'SIGINT')],
@@ -83,7 +103,7 @@ test.each(ends)('a run that %s leaves no server and no frozen child', async (_ho
   const { pids, dir } = await child.next<{ pids: number[]; dir: string }>('started');
   expect(pids.every(isAlive)).toBe(true);
   end(child);
-  await child.exited;
+  await child.ended();
   await until(() => !pids.some(isAlive), { message: `the end of ${pids.join(' and ')}` });
   await until(() => !existsSync(dir), { message: `the end of ${dir}` });
 });

@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { promisify } from 'node:util';
 import { activeHandles, newHandles, until } from '../../support/until.js';
 import { builtScript } from '../../support/machine.js';
+import { runProgram } from '../../support/program.js';
 
 test('open timers and servers are seen until they are closed', async () => {
   const before = activeHandles();
@@ -29,6 +28,6 @@ test('unhandled rejections are collected, and only until the stop', async () => 
       Promise.reject('later');
     }, 1);
   `;
-  const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', program]);
+  const { stdout } = await runProgram(process.execPath, ['--input-type=module', '--eval', program]);
   expect(stdout).toBe('collected\nas before\n');
 });
