@@ -2,12 +2,17 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
-import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
+import {
+  type Connection as ScriptConnection,
+  DENIED,
+  RedisReplyError,
+  runScript,
+  translate,
+} from './redis-client.js';
 import { script } from './script.js';
 
-interface Connection {
+interface Connection extends ScriptConnection {
   readonly keyPrefix: string;
-  client(): RedisClient;
 }
 
 type Answer = [
@@ -67,7 +72,8 @@ export async function inspectRedis(
   key: (name: string) => string,
   given?: readonly string[],
 ): Promise<LockInfo[]> {
-  const all = given ?? (await namesOf(connection.client() as ScanningClient, connection.keyPrefix, key));
+  const all =
+    given ?? (await namesOf((await connection.connected({})) as ScanningClient, connection.keyPrefix, key));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {

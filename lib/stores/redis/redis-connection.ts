@@ -7,8 +7,9 @@ import {
   type RedisConnectionSource,
 } from './connection-options.js';
 import { loadDriver } from './driver.js';
-import { type WatchedClient, watchForFreeze } from './freeze-watch.js';
+import { isConnected, notConnected, type Patience, Readiness, unreachable } from './readiness.js';
 import { describeError, describeRedis } from './redact.js';
+import { SilenceWatch, type WatchedClient } from './silence-watch.js';
 import { wrongServer } from './wrong-server.js';
 
 /** A client that this library creates. */
@@ -41,11 +42,22 @@ interface CopyableClient extends RedisClient {
 /** ioredis would subscribe again by itself, and leave a failure of that to the process as an unhandled rejection. */
 const SUBSCRIBING = { autoResubscribe: false };
 
+/** For a call that has waited. */
+const AT_ONCE: Patience = { limit: 0 };
+
 /** How long the start waits for a server that neither accepts nor refuses, ms. The client goes on trying after that. */
 const START_LIMIT = 5_000;
 
 /** How long the start waits for an answer before {@link wrongServer} checks the kind of the server, ms. */
 const SILENCE = 1_000;
+
+/**
+ * How long a connection may owe an answer before it is compared with a fresh one, ms. On ours nothing else is under way, and a tick
+ * whose connection has died is to have another one within the default `storeTimeout` of 2 s. On one of the user's are commands of
+ * theirs.
+ */
+const OWN_SILENCE = 500;
+const THEIR_SILENCE = 2_000;
 
 /** How long a server may take to close its side of a connection, ms. After that, the client closes it alone. */
 const DISCONNECT_LIMIT = 100;
@@ -58,10 +70,12 @@ export class RedisConnection {
   #users = 0;
   /** The client that they share. */
   #opened: Promise<Opened> | undefined;
+  /** Lets calls wait for it. Nothing does before it is opened. */
+  #readiness: Readiness | undefined;
   readonly #listeners = new Set<() => void>();
   /** Why calls would reach another database than the configured one. */
   #wrongDatabase: string | undefined;
-  readonly #onReady = (): void => this.#listeners.forEach((listener) => listener());
+  readonly #available = (): void => this.#listeners.forEach((listener) => listener());
 
   /** The prefix that the client puts before every key. */
   readonly keyPrefix: string;
@@ -84,7 +98,40 @@ export class RedisConnection {
     return this.#client?.isCluster === true;
   }
 
-  client(): RedisClient {
+  /** Whether a call would be sent at once. */
+  get isConnected(): boolean {
+    return this.#client !== undefined && this.#wrongDatabase === undefined && isConnected(this.#client);
+  }
+
+  /**
+   * Calls `send` with the connected client: at once, or when it is connected, within the limit of the caller. Calls `failed` with a
+   * StoreUnavailableError (`not-applied`) if that is known to fail, or takes too long. Nothing ever waits in the client.
+   */
+  use(patience: Patience, send: (client: RedisClient) => void, failed: (error: Error) => void): void {
+    let client: RedisClient;
+    try {
+      client = this.#usable();
+    } catch (error) {
+      return failed(error as Error);
+    }
+    if (isConnected(client)) return send(client);
+    if (this.#readiness === undefined || patience.limit === 0) return failed(notConnected(client));
+    const sendLater = (): void => {
+      try {
+        this.use(AT_ONCE, send, failed);
+      } catch (error) {
+        failed(error as Error);
+      }
+    };
+    this.#readiness.wait(patience, sendLater, failed);
+  }
+
+  /** The same with a promise. */
+  connected(patience: Patience = {}): Promise<RedisClient> {
+    return new Promise((resolve, reject) => this.use(patience, resolve, reject));
+  }
+
+  #usable(): RedisClient {
     if (this.#client === undefined) {
       throw new StoreUnavailableError('Redis is not connected (the store has not been started).', {
         outcome: 'not-applied',
@@ -169,15 +216,26 @@ export class RedisConnection {
   async #prepare(): Promise<Opened> {
     const own = await this.#create?.();
     const client = own ?? (this.source as RedisClient);
-    client.on('ready', this.#onReady);
-    if (own === undefined) return { client, close: async () => void client.off('ready', this.#onReady) };
+    const hears = own !== undefined || hearsErrors(client);
+    const readiness = (this.#readiness = new Readiness(client, this.#available, hears));
+    const watch = new SilenceWatch({
+      connections: () => connectionsOf(client),
+      silence: own === undefined ? THEIR_SILENCE : OWN_SILENCE,
+      ...(own === undefined ? undefined : { limit: START_LIMIT }),
+      clock: systemClock,
+    });
+    const stop = (): void => {
+      watch.stop();
+      this.#readiness = undefined;
+      readiness.stop();
+    };
+    if (own === undefined) return { client, close: async () => stop() };
     this.#client = own;
-    const stopWatching = watchForFreeze(own, START_LIMIT, systemClock);
     // After such an error the client goes on with database 0.
     own.on('error', (error) => (this.#wrongDatabase = databaseProblem(error) ?? this.#wrongDatabase));
     own.on('close', () => (this.#wrongDatabase = undefined));
     const close = (): Promise<void> => {
-      stopWatching();
+      stop();
       if (this.#client === own) this.#client = undefined;
       return closeClient(own);
     };
@@ -195,6 +253,18 @@ async function closeClient(client: OwnRedisClient): Promise<void> {
     systemClock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }),
   );
 }
+
+/** The connections of a client, as far as they can be watched. */
+function connectionsOf(client: RedisClient): WatchedClient[] {
+  const { nodes } = client as { nodes?: () => unknown[] };
+  const all = (nodes === undefined ? [client] : nodes.call(client)) as Partial<WatchedClient>[];
+  return all.filter((one): one is WatchedClient => one.commandQueue !== undefined);
+}
+
+const hearsErrors = (client: RedisClient): boolean => {
+  const { listenerCount } = client as { listenerCount?: (event: string) => number };
+  return (listenerCount?.call(client, 'error') ?? 0) > 0;
+};
 
 /** `keyPrefix` of the user's client; a Cluster keeps it in the options of its nodes as well. */
 function clientPrefix(client: RedisClient): string {
@@ -226,7 +296,7 @@ function startError(error: unknown): Error {
   if (/^(WRONGPASS|NOPERM|ERR invalid password|ERR AUTH)/.test(message)) {
     return new SchedulerLockConfigError([`connection: Redis rejected the credentials: ${message}.`]);
   }
-  return new StoreUnavailableError(`Redis cannot be reached: ${message}.`, { outcome: 'not-applied' });
+  return unreachable(message);
 }
 
 async function createClient(

@@ -104,7 +104,7 @@ export class RedisLockStore implements LockStore {
     this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
-    this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
+    this.#leaves = new LeaseCalls<void>(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
     this.events = this.#events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
     this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`);
@@ -206,19 +206,27 @@ export class RedisLockStore implements LockStore {
   /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
   #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
     const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
-    this.#leaves.call(lease.name, [lease.token], { answered, failed: (error) => told.failed(error) });
+    this.#leaves.call(lease.name, [lease.token], {
+      answered,
+      failed: (error) => told.failed(error),
+      limit: told.limit,
+      get givenUp() {
+        return told.givenUp === true;
+      },
+    });
   }
 
   /** Ends the event of a lease, and then releases it. */
   #endEvent(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     const { event: _event, ...rest } = lease;
-    void this.#events.end(lease, options.outcome ?? 'completed').then(
+    void this.#events.end(lease, options.outcome ?? 'completed', told.limit).then(
       () => this.fastPort.release(rest, options, told),
       (error: unknown) => told.failed(error as Error),
     );
   }
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    if (!this.#connection.isConnected) await this.#connection.connected({ limit });
     const answers = new Map<LeaseRef, ExtendResult>();
     const now = systemClock.monotonic();
     const commands = this.#scripts.many(
