@@ -161,7 +161,8 @@ describe('a Cluster', () => {
       ),
     );
   };
-  const names = Array.from({ length: 12 }, (_, index) => `job-${index}`);
+  /** On every node some. */
+  const names = Array.from({ length: 30 }, (_, index) => `${(index + 1) * 7_919}`);
 
   test('whose connections the network has forgotten makes them anew', async () => {
     const app = await startApp({ connection: connect(), ttl: '1m', insight: false });
@@ -175,9 +176,12 @@ describe('a Cluster', () => {
     const app = await startApp({ connection: client, ttl: '1m', insight: false });
     await until(async () => (await Promise.all(names.map((name) => runs(app, name)))).every(Boolean));
     const [first, ...others] = client.nodes('master');
+    expect([first, ...others].map((node) => node?.status)).toEqual(['ready', 'ready', 'ready']);
     const ended = jest.fn();
     for (const other of others) other.on('close', ended);
-    proxies.find(({ port }) => port === first?.options.port)?.forget();
+    const forgotten = proxies.find(({ port }) => port === first?.options.port);
+    expect(forgotten).toBeDefined();
+    forgotten?.forget();
     await until(async () => (await Promise.all(names.map((name) => runs(app, name)))).every(Boolean), SOON);
     expect(ended).not.toHaveBeenCalled();
   });

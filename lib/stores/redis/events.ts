@@ -126,9 +126,10 @@ export class RedisEvents implements EventStore {
         throw failure(error);
       },
     )) as [number, [id: string, info: string, at: string][]];
+    const count = Number(queued);
     const found = letters.flatMap(([id, info, at]) => letterOf(id, info, Number(at)));
     return {
-      ...(queued === 0 ? undefined : { queued }),
+      ...(count === 0 ? undefined : { queued: count }),
       ...(found.length === 0 ? undefined : { dead: found }),
     };
   }

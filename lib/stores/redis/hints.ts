@@ -1,6 +1,6 @@
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
-import type { SubscribingClient } from './redis-connection.js';
+import type { SubscribingClient } from './own-client.js';
 
 /** How long the name of a process is. */
 const PROCESS = 36;

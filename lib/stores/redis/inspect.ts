@@ -17,7 +17,7 @@ interface Connection extends ScriptConnection {
 
 type Answer = [
   token: string | null,
-  ms: number,
+  left: number,
   fields: string[] | null,
   now: [seconds: string, micros: string],
 ];
@@ -129,7 +129,8 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
   const answer = (await runScript(connection, LOOK, 2, keys)) as Answer;
-  const [token, ms, fields, [seconds, micros]] = answer;
+  const [token, left, fields, [seconds, micros]] = answer;
+  const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.
   if (fields === null) return { name, time, state: 'held', jobs: [] };

@@ -27,6 +27,15 @@ const IN_VAIN = 1_000;
  */
 const BELIEVED = 15_000;
 
+interface Options {
+  /** Called each time the client is connected, after the calls that waited for that. */
+  readonly available: () => void;
+  /** Finds out why the client cannot connect, if that does not say. Never rejects. */
+  readonly explain: () => Promise<string | undefined>;
+  /** Whether to listen for errors of the client. */
+  readonly hearsErrors: boolean;
+}
+
 interface Waiting {
   readonly patience: Patience;
   readonly send: () => void;
@@ -50,26 +59,23 @@ export function isConnected(client: RedisClient): boolean {
 export class Readiness {
   readonly #waiting = new Set<Waiting>();
   #connected: boolean;
-  /** What the client said last of its connection. */
-  #error: unknown;
+  /** Why the client cannot connect, as it said last, or as was found out. */
+  #reason: string | undefined;
+  /** Whether that was looked for since there was a connection. */
+  #isExplained = false;
   /** When the last try failed, monotonic, and why. */
   #failedAt = -Infinity;
   #failure: StoreUnavailableError | undefined;
   readonly #stops: (() => void)[] = [];
 
-  /**
-   * @param available called each time the client is connected, after the calls that waited for that
-   * @param hearsErrors whether to listen for errors as well: without any listener, ioredis prints them
-   */
   constructor(
     private readonly client: RedisClient,
-    private readonly available: () => void,
-    hearsErrors: boolean,
+    private readonly options: Options,
   ) {
     this.#connected = client.status === 'ready';
     this.#on('ready', this.#onReady);
     this.#on('close', this.#onClose);
-    if (hearsErrors) this.#on('error', (error) => (this.#error = error));
+    if (options.hearsErrors) this.#on('error', (error) => (this.#reason = describeError(error)));
   }
 
   /** Calls `send` when the client is connected, or `failed` if that is known to fail, or takes too long. */
@@ -99,10 +105,10 @@ export class Readiness {
 
   readonly #onReady = (): void => {
     this.#connected = true;
-    this.#error = undefined;
+    this.#isExplained = false;
     this.#failedAt = -Infinity;
     this.#end(() => undefined);
-    this.available();
+    this.options.available();
   };
 
   readonly #onClose = (): void => {
@@ -111,17 +117,27 @@ export class Readiness {
     this.#connected = false;
     if (wasConnected && this.client.status !== 'end') {
       // Of the connection that is over, not of the next one.
-      this.#error = undefined;
+      this.#reason = undefined;
       return;
+    }
+    void this.#lookFor();
+  };
+
+  /** A try to connect has failed. Those that wait are told why, if that can be found out. */
+  async #lookFor(): Promise<void> {
+    if (this.#reason === undefined && !this.#isExplained) {
+      this.#isExplained = true;
+      this.#reason = await this.options.explain();
+      // It has connected after all, and may have lost that connection as well.
+      if (!this.#isExplained) return;
     }
     this.#fail();
     this.#end(() => this.#failure);
-  };
+  }
 
   #fail(): void {
     this.#failedAt = systemClock.monotonic();
-    this.#failure =
-      this.#error === undefined ? notConnected(this.client) : unreachable(describeError(this.#error));
+    this.#failure = this.#reason === undefined ? notConnected(this.client) : unreachable(this.#reason);
   }
 
   #known(): Error | undefined {

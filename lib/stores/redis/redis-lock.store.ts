@@ -120,6 +120,11 @@ export class RedisLockStore implements LockStore {
     return this.#connection.isCluster;
   }
 
+  /** @internal */
+  get onSilence(): string | undefined {
+    return this.#connection.onSilence;
+  }
+
   /**
    * Connects, and tries the commands of the scripts on a lock that does not exist. Several applications of a process may use one
    * store: a client of its own is closed with the last of them, and made anew after that.

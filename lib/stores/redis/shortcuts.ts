@@ -1,5 +1,6 @@
 import { AT_ONCE, type Shortcut } from './lease-scripts.js';
 import { runScript, valuesOf } from './redis-client.js';
+import { isYes } from './replies.js';
 import { script } from './script.js';
 
 /**
@@ -41,6 +42,6 @@ export const SHORT_RENEWAL: Shortcut = {
     const tokens = args.map(([token = '']) => token);
     return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...tokens], AT_ONCE)) as unknown[];
   },
-  reply: (renewed) => (renewed === 1 ? 1 : undefined),
+  reply: (renewed) => (isYes(renewed) ? 1 : undefined),
   least: 1,
 };
