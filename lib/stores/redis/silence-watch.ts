@@ -99,6 +99,9 @@ export class SilenceWatch {
   /** Connections for which no fresh one may be made now. */
   readonly #asked = new WeakSet<WatchedClient>();
   #pause = PAUSE;
+  /** What ends the timers and the fresh connections that there are. */
+  readonly #underWay = new Set<() => void>();
+  #stopped = false;
   #timer: Timer;
 
   constructor(private readonly options: Options) {
@@ -106,7 +109,10 @@ export class SilenceWatch {
   }
 
   stop(): void {
+    this.#stopped = true;
     this.#timer.cancel();
+    for (const end of this.#underWay) end();
+    this.#underWay.clear();
   }
 
   #wait(): Timer {
@@ -132,13 +138,46 @@ export class SilenceWatch {
   async #check(client: WatchedClient, silent: Seen): Promise<void> {
     if (client.duplicate === undefined || this.#asked.has(client)) return;
     this.#asked.add(client);
-    const { clock } = this.options;
-    const answered = await answersAnew(client.duplicate(FRESH), clock);
+    const answered = await this.#answersAnew(client.duplicate(FRESH));
+    if (this.#stopped) return;
     const now = lookAt(client);
     if (answered && now !== undefined && isSame(silent, now)) silent.stream?.destroy();
     const pause = answered ? PAUSE : this.#pause;
     this.#pause = answered ? PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
-    clock.setTimer(() => void this.#asked.delete(client), pause);
+    this.#after(pause, () => this.#asked.delete(client));
+  }
+
+  /** Whether the server answers on a fresh connection. A script: a server whose writes are paused does not answer that. */
+  async #answersAnew(fresh: FreshClient): Promise<boolean> {
+    fresh.on('error', () => undefined);
+    const answered = new Promise<boolean>((resolve) => {
+      const cancel = this.#after(FRESH_LIMIT, () => resolve(false));
+      void fresh
+        .connect()
+        .then(() => fresh.eval('return 1', 0))
+        .then((answer) => resolve(Number(answer) === 1))
+        .catch(() => resolve(false))
+        .finally(cancel);
+    });
+    const disconnect = (): void => fresh.disconnect();
+    this.#underWay.add(disconnect);
+    const verdict = await answered;
+    if (this.#underWay.delete(disconnect)) disconnect();
+    return verdict;
+  }
+
+  /** Returns a function that cancels it. Nothing comes after the watch has stopped. */
+  #after(delay: number, callback: () => void): () => void {
+    const timer = this.options.clock.setTimer(() => {
+      this.#underWay.delete(cancel);
+      callback();
+    }, delay);
+    const cancel = (): void => {
+      this.#underWay.delete(cancel);
+      timer.cancel();
+    };
+    this.#underWay.add(cancel);
+    return cancel;
   }
 }
 
@@ -157,23 +196,3 @@ const isSame = (one: Seen, other: Seen): boolean =>
   one.stream === other.stream &&
   one.bytesRead === other.bytesRead &&
   one.writableLength === other.writableLength;
-
-/** Whether the server answers on a fresh connection. A script: a server whose writes are paused does not answer that. */
-async function answersAnew(fresh: FreshClient, clock: Clock): Promise<boolean> {
-  fresh.on('error', () => undefined);
-  const asked = fresh
-    .connect()
-    .then(() => fresh.eval('return 1', 0))
-    .then(
-      (answer) => Number(answer) === 1,
-      () => false,
-    );
-  let timer: Timer | undefined;
-  const passed = new Promise<boolean>((resolve) => {
-    timer = clock.setTimer(() => resolve(false), FRESH_LIMIT);
-  });
-  const answered = await Promise.race([asked, passed]);
-  timer?.cancel();
-  fresh.disconnect();
-  return answered;
-}
