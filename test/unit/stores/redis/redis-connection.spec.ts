@@ -237,7 +237,8 @@ describe('a client of the store itself', () => {
     const setTimer = jest.spyOn(systemClock, 'setTimer');
     await store.close();
     // ioredis sets a timer of its own to end a connection that there is not.
-    expect(setTimer.mock.calls).toEqual([[expect.any(Function), 110, { keepAlive: true }]]);
+    const keeping = setTimer.mock.calls.filter(([, , options]) => options?.keepAlive === true);
+    expect(keeping).toEqual([[expect.any(Function), 110, { keepAlive: true }]]);
   });
 
   test('asks for no database that the server does not have, and takes no lock in another', async () => {
