@@ -37,7 +37,7 @@ async function openRedis({ url, keyPrefix }: Place): Promise<OpenStore> {
   const close = (): Promise<void> => connection.close();
   return closedIfItFails(async () => {
     await connection.open();
-    return { store: new RedisLockStore(connection.client(), { keyPrefix }), close };
+    return { store: new RedisLockStore(await connection.connected(), { keyPrefix }), close };
   }, close);
 }
 

@@ -41,7 +41,7 @@ export class Engine {
     private readonly storeTimeout: number,
     readonly hears: Hears,
   ) {
-    this.limits = new TimeLimits(clock);
+    this.limits = new TimeLimits(clock, () => store.onSilence);
     this.store = new SafeStore(store, this.limits);
     this.outages = new Outages(instance, clock, emit, () => store.partitioned === true);
     this.releases = new Releases(this.store, clock, this.outages, this.waiting);

@@ -56,12 +56,12 @@ export class SafeStore {
 
   /** @param sentAt now, monotonic */
   next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
-    return this.#ofEvents('next', (events) => events.next(lease, options), limit, sentAt);
+    return this.#ofEvents('next', (events) => events.next(lease, { ...options, limit }), limit, sentAt);
   }
 
   /** @param sentAt now, monotonic */
   enqueue(event: NewEvent, limit: number, sentAt: number): Asked<Enqueued> {
-    return this.#ofEvents('enqueue', (events) => events.enqueue(event), limit, sentAt);
+    return this.#ofEvents('enqueue', (events) => events.enqueue(event, { limit }), limit, sentAt);
   }
 
   #ofEvents<T extends object>(

@@ -27,7 +27,11 @@ export class TimeLimits {
   #late = false;
   #alive: Timer | undefined;
 
-  constructor(private readonly clock: Clock) {}
+  /** @param advice what to do if the store does not answer, if it knows */
+  constructor(
+    private readonly clock: Clock,
+    private readonly advice: () => string | undefined = () => undefined,
+  ) {}
 
   /**
    * Settles as `call` does, or rejects with a {@link StoreUnavailableError} (outcome unknown) if it has not settled within `limit`
@@ -102,11 +106,12 @@ export class TimeLimits {
     const due = calls.filter(({ sentAt, limit }) => sentAt + limit <= now);
     for (const call of due) this.delete(call);
     this.#wakeBy(this.#calls.reduce((least, { sentAt, limit }) => Math.min(least, sentAt + limit), Infinity));
-    for (const call of due) call.giveUp(timedOut(call.limit));
+    for (const call of due) call.giveUp(timedOut(call.limit, this.advice()));
   }
 }
 
-const timedOut = (limit: number): Error =>
-  new StoreUnavailableError(`The store did not answer within ${Math.round(limit)} ms.`, {
-    outcome: 'unknown',
-  });
+const timedOut = (limit: number, advice: string | undefined): Error =>
+  new StoreUnavailableError(
+    `The store did not answer within ${Math.round(limit)} ms.${advice === undefined ? '' : ` ${advice}`}`,
+    { outcome: 'unknown' },
+  );

@@ -151,6 +151,8 @@ export interface LockStore {
   readonly history?: HistoryStore;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
+  /** What to do if the store does not answer, a sentence for the log. @internal */
+  readonly onSilence?: string | undefined;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
   onLost?(listener: (name: string, holder: string) => void): () => void;
 }
