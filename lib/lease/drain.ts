@@ -94,7 +94,7 @@ export class Drain {
   ended(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
     const { ref, event } = lease;
     const { outcome, ended } = end;
-    if (this.engine.hears('released')) reportReleased(this.engine, lease, end, answer);
+    reportReleased(this.engine, lease, end, answer);
     if (event === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
     const { key, delivery } = event;
     const letter = { id: ref.event ?? '', job: ref.job ?? '', ...(key === undefined ? undefined : { key }) };

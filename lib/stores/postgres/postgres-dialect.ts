@@ -17,6 +17,7 @@ import { postgresEvents } from './events.js';
 import { keepRun, postgresHistory } from './history.js';
 import { postgresTable, withLockTimeout } from './schema.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
+import { isPlain as isPlainPool, isPool, WatchedPool } from './pool.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** Options of the store. */
@@ -40,23 +41,6 @@ export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-/** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
-interface Pool {
-  query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
-}
-
-/** What a pool of `pg` makes its connections of. */
-interface Connecting {
-  readonly Client: new (config: object) => ListeningClient;
-  readonly options: object;
-}
-
-/** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
-function isPool(client: unknown): client is Pool & Connecting {
-  const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
-  return typeof connect === 'function' && typeof totalCount === 'number';
-}
-
 type Row = Readonly<Record<string, unknown>>;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
@@ -64,6 +48,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly table: string;
   readonly #lastGranted = new LastGranted();
+  /** `undefined` for other clients, which have to give up connections by themselves. */
+  readonly #pool: WatchedPool | undefined;
+  readonly #sender: PostgresClient;
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
    * to count.
@@ -82,6 +69,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     options: PostgresStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
+    if (isPool(client) && isPlainPool(client)) this.#pool = new WatchedPool(client);
+    this.#sender = this.#pool ?? client;
     this.table = postgresTable(options);
     this.events = postgresEvents(options, (statement, values) => this.#rows(statement, values));
     this.history = postgresHistory(options, (statement, values) => this.#rows(statement, values));
@@ -106,6 +95,10 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
     return nameProblem(this.table, name, names);
+  }
+
+  reconnect(silence: number | undefined): void {
+    this.#pool?.reconnect(silence);
   }
 
   async migrate(statement: string): Promise<void> {
@@ -147,7 +140,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const result = await this.#sender.query(statement, [lease.name, by, endedBy(by, outcome)]);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
@@ -219,7 +212,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.client.query(statement, values));
+    return rowsOf(await this.#sender.query(statement, values));
   }
 }
 

@@ -14,6 +14,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     look: async (): Promise<TableLook<object>> => ({ table: {} }),
     nameProblem: () => undefined,
     migrate: nothing,
+    reconnect: () => undefined,
     attempt: nothing,
     renew: nothing,
     giveBack: nothing,
