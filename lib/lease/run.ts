@@ -166,20 +166,19 @@ export class Run<T> {
     return error === undefined ? undefined : this.#withoutStore(error, true);
   }
 
-  #ask(): Asked<AcquireResult> {
+  /** @param until when to give up, monotonic */
+  #ask(until?: number): Asked<AcquireResult> {
     const { clock, store } = this.engine;
-    return store.acquire(
-      this.#line?.ask() ?? this.#request,
-      this.call.settings.storeTimeout,
-      clock.monotonic(),
-    );
+    const now = clock.monotonic();
+    const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
+    return store.acquire(this.#line?.ask() ?? this.#request, limit, now);
   }
 
   #isWorthAnother(outcome: Outcome<AcquireResult>): outcome is { readonly error: Error } {
     return 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
   }
 
-  /** Asks a second time, over another connection. */
+  /** Asks a second time, over another connection. Both together have twice the limit of one. */
   async #askAgain(first: Asked<AcquireResult>, error: Error): Promise<Lease | Skipped> {
     const { engine, call } = this;
     const asked = new AskedTwice(first, error);
@@ -187,7 +186,7 @@ export class Run<T> {
     await engine.store.reconnect();
     if (asked.open) {
       if (engine.closing || call.signal?.aborted === true) asked.giveUp();
-      else asked.again(this.#ask());
+      else asked.again(this.#ask(first.sentAt + 2 * first.limit));
     }
     return this.#answered(asked, await asked.outcome);
   }

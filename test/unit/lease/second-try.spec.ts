@@ -53,6 +53,18 @@ describe('an attempt of a tick whose connection has died', () => {
     expect(app.events.map(({ type }) => type)).toEqual(['outage-started', 'skipped', 'outage-ended']);
   });
 
+  it('has twice the limit of one, for both together', async () => {
+    const app = new Harness();
+    app.store.next('acquire', brokenConnection, silence);
+    const result = app.runner.run(ofTick(app), () => 'ran');
+    let isOver = false;
+    void result.then(() => (isOver = true));
+    await app.clock.advance(2 * LIMIT - 1);
+    expect(isOver).toBe(false);
+    await app.clock.advance(1);
+    expect(await result).toMatchObject({ reason: 'store-unavailable' });
+  });
+
   it.each([
     ['a known outage', ofTick, notConnected],
     ['a refusal of the store', ofTick, refused],
