@@ -119,6 +119,10 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     return nameProblem(this.table, storedName(name), names);
   }
 
+  reconnect(silence: number | undefined): void {
+    if (this.client instanceof LimitedPool) this.client.reconnect(silence);
+  }
+
   /**
    * A client that does not give out its connections needs a statement that only MariaDB has: for MySQL its beginning is a comment,
    * and the `lock_wait_timeout` of the connection applies.
