@@ -4,7 +4,7 @@ import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } fro
 import type { LastLease } from '../sql/interruption.js';
 import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
-import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
 import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
@@ -229,6 +229,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       const code = String(each['code']);
       // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
       if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOf(code);
+      if (wantsTls(each)) return 'denied';
       if (isNotConnected(each)) return 'refused';
     }
     return 'unknown';
