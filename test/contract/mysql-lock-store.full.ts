@@ -3,7 +3,7 @@ import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { provideMysql, testMysqlPool } from '../support/mysql-server.js';
 import type { DatabaseServer } from '../support/database-server.js';
-import { databaseContract } from './support/database-subject.js';
+import { databaseContract, whatDiffers } from './support/database-subject.js';
 
 // Some cases open a thousand connections. One that is timed out would empty the table under the next one.
 jest.setTimeout(300_000);
@@ -18,6 +18,17 @@ afterAll(() => server?.stop());
 
 const SHEDLOCK = `CREATE TABLE %t(name VARCHAR(64) NOT NULL, lock_until TIMESTAMP(3) NOT NULL,
   locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`;
+
+/** All cases, as most users have it. The variants below repeat those that they could change. */
+describe('with the defaults of the server', () => {
+  const contract = databaseContract({
+    connect: () => testMysqlPool(server.url, { connectionLimit: 8 }),
+    store: (pool, name) => new MysqlLockStore(pool, { table: name }),
+    parameter: '?',
+  });
+  afterAll(() => contract.close());
+  describeLockStore('MysqlLockStore', contract.options, { describe, test });
+});
 
 /** Settings of each session of the user's pool, and a table that ShedLock has made. */
 const VARIANTS: [what: string, settings: string, table?: string[]][] = [
@@ -45,7 +56,7 @@ for (const [what, settings, table] of VARIANTS) {
       create: table,
     });
     afterAll(() => contract.close());
-    describeLockStore('MysqlLockStore', contract.options, { describe, test });
+    describeLockStore('MysqlLockStore', contract.options, { describe, test: whatDiffers(test) });
   });
 }
 
@@ -71,5 +82,5 @@ describe('in a new session for each statement', () => {
     parameter: '?',
   });
   afterAll(() => contract.close());
-  describeLockStore('MysqlLockStore', contract.options, { describe, test });
+  describeLockStore('MysqlLockStore', contract.options, { describe, test: whatDiffers(test) });
 });

@@ -4,7 +4,7 @@ import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { providePostgres, testPool } from '../support/postgres-server.js';
-import { databaseContract } from './support/database-subject.js';
+import { databaseContract, whatDiffers } from './support/database-subject.js';
 
 // Some cases open a thousand connections. One that is timed out would empty the table under the next one.
 jest.setTimeout(300_000);
@@ -17,9 +17,19 @@ beforeAll(async () => {
 
 afterAll(() => server?.stop());
 
+/** All cases, as most users have it. The variants below repeat those that they could change. */
+describe('with the defaults of the server', () => {
+  const contract = databaseContract({
+    connect: () => testPool(server.url, { max: 8 }),
+    store: (pool, name) => new PostgresLockStore(pool, { table: name }),
+    parameter: '$1',
+  });
+  afterAll(() => contract.close());
+  describeLockStore('PostgresLockStore', contract.options, { describe, test });
+});
+
 /** Settings of the user's pool, and a table that ShedLock has made. */
 const VARIANTS: [what: string, options: string, table?: string | undefined, pool?: pg.PoolConfig][] = [
-  ['at READ COMMITTED', '-c default_transaction_isolation=read\\ committed'],
   ['at SERIALIZABLE', '-c default_transaction_isolation=serializable'],
   // As behind a proxy that pools transactions: what a session knows is gone with the next statement.
   ['in a new session for each statement', '', undefined, { maxUses: 1 }],
@@ -48,7 +58,7 @@ for (const [what, options, table, settings] of VARIANTS) {
       create: table === undefined ? [] : [table],
     });
     afterAll(() => contract.close());
-    describeLockStore('PostgresLockStore', contract.options, { describe, test });
+    describeLockStore('PostgresLockStore', contract.options, { describe, test: whatDiffers(test) });
   });
 }
 
@@ -60,5 +70,5 @@ describe('with a connection for hints', () => {
     hints: true,
   });
   afterAll(() => contract.close());
-  describeLockStore('PostgresLockStore', contract.options, { describe, test });
+  describeLockStore('PostgresLockStore', contract.options, { describe, test: whatDiffers(test) });
 });
