@@ -82,7 +82,7 @@ describe.each(PLACES)('on %s', (_name, open) => {
     // At its start each has looked for a tick to run again, and found none.
     await Promise.all(fleet.map((instance) => instance.next('event:skipped')));
     expect(await first.fire()).toBe(true);
-    const [{ tick } = {}] = first.heard('job-started');
+    const [{ tick } = { tick: undefined }] = first.heard('job-started');
     await until(
       async () => !(await second.fire()) && second.heard('event:skipped').at(-1)?.['reason'] === 'held',
       {
