@@ -54,10 +54,12 @@ export function readArguments(
   return {
     command,
     place: checkPlace({
-      url: text('url') ?? env[URL_VARIABLE] ?? '',
+      url: text('url') ?? (values.has('config') ? '' : env[URL_VARIABLE]) ?? '',
       keyPrefix: text('key-prefix'),
       table: text('table'),
       schema: text('schema'),
+      ca: text('ca'),
+      config: text('config'),
     }),
     zone,
     ...(job !== undefined && { job }),

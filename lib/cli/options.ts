@@ -29,6 +29,11 @@ export const OPTIONS = {
   'key-prefix': { value: '<text>', help: 'of Redis, as the module has it (default: scheduler)' },
   table: { value: '<name>', help: 'of a database, as its store has it (default: shedlock)' },
   schema: { value: '<name>', help: 'where that table is' },
+  ca: { value: '<file>', help: 'certificates that the one of the store is signed by (PEM), for TLS' },
+  config: {
+    value: '<file>',
+    help: 'instead of a URL: a module that exports the options `connection`, `keyPrefix` and `key`, or `store`',
+  },
   zone: { value: '<zone>', help: 'for times, such as Europe/Berlin (default: that of this machine)' },
   json: { help: 'one JSON document; times are epoch milliseconds' },
   watch: { help: 'again every 2 s, until Ctrl+C', of: ['status'] },

@@ -76,7 +76,7 @@ export class Drain {
   /** Gives back what a call for the next event may have taken that was not answered: a lease with the same token. */
   giveUp({ ref: { name, token, holder } }: Lease): void {
     const ttl = Math.max(...[...this.drainer.jobs.values()].map(({ settings }) => settings.ttl));
-    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, this.limit, true);
+    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, this.limit, 1);
   }
 
   #ended(takes: NextOptions['takes'], lease: Lease, end: EndOfRun): NextOptions {
@@ -104,7 +104,7 @@ export class Drain {
   ended(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
     const { ref, event } = lease;
     const { outcome, ended } = end;
-    if (this.engine.hears('released')) reportReleased(this.engine, lease, end, answer);
+    reportReleased(this.engine, lease, end, answer);
     if (event === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
     const { key, delivery } = event;
     const letter = { id: ref.event ?? '', job: ref.job ?? '', ...(key === undefined ? undefined : { key }) };

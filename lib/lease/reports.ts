@@ -39,7 +39,8 @@ const isExpected = ({ campaign, kept }: LockCall, skipped: Skipped): boolean =>
 export const isTaken = ({ reason, waited }: Skipped): boolean =>
   reason === 'held' || reason === 'cooling-down' || (reason === 'shutting-down' && waited !== undefined);
 
-export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
+export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
+  if (!hears('acquired')) return;
   const { ref } = lease;
   const event: Writable<AcquiredEvent> = {
     type: 'acquired',
@@ -55,11 +56,12 @@ export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
 
 /** @param answer to the release, if it came in time */
 export function reportReleased(
-  { clock, emit }: Engine,
+  { clock, emit, hears }: Engine,
   { ref }: Lease,
   { outcome, duration, ended, missed }: EndOfRun,
   answer: ReleaseResult | Error,
 ): void {
+  if (!hears('released')) return;
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,

@@ -149,8 +149,19 @@ export interface LockStore {
   readonly events?: EventStore;
   /** Only a store with this remembers who ran what. */
   readonly history?: HistoryStore;
+  /**
+   * A call was not answered in time, or its connection broke: that connection may be dead, and so may others of its age, without a
+   * sign of it. Gives up those that do not answer, so that the next call goes over one that works. Any number of calls may fail
+   * at once; on a store that answers, this changes nothing. An attempt of a tick is sent once more after this.
+   *
+   * @param silence milliseconds without an answer; `undefined` if the connection broke
+   * @returns if calls cannot be sent before: a promise that resolves when they can, or when there is no connection to be had
+   */
+  reconnect?(silence?: number): Promise<void> | void;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
+  /** What to do if the store does not answer, a sentence for the log. @internal */
+  readonly onSilence?: string | undefined;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
   onLost?(listener: (name: string, holder: string) => void): () => void;
 }

@@ -29,6 +29,16 @@ for (const [what, keyPrefix, connect] of VARIANTS) {
   });
 }
 
+describe('on a single server, a client that gives numbers as texts', () => {
+  const contract = redisContract(() => new Redis(server.url, { stringNumbers: true }));
+  afterAll(() => contract.close());
+  // The rules whose answers have numbers.
+  const some = (sentence: string, run: () => Promise<void>): void => {
+    if (/^rule (2|4|6|9|1[5-8]):/.test(sentence)) test(sentence, run);
+  };
+  describeLockStore('RedisLockStore', contract.options, { describe, test: some });
+});
+
 test('the two versions of ioredis are really two', () => {
   expect(Redis5).not.toBe(Redis);
 });

@@ -71,7 +71,7 @@ describe('with Redis, ping()', () => {
     expect(failure(await app.locks.ping())).toMatch(/^Redis /);
     expect(app.events).toEqual([]);
     // An attempt that is sent over the dying connection is undone later, and the answer to that ends the outage.
-    await until(async () => failure(await app.locks.ping()).startsWith('Redis is not connected'));
+    await until(async () => failure(await app.locks.ping()).startsWith('Redis cannot be reached'));
     // An outage that a job has met is that job's.
     await app.locks.run('job', () => 1);
     await app.event('outage-started');

@@ -5,10 +5,11 @@ import { run as runShell } from '../../lib/cli/run.js';
 import { ticksOf } from '../../lib/cli/ticks.js';
 import { systemClock } from '../../lib/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
+import { selfSigned } from '../faults/support/certificate.js';
 import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
-import { projectRoot } from '../support/machine.js';
+import { freePort, projectRoot } from '../support/machine.js';
 
 const KEPT = { count: 100, age: 86_400_000 };
 const JOB = 'RefreshJobs.refresh';
@@ -106,6 +107,38 @@ describe('on Redis', () => {
     expect({ code, out }).toEqual({ code: 3, out: '' });
     expect(err).toMatch(/^Redis cannot be reached: .*connect ECONNREFUSED 127.0.0.1:1\.\n$/);
   });
+});
+
+test('--ca is enough for a server whose certificate nobody knows; without it, TLS fails', async () => {
+  const certificate = await selfSigned();
+  const port = await freePort();
+  const { certFile, keyFile } = certificate;
+  const tls = `--tls-port ${port} --tls-cert-file ${certFile} --tls-key-file ${keyFile} --tls-auth-clients no`;
+  const server = await startRedis({ args: tls.split(' ') });
+  try {
+    const url = `rediss://${server.host}:${port}`;
+    expect(await shell(url, 'locks', '--ca', certFile)).toMatchObject({ code: 0, err: '' });
+    expect((await shell(url, 'locks')).code).toBe(3);
+    const missing = await shell(url, 'locks', '--ca', `${certFile}.none`);
+    expect(missing).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^--ca: the file .* cannot be read \(ENOENT\)\./),
+    });
+  } finally {
+    await server.stop();
+    await certificate.remove();
+  }
+});
+
+test('on PostgreSQL a server that cannot do TLS is no outage: the URL is wrong', async () => {
+  const server = await POSTGRES.provide();
+  try {
+    const { code, err } = await shell(`${server.url}?sslmode=require`, 'locks');
+    expect(err).toMatch(/does not support SSL/);
+    expect(code).toBe(2);
+  } finally {
+    await server.stop();
+  }
 });
 
 /** An instance that is up, and whose job has failed. */

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runProgram } from '../support/program.js';
 import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-server.js';
@@ -43,6 +45,13 @@ test('npx finds the shell, and it says what it can do', async () => {
   expect(await shell('--version')).toEqual({ code: 0, out: `${version}\n`, err: '' });
 });
 
+test('an answer that cannot be written is no success', async () => {
+  const program = join(app.folder, 'node_modules/.bin/nestjs-scheduler-lock');
+  const { status, stderr } = spawnSync(`"${program}" --help > /dev/full`, { shell: true, encoding: 'utf8' });
+  expect(status).toBe(2);
+  expect(stderr).toMatch(/^The answer could not be written: .*ENOSPC.*\n$/);
+});
+
 test('without a driver it says what to install; with one it reads the store', async () => {
   const place = ['status', '--key-prefix', uniquePrefix('shell')];
   const without = await shell(...place);
@@ -57,4 +66,22 @@ test('without a driver it says what to install; with one it reads the store', as
   const status = await shell(...place);
   expect(status).toMatchObject({ code: 1, err: '' });
   expect(status.out).toMatch(/^Redis .*, no instance up, .*\nno instance has been seen/);
+});
+
+test('a module of the application says where the store is, with a key of its own', async () => {
+  const keyOf = '(name) => `jobs/${name}`';
+  await writeFile(
+    join(app.folder, 'locks.mjs'),
+    `export default () => ({ connection: ${JSON.stringify(redis.url)}, key: ${keyOf} });\n`,
+  );
+  await writeFile(join(app.folder, 'locks.cjs'), `module.exports = { connection: 'nonsense' };\n`);
+  await writeFile(join(app.folder, 'empty.mjs'), `export const connection = '';\n`);
+  expect(await shell('locks', '--config', 'locks.mjs')).toMatchObject({ code: 0, err: '' });
+  expect((await shell('locks', '--config', 'locks.cjs')).err).toMatch(/^This is not a URL\. Write redis/);
+  expect((await shell('locks', '--config', 'empty.mjs')).err).toMatch(
+    /exports neither connection nor store. Write: /,
+  );
+  expect((await shell('locks', '--config', 'none.mjs')).err).toMatch(
+    /'none.mjs' cannot be loaded: Cannot find module/,
+  );
 });

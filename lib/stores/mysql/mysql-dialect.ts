@@ -20,7 +20,7 @@ import {
   type TableLook,
 } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
-import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import { type Ending, isPlain, lockedBy } from '../sql/locked-by.js';
 import type { LastLease } from '../sql/interruption.js';
@@ -117,6 +117,10 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
 
   nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
     return nameProblem(this.table, storedName(name), names);
+  }
+
+  reconnect(silence: number | undefined): void {
+    if (this.client instanceof LimitedPool) this.client.reconnect(silence);
   }
 
   /**
@@ -232,6 +236,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       // Negative numbers are Node's, for network errors.
       const number = Number(each['errno'] ?? NaN);
       if (number > 0) return failureOf(number);
+      if (wantsTls(each)) return 'denied';
       if (isNotConnected(each)) return 'refused';
     }
     return 'unknown';

@@ -4,7 +4,7 @@ import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } fro
 import type { LastLease } from '../sql/interruption.js';
 import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
-import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
 import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
@@ -19,6 +19,7 @@ import { placeOf, PLACE } from './place.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
+import { AS_SENT, isPlain as isPlainPool, isPool, WatchedPool } from './pool.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** Options of the store. */
@@ -42,34 +43,6 @@ export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-/** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
-interface Pool {
-  query(statement: {
-    text: string;
-    values: unknown[];
-    types?: typeof AS_SENT;
-    query_timeout?: number;
-  }): Promise<unknown>;
-}
-
-/**
- * Values as the server sends them, which is as texts: a user may have set parsers, for a pool or for the whole process, that make
- * anything of them.
- */
-const AS_SENT = { getTypeParser: () => (value: unknown) => value };
-
-/** What a pool of `pg` makes its connections of. */
-interface Connecting {
-  readonly Client: new (config: object) => ListeningClient;
-  readonly options: object;
-}
-
-/** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
-function isPool(client: unknown): client is Pool & Connecting {
-  const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
-  return typeof connect === 'function' && typeof totalCount === 'number';
-}
-
 type Row = Readonly<Record<string, unknown>>;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
@@ -80,6 +53,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   #place: string | undefined;
   #user: string | undefined;
   readonly #lastGranted = new LastGranted();
+  /** `undefined` for other clients, which have to give up connections by themselves. */
+  readonly #pool: WatchedPool | undefined;
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
    * to count.
@@ -98,6 +73,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     options: PostgresStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
+    if (isPool(client) && isPlainPool(client)) this.#pool = new WatchedPool(client);
     this.#names = postgresNames(options);
     this.events = postgresEvents(this.#names, (statement, values) => this.#rows(statement, values));
     this.history = postgresHistory(this.#names, (statement, values) => this.#rows(statement, values));
@@ -139,6 +115,10 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
     return nameProblem(this.table, name, names);
+  }
+
+  reconnect(silence: number | undefined): void {
+    this.#pool?.reconnect(silence);
   }
 
   async migrate(statement: string): Promise<void> {
@@ -249,6 +229,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       const code = String(each['code']);
       // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
       if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOf(code);
+      if (wantsTls(each)) return 'denied';
       if (isNotConnected(each)) return 'refused';
     }
     return 'unknown';
@@ -259,6 +240,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   #send(text: string, values: unknown[]): PromiseLike<unknown> {
+    if (this.#pool !== undefined) return this.#pool.query(text, values);
     const { client } = this;
     return isPool(client) ? client.query({ text, values, types: AS_SENT }) : client.query(text, values);
   }

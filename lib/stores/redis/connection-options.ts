@@ -2,8 +2,11 @@ import { nearest } from '../../wording.js';
 import { foreignClient } from '../foreign-clients.js';
 
 /**
- * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on
- * it, and registers nothing on a user's client beyond listeners for `ready` and, during the start, `error`.
+ * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store registers nothing on a user's
+ * client beyond listeners for `ready`, `close` and, during the start, `error`. It never closes the client. It ends a connection of
+ * it, which the client then makes anew, only if that has died unnoticed: if it has owed the answer to a usual command for two seconds,
+ * and not a byte comes while the server answers a script on a fresh connection (`duplicate()`). Commands that were under way are
+ * sent again or rejected, as the client's options say.
  */
 export interface RedisClient {
   readonly status: string;

@@ -1,6 +1,6 @@
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
-import type { SubscribingClient } from './redis-connection.js';
+import type { SubscribingClient } from './own-client.js';
 
 /** Hears on a connection of its own which call of this process is called. Whatever goes wrong here costs time, nothing else. */
 export class Hints implements HintChannel {

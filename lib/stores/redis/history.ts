@@ -17,6 +17,7 @@ import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
 import { DENIED, RedisReplyError, runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
+import { isYes } from './replies.js';
 import type { Script } from './script.js';
 
 /** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
@@ -76,7 +77,7 @@ export class RedisHistory implements HistoryStore {
       number,
       string,
     ];
-    const answer = { missed: missed === 1, first: first === 1 };
+    const answer = { missed: isYes(missed), first: isYes(first) };
     return known === '' ? answer : { ...answer, tick: Number(known) };
   }
 
@@ -90,7 +91,7 @@ export class RedisHistory implements HistoryStore {
     if (left) this.#had.delete(instance);
     else this.#had.set(instance, catalogue);
     const [time, known] = answer as [string, number];
-    return { time: Number(time), known: known === 1 };
+    return { time: Number(time), known: isYes(known) };
   }
 
   async instances(): Promise<InstanceRecord[]> {

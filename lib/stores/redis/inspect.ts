@@ -3,17 +3,22 @@ import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { ACL_INSPECT } from './acl.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
-import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
+import {
+  type Connection as ScriptConnection,
+  DENIED,
+  RedisReplyError,
+  runScript,
+  translate,
+} from './redis-client.js';
 import { script } from './script.js';
 
-interface Connection {
+interface Connection extends ScriptConnection {
   readonly keyPrefix: string;
-  client(): RedisClient;
 }
 
 type Answer = [
   token: string | null,
-  ms: number,
+  left: number,
   fields: string[] | null,
   now: [seconds: string, micros: string],
 ];
@@ -70,7 +75,8 @@ export async function inspectRedis(
   key: (name: string) => string,
   given?: readonly string[],
 ): Promise<LockInfo[]> {
-  const all = given ?? (await namesOf(connection.client() as ScanningClient, connection.keyPrefix, key));
+  const all =
+    given ?? (await namesOf((await connection.connected({})) as ScanningClient, connection.keyPrefix, key));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {
@@ -126,7 +132,8 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
   const answer = (await runScript(connection, LOOK, 2, keys)) as Answer;
-  const [token, ms, fields, [seconds, micros]] = answer;
+  const [token, left, fields, [seconds, micros]] = answer;
+  const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.
   if (fields === null) return { name, time, state: 'held', jobs: [] };

@@ -1,6 +1,5 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { RedisClient } from './connection-options.js';
-import { RedisReplyError, runScript } from './redis-client.js';
+import { type Connection, RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
 /**
@@ -28,9 +27,11 @@ end`;
  *
  * The keys are those of a lock that does not exist.
  *
- * Returns the commands that the user may not run. Ignores any other failure.
+ * Returns the commands that the user may not run, or the error of a replica. Ignores any other failure.
  */
 const PROBE = script(/* lua */ `${TRY}
+local written = redis.pcall('PEXPIRE', KEYS[2], 1000)
+if type(written) == 'table' and string.find(written.err or '', 'READONLY') then return written end
 try('TIME')
 try('GET', KEYS[1])
 try('MGET', KEYS[1])
@@ -52,7 +53,7 @@ return denied`);
  * @throws SchedulerLockConfigError if a right is missing
  */
 export async function checkRights(
-  connection: { client(): RedisClient },
+  connection: Connection,
   keys: readonly [lock: string, state: string],
   rights: string,
 ): Promise<void> {

@@ -110,7 +110,7 @@ export class RedisLockStore implements LockStore {
     this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
-    this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
+    this.#leaves = new LeaseCalls<void>(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
     this.events = this.#events = new RedisEvents(
       this.#connection,
@@ -129,6 +129,11 @@ export class RedisLockStore implements LockStore {
   /** Whether the client is one of a Cluster. */
   get partitioned(): boolean {
     return this.#connection.isCluster;
+  }
+
+  /** @internal */
+  get onSilence(): string | undefined {
+    return this.#connection.onSilence;
   }
 
   /**
@@ -153,7 +158,7 @@ export class RedisLockStore implements LockStore {
 
   /** That the server may delete keys, if the user may read `INFO memory`. */
   async warning(): Promise<string | undefined> {
-    return evictionWarning(this.#connection.client(), this.label);
+    return evictionWarning(await this.#connection.connected(), this.label);
   }
 
   nameProblem(name: string): string | undefined {
@@ -222,19 +227,27 @@ export class RedisLockStore implements LockStore {
   /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
   #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
     const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
-    this.#leaves.call(lease.name, [lease.token], { answered, failed: (error) => told.failed(error) });
+    this.#leaves.call(lease.name, [lease.token], {
+      answered,
+      failed: (error) => told.failed(error),
+      limit: told.limit,
+      get givenUp() {
+        return told.givenUp === true;
+      },
+    });
   }
 
   /** Ends the event of a lease, and then releases it. */
   #endEvent(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     const { event: _event, ...rest } = lease;
-    void this.#events.end(lease, options.outcome ?? 'completed').then(
+    void this.#events.end(lease, options.outcome ?? 'completed', told.limit).then(
       () => this.fastPort.release(rest, options, told),
       (error: unknown) => told.failed(error as Error),
     );
   }
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    if (!this.#connection.isConnected) await this.#connection.connected({ limit });
     const answers = new Map<LeaseRef, ExtendResult>();
     const now = systemClock.monotonic();
     const commands = this.#scripts.many(

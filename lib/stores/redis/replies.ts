@@ -1,6 +1,14 @@
 import { lastStart } from '../rules.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
+/*
+ * A client may give numbers as texts (the option `stringNumbers` of ioredis): what a script answers as a number is made one before
+ * it is used.
+ */
+
+/** Whether a script has answered yes, by a 1. */
+export const isYes = (reply: unknown): boolean => Number(reply) === 1;
+
 /** A grant with more facts: see ACQUIRE. */
 type Grant = ['', fence: string, attempt: number, schedule: string, lost?: string[]];
 

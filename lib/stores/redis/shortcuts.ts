@@ -1,5 +1,6 @@
-import type { Shortcut } from './lease-scripts.js';
+import { AT_ONCE, type Shortcut } from './lease-scripts.js';
 import { runScript, valuesOf } from './redis-client.js';
+import { isYes } from './replies.js';
 import { script } from './script.js';
 
 /**
@@ -7,7 +8,7 @@ import { script } from './script.js';
  * to take the locks of all its jobs, and nearly all attempts are refused.
  */
 export const LOOK: Shortcut = {
-  ask: valuesOf,
+  ask: (connection, keys) => valuesOf(connection, keys, AT_ONCE),
   // As the script answers. The token that has the lock is granted it again.
   reply: (value, [token]) =>
     typeof value === 'string' && value !== token && !value.startsWith(`${token} `)
@@ -39,8 +40,8 @@ export const SHORT_RENEWAL: Shortcut = {
   ask: async (connection, keys, args) => {
     const [[, ttl = ''] = []] = args;
     const leases = args.map(([token, , fence]) => `${token} ${fence}`);
-    return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...leases])) as unknown[];
+    return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...leases], AT_ONCE)) as unknown[];
   },
-  reply: (renewed) => (renewed === 1 ? 1 : undefined),
+  reply: (renewed) => (isYes(renewed) ? 1 : undefined),
   least: 1,
 };

@@ -40,6 +40,13 @@ export interface SqlDialect<Table> {
    */
   migrate(statement: string): Promise<void>;
 
+  /**
+   * Gives up connections that do not answer: see `reconnect` of `LockStore`.
+   *
+   * @param silence milliseconds without an answer; `undefined` if a connection broke
+   */
+  reconnect(silence: number | undefined): void;
+
   /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
   attempt(table: Table, request: AcquireRequest, change?: LineChange): Promise<AttemptRow>;
   /**

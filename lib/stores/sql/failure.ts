@@ -60,6 +60,11 @@ export function isNotConnected(error: Readonly<Record<string, unknown>>): boolea
   );
 }
 
+/** Whether a client asks for TLS, and the server has none. Only the messages of drivers tell. */
+export const wantsTls = ({ code, message }: Readonly<Record<string, unknown>>): boolean =>
+  code === 'HANDSHAKE_NO_SSL_SUPPORT' ||
+  /server does not support (ssl|secure) connection/i.test(String(message));
+
 /**
  * The message of an error as a part of a sentence: on one line, without a full stop, and without the credentials that a URL
  * may hold.

@@ -151,6 +151,11 @@ export class SqlLockStore<Table> implements LockStore {
       ),
   };
 
+  /** Closes connections of a pool that do not answer. Other clients have to do that by themselves. */
+  reconnect(silence?: number): void {
+    this.#dialect.reconnect(silence);
+  }
+
   /** Calls find out by asking that their turn has come, unless the database tells them. */
   hints(process: string, called: (token: string) => void): HintChannel | undefined {
     return this.#dialect.hints?.(process, called);
@@ -234,7 +239,9 @@ export class SqlLockStore<Table> implements LockStore {
     } catch (error) {
       // One of the names may be the reason.
       if (error instanceof LockStateError) return [];
-      const { message, refused } = error as StoreUnavailableError;
+      const { message, outcome, refused } = error as StoreUnavailableError;
+      // The connection may be: the attempts find out by themselves.
+      if (outcome === 'unknown') return [];
       throw new StoreUnavailableError(message, { outcome: 'not-applied', refused });
     }
   }

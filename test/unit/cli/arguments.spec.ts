@@ -101,6 +101,8 @@ test.each([
   [['status', '--grant', 'app'], /--grant is an option of sql, not of status/],
   [['status', '--table', 't'], /--table and --schema are of databases/],
   [['status', '--url', 'postgres://h/d', '--key-prefix', 'p'], /--key-prefix is of Redis/],
+  [['status', '--ca', 'ca.pem'], /--ca is for TLS, and the URL begins with redis:\/\/. Write rediss:/],
+  [['status', '--config', 'locks.mjs', '--table', 't'], /--config names the store whole: leave/],
 ])('%j cannot work', (argv, message) => {
   expect(problem(argv)).toMatch(message);
 });
@@ -116,6 +118,8 @@ describe('a URL that cannot work is never quoted:', () => {
     ['a protocol of something else', 'https://me:geheim@db'],
     ['a "#" in the password', 'postgres://me:pa#geheim@db/jobs'],
     ['a "/" in the password', 'redis://me:12/geheim@db'],
+    ['a "?" behind it', 'mysql://me:12?geheim@db'],
+    ['both', 'postgres://me:12/a?geheim@db/jobs'],
     ['no host', 'redis:///geheim'],
     ['no port', 'redis://me:geheim@db:port'],
   ])('%s', (_what, url) => {

@@ -15,6 +15,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     setup: (locks = ['CREATE TABLE shedlock']) => locks.join(';\n'),
     nameProblem: () => undefined,
     migrate: nothing,
+    reconnect: () => undefined,
     attempt: nothing,
     renew: nothing,
     giveBack: nothing,
