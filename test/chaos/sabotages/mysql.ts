@@ -13,15 +13,15 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'release-without-compare': {
     file: STATEMENTS,
-    search: /IF\(locked_by = \$\{by\}, (IF\(lock_until[\s\S]*?)\$\{ended\} AND locked_by = \$\{by\}/,
-    replace: "IF('' <> ${by}, $1${ended}",
+    search: 'const [by, isIts] = [lockedBy(lease), isOf(lease, fenced)];',
+    replace: "const [by, isIts] = [lockedBy(lease), sql`'' <> ${lockedBy(lease)}`];",
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 1073,
   },
   'renewal-without-compare': {
     file: STATEMENTS,
-    search: ' AND locked_by IN ${list(leases.map(lockedBy))}',
+    search: ' AND ${isOneOf(leases, fenced)}',
     replace: '',
     caughtBy: 'overlaps',
     // A holder that renews in time is only overtaken if a row was lost.
@@ -55,8 +55,8 @@ export const MYSQL_SABOTAGES: Sabotages = {
   },
   'renewal-that-outlives-its-ttl': {
     file: STATEMENTS,
-    search: 'SET lock_until = ${endOf(table, ttlOf(leases))}',
-    replace: 'SET lock_until = ${endOf(table, sql`(${ttlOf(leases)} * 10)`)}',
+    search: 'SET lock_until = ${endOf(table, ttlOf(leases, fenced))}',
+    replace: 'SET lock_until = ${endOf(table, sql`(${ttlOf(leases, fenced)} * 10)`)}',
     caughtBy: 'take-over',
     only: ['kill'],
     seed: 328,

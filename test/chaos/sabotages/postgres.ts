@@ -14,9 +14,8 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   'release-without-compare': {
     file: STATEMENTS,
     // In the statement that records the end of a run, which releases of jobs use.
-    search:
-      /CASE WHEN locked_by <> \$2::text THEN lock_until WHEN([\s\S]*?)AND \(locked_by = \$2::text OR \(\$\{TO_BE_TAKEN_BACK\}\)\)/,
-    replace: 'CASE WHEN$1AND $$2::text IS NOT NULL',
+    search: "const isIts = `(locked_by = $2::text AND ${isNewest('l', '$6::text::bigint')})`;",
+    replace: 'const isIts = `($2::text IS NOT NULL AND $6::text IS NOT NULL)`;',
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 1073,
@@ -32,10 +31,9 @@ export const POSTGRES_SABOTAGES: Sabotages = {
   },
   'expiry-by-the-clock-of-the-instance': {
     file: 'stores/postgres/postgres-dialect.js',
-    // In every place that sends a statement.
-    search: /query\(statement, values\)/g,
+    search: '#send(text, values) {',
     replace:
-      'query(statement.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`), values)',
+      '#send(text, values) { text = text.replaceAll(/clock_timestamp\\(\\)/g, `to_timestamp(${Date.now() / 1000})`);',
     caughtBy: 'overlaps',
     // With this seed an instance is two seconds ahead, more than the ttl of the leases that it finds.
     only: ['cut'],

@@ -12,8 +12,9 @@ export const REDIS_SABOTAGES: Sabotages = {
   'release-without-token': {
     file: 'stores/redis/scripts.js',
     // In the script of the release: it takes any present token for its own.
-    search: /(local token, outcome = .*\n.*\nlocal current = redis\.call\('GET', lock\))/,
-    replace: '$1 and token',
+    search:
+      /(local entry, count, age = .*\nlocal current, lease = redis\.call\('GET', lock\), token \.\. ' ' \.\. fence)/,
+    replace: '$1\nlease = current or lease',
     caughtBy: 'overlaps',
     only: ['pause'],
     seed: 3,
@@ -45,7 +46,7 @@ export const REDIS_SABOTAGES: Sabotages = {
   'no-restoration': {
     file: 'stores/redis/scripts.js',
     search: /(local ticks = start ~= ''\nlocal current = redis\.call\('GET', lock\))/,
-    replace: '$1 if current ~= token then return 0 end',
+    replace: "$1 if current ~= token .. ' ' .. fence then return 0 end",
     caughtBy: 'losses',
     only: ['store-old-snapshot'],
     seed: 7,
@@ -96,8 +97,8 @@ export const REDIS_SABOTAGES: Sabotages = {
   },
   'turns-for-whoever-asks': {
     file: 'stores/redis/line-scripts.js',
-    search: "if comes or current == token or current == 'next:' .. token then",
-    replace: 'if open or reserved or current == token then',
+    search: "if comes or own or current == 'next:' .. token then",
+    replace: 'if open or reserved or own then',
     caughtBy: 'waiting',
     only: ['throwing-logger'],
     callers: 3,
