@@ -14,6 +14,8 @@ export default {
   testTimeout: 60_000,
   // Most of them wait for servers and other processes most of the time.
   maxWorkers: 3,
+  // Jest's own half a second is too short on a busy machine: it then says that a test has left something open, and none has.
+  workerGracefulExitTimeout: 30_000,
   // Of the fleets in test/faults/chaos.spec.ts, each of which is mostly idle.
   maxConcurrency: 3,
   extensionsToTreatAsEsm: ['.ts'],

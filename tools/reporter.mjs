@@ -4,6 +4,8 @@ import { expected, fileOf, folderOf } from './folders.mjs';
 import { filesOf, TIERS } from './tiers.mjs';
 
 const tier = process.env['TIER'] ?? 'fast';
+/** How long this process may go on when all tests have run, ms. */
+const PATIENCE = 30_000;
 const seconds = (ms) => `${(ms / 1_000).toFixed(1)} s`;
 const counted = (number, what) => `${number.toLocaleString('en')} ${what}${number === 1 ? '' : 's'}`;
 const isBad = ({ numFailingTests, testExecError }) => numFailingTests > 0 || testExecError != null;
@@ -52,8 +54,17 @@ export default class Reporter {
     const time = seconds(performance.now() - this.#began);
     console.log(`\nTests: ${shown.map((pair) => pair.join(' ')).join(', ')}`);
     console.log(`${counted(results.numTotalTestSuites, 'file')} in ${time}. ${leftOut()}`);
+    // A timer that keeps nothing alive: it only fires if something else does.
+    setTimeout(endAtLast, PATIENCE).unref();
     if (results.wasInterrupted) console.log('Interrupted: not all files have run.');
   }
+}
+
+/** The tests have run in this very process, and one of them has left something open. */
+function endAtLast() {
+  const open = process.getActiveResourcesInfo().filter((name) => !/^(TTY|Pipe)Wrap$/.test(name));
+  console.log(`Does not end by itself, as these are open: ${open.join(', ')}`);
+  process.exit(1);
 }
 
 /** What a file that failed has said, and how to repeat each of its tests. */

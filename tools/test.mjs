@@ -20,20 +20,45 @@ if (asked !== 'all' && !Object.hasOwn(TIERS, asked)) {
 }
 const isPath = (argument) => /^(\.\/)?(test|sample-app)(\/|$)/.test(argument);
 const tiers = asked === 'all' ? Object.keys(TIERS) : [rest.some(isPath) ? 'any' : asked];
+// An interrupt from the terminal reaches us alone.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130));
 let failed = 0;
 for (const tier of tiers) failed = (await jest(tier)) || failed;
 process.exitCode = failed;
 
 /** Resolves to the exit code. */
-function jest(tier) {
+async function jest(tier) {
   const program = join(root, 'node_modules/jest/bin/jest.js');
   const child = spawn(process.execPath, ['--experimental-vm-modules', '--no-warnings', program, ...rest], {
     cwd: root,
-    stdio: 'inherit',
+    stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, TIER: tier },
+    detached: true,
   });
-  return new Promise((resolve, reject) => {
+  const letGo = endWithUs(child.pid);
+  const code = await new Promise((resolve, reject) => {
     child.on('error', reject);
-    child.on('close', (code, signal) => resolve(signal === null ? code : 1));
+    child.on('exit', (status, signal) => resolve(signal === null ? status : 1));
   });
+  await letGo();
+  return code;
+}
+
+/**
+ * Kills the group of a process when it has ended, and when this process ends, however that ends: a shell reads from a pipe that closes
+ * then. A worker of Jest that computes without a pause does not notice that Jest is gone, and would go on for minutes.
+ */
+function endWithUs(group) {
+  const shell = spawn(
+    '/bin/sh',
+    ['-c', "trap '' INT TERM HUP; read -r _; kill -KILL -- -$1", 'sh', String(group)],
+    {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    },
+  );
+  return () => {
+    shell.stdin.end();
+    return new Promise((resolve) => shell.on('exit', resolve));
+  };
 }
