@@ -270,7 +270,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const { store } = await opened();
     await store.release(await take(store, { job: 'i', interval: 1 }));
     const [{ jobs: [{ due = 0 } = {}] = [] } = {}] = await store.inspect(['job']);
-    const miss = { name: 'job', job: 'i', instance: 'a', reason: 'not-fired', count: 1, kept };
+    const miss = { name: 'job', job: 'i', instance: 'a', tick: 0, reason: 'not-fired', count: 1, kept };
     expect(await store.history.miss({ ...miss, grace: 60_000 })).toEqual({ missed: false, first: false });
     const result = await until(async () => {
       const told = await store.history.miss({ ...miss, grace: 0 });

@@ -33,6 +33,7 @@ export function storeOf({ instances = [], entries = [], locks = [] }: Told): Loc
     history: {
       interrupted: refuse,
       miss: refuse,
+      told: refuse,
       beat: refuse,
       init: refuse,
       instances: async () => instances,

@@ -392,6 +392,7 @@ const missOf = (fields: Partial<Miss>): Miss => ({
   name: NAME,
   job: 'a',
   instance: HOLDER,
+  tick: 0,
   reason: 'not-fired',
   count: 1,
   kept: KEPT,

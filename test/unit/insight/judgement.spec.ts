@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { JobFacts } from '../../../lib/insight/facts.js';
-import { failuresOf, statusOf } from '../../../lib/insight/status.js';
+import { failuresOf, judge } from '../../../lib/insight/judgement.js';
 import { at, by, BY_HAND, facts, INTERVAL, JOB, lastNight, run, tonight } from './support/facts.js';
 
-type Expected = ReturnType<typeof statusOf>['status'];
+type Expected = ReturnType<typeof judge>['status'];
 
 const lockWith = (job: object): NonNullable<JobFacts['lock']> => ({
   name: 'invoices',
@@ -205,12 +205,12 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
 ];
 
 test.each(cases)('%s', (_what, known, status, attention) => {
-  expect(statusOf(known)).toMatchObject({ status, attention });
+  expect(judge(known)).toMatchObject({ status, attention });
 });
 
 test('an overdue job tells which tick is overdue', () => {
-  expect(statusOf(facts({ runs: [lastNight] })).tick).toBe(at('03:00'));
-  expect(statusOf(poll({ time: at('03:20'), runs: [run(at('03:05'))] })).tick).toBe(at('03:15'));
+  expect(judge(facts({ runs: [lastNight] })).tick).toBe(at('03:00'));
+  expect(judge(poll({ time: at('03:20'), runs: [run(at('03:05'))] })).tick).toBe(at('03:15'));
 });
 
 test('failures in a row are counted up to the last run that completed, without those that were interrupted', () => {
