@@ -322,18 +322,25 @@ export class Watch {
   /** Keeps why this instance did not start a tick, and has people told. */
   async #note(state: State, tick: number, lost?: Skips): Promise<void> {
     const { job } = state;
-    const { instance, kept, idleReason } = this.watcher;
-    const { enabled, kind } = job.shown();
-    const idle = enabled ? (idleReason() ?? 'not-fired') : 'disabled';
-    const { tick: _, ...why } = lost ?? state.skips ?? { reason: idle, count: 1, tick };
+    const { instance, kept } = this.watcher;
+    const { kind, interval = 0 } = job.shown();
+    const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(job), count: 1, tick };
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
     const which = kind === 'interval' ? { grace: job.grace } : lost ? { late: true } : {};
     const { missed, first, tick: due = tick } = await this.history.miss({ ...about, ...which });
     if (this.#stopped) return;
     // Somebody has started it in this moment.
-    if (!missed) return this.#see(state, due, this.#now());
+    if (!missed) return this.#see(state, due, due > tick ? due : this.#now() + interval);
     state.noted = tick;
     this.#alarms.soon(job, due, why, first);
+  }
+
+  /** Why a tick was not even called here. */
+  #idleReason({ shown, grace }: WatchedJob): string {
+    if (!shown().enabled) return 'disabled';
+    // By the clock of this machine it came before this instance did.
+    const isAhead = (this.watcher.clockOffset() ?? 0) < -grace;
+    return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
   }
 
   async #tellLost(state: State, lost: Skips & { readonly tick: number }): Promise<void> {

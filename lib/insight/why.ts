@@ -230,10 +230,8 @@ function notATick(facts: JobFacts, at: number): WhyCause {
   };
 }
 
-function tooOld({ since = -Infinity, time }: JobFacts, tick: number): WhyCause | undefined {
-  // Older than what is kept of runs, or than the instances that are remembered.
-  const oldest = Math.max(since, time - INSTANCES_KEPT);
-  return tick < since || (tick < oldest && since === -Infinity)
-    ? { cause: 'too-old', since: oldest }
-    : undefined;
+/** Older than what is kept of runs, or else than the instances that are remembered. */
+function tooOld({ since, time }: JobFacts, tick: number): WhyCause | undefined {
+  const oldest = since ?? time - INSTANCES_KEPT;
+  return tick < oldest ? { cause: 'too-old', since: oldest } : undefined;
 }

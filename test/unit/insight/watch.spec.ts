@@ -1,8 +1,18 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { Watch } from '../../../lib/insight/watch.js';
+import { Reader } from '../../../lib/insight/read.js';
+import type { RunInfo } from '../../../lib/insight/types.js';
 import type { WatchedJob } from '../../../lib/insight/watched-job.js';
-import type { HistoryEntry, HistoryStore, Miss, MissResult } from '../../../lib/stores/history-store.js';
+import type {
+  Alarm,
+  HistoryEntry,
+  HistoryStore,
+  InstanceRecord,
+  Miss,
+  MissResult,
+} from '../../../lib/stores/history-store.js';
+import type { LockInfo } from '../../../lib/stores/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */
@@ -19,26 +29,62 @@ let answer: (miss: Miss) => MissResult | Error;
 let idle: string | undefined;
 let offset: number | undefined;
 let watch: Watch;
+let locks: LockInfo[];
+let instances: InstanceRecord[];
+let inspected: string[];
+let alarms: Alarm[];
+/** Whether nobody else has marked an alarm. */
+let isFirst: boolean;
+let runs: RunInfo[];
+let failed: Set<string>;
+/** Whether the store does not answer who is there, and what runs. */
+let away: boolean;
 /** The next tick. */
 let tick: number;
 
-const job = (fields: Partial<WatchedJob> = {}): WatchedJob => ({
-  job: 'report',
-  lock: 'report-lock',
-  sharesLock: false,
-  comesLate: false,
-  grace: MINUTE,
-  interval: undefined,
-  newest: (at) => Math.floor(at / PERIOD) * PERIOD,
-  next: (at) => (Math.floor(at / PERIOD) + 1) * PERIOD,
-  isOn: () => true,
-  initialDelay: 0,
-  ...fields,
-});
+interface Fields extends Partial<WatchedJob> {
+  readonly interval?: number;
+  readonly enabled?: boolean;
+  readonly every?: number;
+}
+
+function job({ interval, enabled = true, every = PERIOD, ...fields }: Fields = {}): WatchedJob {
+  const name = fields.job ?? 'report';
+  const schedule = { kind: 'cron', schedule: '*/10 * * * *', timeZone: 'UTC' } as const;
+  return {
+    job: name,
+    lock: 'report-lock',
+    sharesLock: false,
+    comesLate: false,
+    grace: MINUTE,
+    shown: () => ({
+      job: name,
+      lock: 'report-lock',
+      ...(interval === undefined ? schedule : { kind: 'interval', interval }),
+      enabled,
+      overdue: MINUTE,
+      next: undefined,
+      last: undefined,
+    }),
+    dates: {
+      newest: (at) => Math.floor(at / every) * every,
+      next: (at) => (Math.floor(at / every) + 1) * every,
+    },
+    isOn: () => true,
+    initialDelay: 0,
+    ...fields,
+  };
+}
+
+const ofStatus = (wanted: string): [job: string, tick: number | undefined][] =>
+  [...watch.judgements].flatMap(([name, { status, tick: of }]) => (status === wanted ? [[name, of]] : []));
+const overdue = (): Map<string, number | undefined> => new Map(ofStatus('overdue'));
 
 beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
-  [asked, events, entries, idle, offset] = [[], [], [], undefined, undefined];
+  [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
+  [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
+  [isFirst, away, failed] = [false, false, new Set()];
   answer = ({ tick: of }) => ({
     missed: true,
     first: true,
@@ -52,15 +98,26 @@ beforeEach(() => {
       const told = answer(miss);
       return told instanceof Error ? Promise.reject(told) : Promise.resolve(told);
     },
+    told(alarm) {
+      alarms.push(alarm);
+      return Promise.resolve(isFirst);
+    },
     beat: () => Promise.resolve({ time: 0, known: true }),
-    instances: () => Promise.resolve([]),
+    instances: () => Promise.resolve(instances),
   };
-  watch = new Watch(history, clock, {
+  const inspect = (names: readonly string[] = []): Promise<LockInfo[]> => {
+    if (away) return Promise.reject(new Error('away'));
+    inspected.push(...names);
+    return Promise.resolve(locks);
+  };
+  watch = new Watch(new Reader(history, inspect), history, clock, {
     instance: 'here',
     kept: KEPT,
     emit: (event) => events.push(event),
     idleReason: () => idle,
     clockOffset: () => offset,
+    runs: () => runs,
+    hasFailed: (name) => failed.has(name),
   });
   tick = (Math.floor(clock.now() / PERIOD) + 1) * PERIOD;
 });
@@ -75,7 +132,7 @@ test('a tick that nobody has called is told of when its grace is over, and not b
   await pass(MINUTE + 1);
   const about = { name: 'report-lock', job: 'report', instance: 'here', kept: KEPT };
   expect(asked).toEqual([{ ...about, tick, reason: 'not-fired', count: 1 }]);
-  expect(watch.overdue).toEqual(new Map([['report', tick]]));
+  expect(overdue()).toEqual(new Map([['report', tick]]));
 });
 
 test('nothing is asked about a tick that began here, that others have started, or that found a run of its job', async () => {
@@ -86,7 +143,7 @@ test('nothing is asked about a tick that began here, that others have started, o
   watch.refused('busy', tick, { reason: 'held' });
   await pass(2 * MINUTE);
   expect(asked).toEqual([]);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('a lock that is taken says nothing if jobs share it: the store is asked, with who was in the way', async () => {
@@ -127,7 +184,7 @@ test('an instance that is not the first tells nothing, but knows', async () => {
   watch.add(job());
   await pass(3 * MINUTE);
   expect(events).toEqual([]);
-  expect(watch.overdue.get('report')).toBe(tick);
+  expect(overdue().get('report')).toBe(tick);
 });
 
 test('a tick that the store knows to be started is not overdue, and is not asked for again', async () => {
@@ -136,7 +193,7 @@ test('a tick that the store knows to be started is not overdue, and is not asked
   await pass(9 * MINUTE);
   expect(asked).toHaveLength(1);
   expect(events).toEqual([]);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('a run that went on when the tick came was in its way: that is no alarm', async () => {
@@ -150,29 +207,33 @@ test('a run that went on when the tick came was in its way: that is no alarm', a
 test('a start that comes late ends it', async () => {
   watch.add(job());
   await pass(2 * MINUTE);
-  expect(watch.overdue.size).toBe(1);
+  expect(overdue().size).toBe(1);
   watch.began('report', tick);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('while the store is away nobody knows: it is asked again until it answers, with when that began', async () => {
   watch.add(job());
   await pass(0);
   watch.refused('report', tick, { reason: 'store-unavailable' });
-  answer = () => new Error('away');
+  away = true;
   await pass(3 * MINUTE);
-  expect(asked.length).toBeGreaterThan(2);
   expect(events).toEqual([]);
-  expect(watch.overdue.size).toBe(0);
-  answer = () => ({ missed: true, first: true, tick });
+  expect(ofStatus('unknown')).toEqual([['report', tick]]);
+  away = false;
+  answer = () => new Error('away again');
   await pass(4 * MINUTE);
+  expect(asked.length).toBeGreaterThan(2);
+  answer = () => ({ missed: true, first: true, tick });
+  await pass(5 * MINUTE);
   expect(asked.at(-1)).toMatchObject({ tick, reason: 'store-unavailable', count: 1, since: tick });
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
 test('the ticks that an outage has cost are told of when their grace is over, also if newer ones hide them', async () => {
-  const often = { next: (at: number) => (Math.floor(at / 30_000) + 1) * 30_000 };
-  watch.add(job(often));
+  const started = ['report', 'catches-up'].map((name) => ({ job: name, tick: tick - 1 }));
+  locks = [{ name: 'report-lock', time: clock.now(), state: 'free', jobs: started }];
+  watch.add(job({ every: 30_000 }));
   watch.add(job({ job: 'catches-up', comesLate: true }));
   await pass(0);
   for (const name of ['report', 'catches-up']) watch.refused(name, tick, { reason: 'store-unavailable' });
@@ -256,8 +317,7 @@ test('ticks that came while its job was stopped are not its business', async () 
 });
 
 test('what is fired each second is judged once a minute, by all instances at the same tick', async () => {
-  const newest = (at: number): number => Math.floor(at / 1_000) * 1_000;
-  watch.add(job({ newest, next: (at) => newest(at) + 1_000 }));
+  watch.add(job({ every: 1_000 }));
   await clock.advance(5 * MINUTE);
   expect(asked.length).toBeGreaterThanOrEqual(3);
   expect(asked.length).toBeLessThanOrEqual(5);
@@ -272,11 +332,12 @@ test('an interval is overdue when it has not run for its length and its grace', 
   await clock.advance(PERIOD);
   // Others have run it half an interval ago.
   watch.refused('report', undefined, { reason: 'already-ran', expiresIn: PERIOD / 2 - PERIOD / 10 });
+  const due = clock.now() + PERIOD / 2;
   await clock.advance(PERIOD / 2 + MINUTE - 1_000);
   expect(asked).toEqual([]);
   await clock.advance(2_000);
   expect(asked).toMatchObject([{ grace: MINUTE, reason: 'not-fired' }]);
-  expect(watch.overdue.get('report')).toBe(42);
+  expect(overdue().get('report')).toBe(due);
 });
 
 test('an interval that the store knows to be fine is not asked for again until it should have run', async () => {
@@ -284,7 +345,7 @@ test('an interval that the store knows to be fine is not asked for again until i
   watch.add(job({ interval: PERIOD }));
   await clock.advance(2 * PERIOD);
   expect(asked).toHaveLength(1);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('after stop() nothing is asked, and nothing more is told', async () => {
@@ -298,6 +359,7 @@ test('after stop() nothing is asked, and nothing more is told', async () => {
 
 test('an instance whose clock is ahead asks when the grace is over by the clock of the store', async () => {
   offset = -2 * MINUTE;
+  await clock.advance(PERIOD / 2);
   watch.add(job());
   await pass(0);
   watch.refused('report', tick, { reason: 'clock-skew' });
