@@ -128,7 +128,7 @@ export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 
 /** Whether the run itself went wrong. */
-export const hasFailed = ({ outcome }: Pick<JobInfo | RunInfo, 'outcome'>): boolean =>
+export const hasFailed = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'failed' || outcome === 'timed-out';
 
 /** The fields that have a value: an answer has no others. */

@@ -119,14 +119,21 @@ function noDateIsKnown(facts: JobFacts): Judgement | undefined {
 }
 
 /** How the newest start has ended, as far as is known. The lock knows it of a tick even if no run is kept. */
-function lastEndOf(facts: JobFacts): RunInfo | Pick<RunInfo, 'outcome'> | undefined {
+function lastEndOf(facts: JobFacts): End | undefined {
   const [run] = facts.runs;
   const start = lastStartOf(facts);
-  const known = Math.max(run?.tick ?? run?.startedAt ?? -Infinity, start?.tick ?? -Infinity);
-  const { tick = -Infinity, outcome } = facts.seen ?? {};
-  if (tick > known) return given({ outcome }) as Pick<RunInfo, 'outcome'>;
-  return run ?? (start && (given({ outcome: start.outcome }) as Pick<RunInfo, 'outcome'>));
+  const ends: readonly (readonly [time: number, end: End | undefined])[] = [
+    [run?.tick ?? run?.startedAt ?? -Infinity, run],
+    [start?.tick ?? -Infinity, start && given({ outcome: start.outcome })],
+    [facts.seen?.tick ?? -Infinity, facts.seen && given({ outcome: facts.seen.outcome })],
+  ];
+  let newest: End | undefined;
+  let last = -Infinity;
+  for (const [time, end] of ends) if (time > last) [last, newest] = [time, end];
+  return newest;
 }
+
+type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
 
 /** The instances that are up and on which it may run. */
 const running = ({ knownBy }: JobFacts): JobFacts['knownBy'] =>

@@ -32,6 +32,7 @@ export function why(facts: JobFacts, at?: number): Why {
   if (at !== undefined) return whyAt(facts, at);
   const { status, run, tick, reason } = judge(facts);
   if (status === 'hung' && run !== undefined) return answer(facts, hung(facts, run), run.tick);
+  if (status === 'off') return answer(facts, switchedOff(facts));
   if (status === 'disagree') return answer(facts, disagreement(facts));
   if (reason !== undefined) return answer(facts, { cause: 'unknown', reason }, tick);
   if (tick !== undefined) return whyTick(facts, tick);
@@ -43,6 +44,11 @@ const hung = ({ runs }: JobFacts, run: RunInfo): WhyCause => ({
   run,
   instances: [...new Set(runs.filter((each) => each.hung).map(({ instance }) => instance))],
 });
+
+function switchedOff({ knownBy }: JobFacts): WhyCause {
+  const up = knownBy.filter(({ state }) => state === 'up');
+  return { cause: 'off', instances: (up.length > 0 ? up : knownBy).map(({ instance }) => instance) };
+}
 
 function disagreement(facts: JobFacts): WhyCause {
   const up = facts.knownBy.filter(({ state, job }) => state === 'up' && job.enabled);

@@ -39,6 +39,7 @@ let runs: RunInfo[];
 let failed: Set<string>;
 /** Whether the store does not answer who is there, and what runs. */
 let away: boolean;
+let entriesFail: boolean;
 /** The next tick. */
 let tick: number;
 
@@ -84,7 +85,7 @@ beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
-  [isFirst, away, failed] = [false, false, new Set()];
+  [isFirst, away, entriesFail, failed] = [false, false, false, new Set()];
   answer = ({ tick: of }) => ({
     missed: true,
     first: true,
@@ -92,7 +93,7 @@ beforeEach(() => {
   });
   const history: HistoryStore = {
     interrupted: () => Promise.resolve(),
-    entries: () => Promise.resolve(entries),
+    entries: () => (entriesFail ? Promise.reject(new Error('away')) : Promise.resolve(entries)),
     miss(miss) {
       asked.push(miss);
       const told = answer(miss);
@@ -384,4 +385,164 @@ test('an instance that shuts down before it has told tells at once: no other one
   expect(events).toMatchObject([{ type: 'overdue', job: 'report', tick, reasons }]);
   await clock.advance(MINUTE);
   expect(events).toHaveLength(1);
+});
+
+/* Incidents. */
+
+const instanceOf = (name: string, enabled: boolean, more: Partial<InstanceRecord> = {}): InstanceRecord => ({
+  instance: name,
+  startedAt: clock.now() - 100 * PERIOD,
+  every: 30_000,
+  leads: [],
+  next: [null],
+  last: [null],
+  left: false,
+  seenAt: clock.now(),
+  time: clock.now(),
+  jobs: [job({ enabled }).shown()],
+  ...more,
+});
+
+test('a run that hangs here is told of, again each hour while it goes on, and not after it', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.began('report', tick);
+  const lease = { lock: 'report-lock', job: 'report', instance: 'here', fencingToken: tick * 1_000, tick };
+  runs = [{ ...lease, startedAt: tick, outcome: 'running', hung: true }];
+  // Its timeout has passed.
+  watch.soon('report');
+  await pass(2 * MINUTE);
+  expect(events).toMatchObject([{ type: 'hung', ...lease, since: tick }]);
+  expect(ofStatus('hung')).toHaveLength(1);
+  for (let held = 1; held <= 12; held += 1) {
+    await pass(held * PERIOD);
+    watch.refused('report', tick + held * PERIOD, { reason: 'held' });
+  }
+  await pass(125 * MINUTE);
+  expect(events.map(({ type }) => type)).toEqual(['hung', 'hung', 'hung']);
+  runs = [];
+  expect(ofStatus('hung')).toEqual([]);
+  await pass(5 * 60 * MINUTE);
+  expect(events.filter(({ type }) => type === 'hung')).toHaveLength(3);
+});
+
+test('an instance that has it disabled sees that the one that ran it has died, and tells', async () => {
+  instances = [instanceOf('worker', true, { seenAt: clock.now() - PERIOD })];
+  locks = [
+    {
+      name: 'report-lock',
+      time: clock.now(),
+      state: 'free',
+      jobs: [{ job: 'report', tick: tick - PERIOD, outcome: 'completed' }],
+    },
+  ];
+  watch.add(job({ enabled: false }));
+  await pass(MINUTE + 4_000);
+  expect(asked).toMatchObject([{ tick, reason: 'disabled' }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick }]);
+});
+
+test('a job that is disabled everywhere since a deploy is off', async () => {
+  instances = [instanceOf('before', true, { left: true })];
+  watch.add(job({ enabled: false }));
+  await pass(2 * MINUTE);
+  expect(ofStatus('off')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+});
+
+test('an instance that has just started knows nothing until the store has answered', async () => {
+  away = true;
+  watch.add(job());
+  await clock.advance(30_000);
+  expect(ofStatus('unknown')).toHaveLength(1);
+  away = false;
+  await clock.advance(5_000);
+  expect(ofStatus('unknown')).toEqual([]);
+});
+
+test('an instance asks nobody which ticks have come before it knows the clock of the store', async () => {
+  offset = undefined;
+  watch.add(job());
+  await pass(2 * MINUTE);
+  expect(inspected).toEqual([]);
+  expect(ofStatus('unknown')).toHaveLength(1);
+  offset = 0;
+  watch.arm();
+  await clock.advance(0);
+  expect(inspected).toContain('report-lock');
+});
+
+test('an instance that starts after all were down tells of the tick that nobody started', async () => {
+  const before = Math.floor(clock.now() / PERIOD) * PERIOD;
+  await clock.advance(2 * MINUTE);
+  instances = [instanceOf('before', true, { left: true, seenAt: before - MINUTE })];
+  watch.add(job());
+  await clock.advance(4_000);
+  expect(events).toMatchObject([{ type: 'overdue', tick: before }]);
+});
+
+test('whoever notes a miss and dies before it has told: another one tells, and only one of them', async () => {
+  answer = ({ tick: of }) => ({ missed: true, first: false, tick: of });
+  isFirst = true;
+  watch.add(job());
+  await pass(MINUTE + 9_000);
+  expect(events).toEqual([]);
+  await pass(MINUTE + 11_000);
+  expect(alarms).toMatchObject([{ name: 'report-lock', job: 'report', tick }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick, reasons: [{ missedBy: 'here' }] }]);
+});
+
+test('the first one marks what it has told, so that no other one tells', async () => {
+  watch.add(job());
+  await pass(MINUTE + 4_000);
+  expect(events).toHaveLength(1);
+  expect(alarms).toMatchObject([{ job: 'report', tick }]);
+});
+
+test('an alarm has at least the own reason, if what others have noted cannot be read', async () => {
+  watch.add(job());
+  await pass(MINUTE + 1);
+  entriesFail = true;
+  const reasons = [{ missedBy: 'here', reason: 'not-fired', count: 1 }];
+  await pass(MINUTE + 4_000);
+  expect(events).toMatchObject([{ type: 'overdue', tick, reasons }]);
+});
+
+test('the very first tick of a job is missed like any other', async () => {
+  watch.add(job());
+  locks = [];
+  await pass(2 * MINUTE);
+  expect(events).toMatchObject([{ type: 'overdue', tick }]);
+});
+
+test('the reason of a tick that came before it by a clock that is ahead is that clock', async () => {
+  await clock.advance(PERIOD / 2);
+  offset = -PERIOD;
+  watch.add(job());
+  await pass(MINUTE + 1);
+  expect(asked).toMatchObject([{ reason: 'clock-skew' }]);
+});
+
+test('an outage that is over has an end, in the reason for what it has cost', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  await pass(20_000);
+  watch.available();
+  await pass(2 * MINUTE);
+  expect(asked).toMatchObject([{ reason: 'store-unavailable', since: tick, until: tick + 20_000 }]);
+});
+
+test('a job that is well, failed or running costs no call of the store between its ticks', async () => {
+  watch.add(job());
+  await clock.advance(0);
+  expect(inspected).toHaveLength(1);
+  for (let n = 0; n < 6; n += 1) {
+    await pass(0);
+    watch.began('report', tick);
+    if (n === 3) failed.add('report');
+    tick += PERIOD;
+  }
+  expect(ofStatus('failing')).toHaveLength(1);
+  expect(inspected).toHaveLength(1);
 });

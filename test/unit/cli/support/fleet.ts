@@ -105,6 +105,7 @@ export function miss(name: string, tick: number, more: Partial<MissEntry> = {}):
     reason: 'not-fired',
     count: 1,
     at: tick + MINUTE,
+    ...(more.reason === 'store-unavailable' && { until: more.at ?? tick + MINUTE }),
     ...more,
   };
 }
