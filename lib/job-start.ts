@@ -4,6 +4,8 @@ export interface JobStart {
   readonly tick?: number;
   /** With a `tick`: the schedule that it comes from. The store keeps it with the tick, to detect instances that disagree. */
   readonly schedule?: string;
+  /** With a `schedule`: whether the application made the job with a zone of its own. Then only the application changes its schedule. */
+  readonly meant?: true;
   /** With a `tick`: how far it may lie in the future of the store's clock, milliseconds. Absent: any distance. */
   readonly maxClockSkew?: number;
   /** With a `tick`: how often its run may be repeated if it was interrupted. @default 0 */

@@ -23,6 +23,21 @@ export function nearest(given: string, names: readonly string[]): string | undef
 }
 
 /**
+ * Options in `given` that there are not: a misspelt one would silently have its default.
+ *
+ * @returns one sentence each
+ */
+export function unknownNames(given: object, names: readonly string[]): string[] {
+  return Object.keys(given)
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const meant = nearest(name, names);
+      const advice = meant === undefined ? `There are ${names.join(', ')}.` : `Did you mean \`${meant}\`?`;
+      return `${name}: there is no such option here. ${advice}`;
+    });
+}
+
+/**
  * How many letters have to be inserted, deleted, replaced, or swapped with their neighbour to turn one text into the
  * other.
  */

@@ -25,11 +25,26 @@ const open = shared('open bindings', () => new WeakSet<Binding>());
 /** How guarded methods run without a module. Only `runUnlocked()` of the testing entry sets it. */
 const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
 
+/** The prototypes of {@link declared}. Weak: Jest's `resetModules()` makes new classes, and the old ones have to be collected. */
+const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
+/** Those that any application has bound. */
+const used = shared('bound methods', () => new WeakSet<LockedMethod>());
+/** What hears of the start of an application: see `nest/unbound-methods`. */
+const starts = shared('starts', (): { listener?: (instance: object) => void } => ({}));
+
 type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;
 
 /** @internal */
 export function setBypass(value: Bypass): void {
   unbound.bypass = value;
+}
+
+/** Whether this process runs tests that load the testing entry: they know that nothing is bound. */
+export const isBypassed = (): boolean => unbound.bypass !== undefined;
+
+/** @param listener called with each instance of a class with guarded methods, when an application that has made it starts */
+export function hearOfStarts(listener: (instance: object) => void): void {
+  starts.listener = listener;
 }
 
 /** Replaces `method` by one that refuses to run until a module has bound the instance. */
@@ -40,7 +55,12 @@ export function lockMethod(
   options: SchedulerLockOptions,
 ): Method {
   const declaration: LockedMethod = { key, options, method };
-  declared.set(prototype, [...(declared.get(prototype) ?? []), declaration]);
+  const before = declared.get(prototype);
+  if (before === undefined) {
+    tellOfStart(prototype);
+    prototypes.push(new WeakRef(prototype));
+  }
+  declared.set(prototype, [...(before ?? []), declaration]);
   const lockedMethod = async function (this: object, ...args: unknown[]): Promise<unknown> {
     const proceed = (): unknown => Reflect.apply(method, this, args);
     const binding = bindings.get(this)?.get(declaration);
@@ -50,13 +70,58 @@ export function lockMethod(
     if (unlocked === undefined) throw new LockNotBoundError(job);
     return unlocked;
   };
-  // Copies name, length, and all that decorators below this one have attached to the function.
+  return disguised(lockedMethod, method);
+}
+
+/** Copies name, length, and all that decorators below this one have attached to the function. */
+function disguised<T extends object>(wrapper: T, method: object): T {
   const { prototype: _prototype, ...properties } = Object.getOwnPropertyDescriptors(method);
-  Object.defineProperties(lockedMethod, properties);
+  Object.defineProperties(wrapper, properties);
   for (const metadataKey of Reflect.getOwnMetadataKeys(method) as unknown[]) {
-    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), lockedMethod);
+    Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, method), wrapper);
   }
-  return lockedMethod;
+  return wrapper;
+}
+
+const HOOK = 'onApplicationBootstrap';
+
+/**
+ * Makes Nest tell of the start of an application, also of one that does not import our module: it calls this hook on each instance that
+ * it manages. Without that, a method that nothing binds is noticed at its first tick.
+ */
+function tellOfStart(prototype: object): void {
+  const own = Object.getOwnPropertyDescriptor(prototype, HOOK);
+  if (own !== undefined && (typeof own.value !== 'function' || own.configurable !== true)) return;
+  const hook = function (this: object): unknown {
+    starts.listener?.(this);
+    const theirs: unknown =
+      own === undefined ? Reflect.get(prototypeOf(prototype) ?? {}, HOOK, this) : own.value;
+    return typeof theirs === 'function' ? (Reflect.apply(theirs, this, []) as unknown) : undefined;
+  };
+  Object.defineProperty(prototype, HOOK, {
+    configurable: true,
+    writable: true,
+    enumerable: false,
+    value: own === undefined ? hook : disguised(hook, own.value as object),
+  });
+}
+
+/** `ClassName.methodName` of the guarded methods that no application has bound yet. */
+export function neverBound(): string[] {
+  return prototypes.flatMap((reference) => {
+    const prototype = reference.deref() ?? {};
+    const methods = declared.get(prototype) ?? [];
+    return methods
+      .filter((method) => !used.has(method))
+      .map(({ key }) => `${prototype.constructor.name}.${String(key)}`);
+  });
+}
+
+/** `ClassName.methodName` of the guarded methods of an instance that no application has ever bound. */
+export function unboundMethods(instance: object): string[] {
+  const bound = bindings.get(instance);
+  const methods = lockedMethods(instance).filter((method) => bound?.has(method) !== true);
+  return methods.map(({ key }) => `${instance.constructor.name}.${String(key)}`);
 }
 
 /** Whether this very class has guarded the method. */
@@ -94,6 +159,7 @@ export interface BoundMethod {
 export function bind(instance: object, method: LockedMethod, binding: Binding): BoundMethod {
   const bound = bindings.get(instance) ?? new Map<LockedMethod, Binding>();
   bindings.set(instance, bound.set(method, binding));
+  used.add(method);
   return {
     keep: () => {
       const kept = bound.get(method) === binding;

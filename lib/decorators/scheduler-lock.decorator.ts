@@ -69,7 +69,8 @@ function methodProblem(
     return `${place}: accessors cannot be locked. Make it a method.`;
   }
   const method: unknown = descriptor?.value;
-  if (typeof method !== 'function') return `${place}: only methods can be locked, and this is a property.`;
+  if (typeof method !== 'function')
+    return `${place}: only methods can be locked, and this is a property. Make it a method: async ${String(key)}() { … }.`;
   if (isLockedMethod(target, key)) return `${place}: it is there twice. Leave one of them out.`;
   if (isGeneratorFunction(method)) {
     return `${place}: a generator does its work for whoever iterates over it, without the lock. Make it an async method that iterates inside.`;

@@ -99,6 +99,8 @@ export interface ScheduleMismatchEvent extends LeaseFacts {
   readonly schedule: string;
   /** The schedule of the last start. */
   readonly previousSchedule: string;
+  /** Given for a job of `cron()` with a `timeZone` or `utcOffset`: the application has changed its schedule. */
+  readonly meant?: true;
 }
 
 /** The heartbeat renewed a lease. */
@@ -239,7 +241,7 @@ export interface ShutdownWaitingEvent {
   readonly runs: readonly UnfinishedRun[];
   readonly instance: string;
   readonly at: number;
-  /** How long the shutdown waits at most before it aborts their signals, milliseconds. */
+  /** How long the shutdown waits at most before it aborts their signals, milliseconds: the option `shutdownTimeout`. */
   readonly timeout: number;
 }
 

@@ -140,17 +140,23 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     },
   },
   'schedule-mismatch': {
-    level: 'warn',
+    level: ({ meant }) => (meant ? 'log' : 'warn'),
     text: (event) =>
-      `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
-      'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
+      event.meant
+        ? `${subject(event)}: scheduled as "${event.schedule}" now; its last start came from "${event.previousSchedule}".`
+        : `${subject(event)}: scheduled as "${event.schedule}" here, but its last start came from "${event.previousSchedule}". ` +
+          'If this is no deploy of a new schedule, give the job a timeZone, so that all instances agree on its ticks.',
   },
   'shutdown-waiting': {
     level: 'log',
     text(event) {
       const runs = event.runs.map(subject).join(', ');
-      if (event.timeout === 0) return `Shutdown: does not wait for ${runs}, and aborts at once`;
-      return `Shutdown: waits ${formatDuration(event.timeout)} at most for ${runs}`;
+      if (event.timeout === 0)
+        return `Shutdown: does not wait for ${runs} (shutdownTimeout: 0), and aborts at once`;
+      return (
+        `Shutdown: waits ${formatDuration(event.timeout)} at most for ${runs} (shutdownTimeout). ` +
+        'If this process is killed sooner, the signals never abort, and their leases stay until they expire'
+      );
     },
   },
   'shutdown-left': { level: 'log', text: (event) => `Shutdown: ${event.runs.map(left).join(', ')}` },

@@ -24,10 +24,16 @@ export interface Shown {
   readonly kept: Kept;
   /** The store has answered a beat. @param took how long that took, ms */
   readonly answered: (took: number) => void;
+  /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
+  readonly twin?: (startedAt: number) => void;
 }
 
 /** By how much beats come earlier, at random, so that those of a whole fleet do not come at once. */
 const JITTER = 0.1;
+/** Before how many beats it looks for a process with its instance id, after the first one. */
+const LOOKS = 4;
+/** How often it has to find one: a process that was killed may have beaten right before that, one that shuts down says so. */
+const SIGHTINGS = 2;
 /** How long the last beat may take, ms: a shutdown waits for it. */
 const LAST_BEAT = 1_000;
 
@@ -42,6 +48,8 @@ export class Beats {
   #known: string | undefined;
   #isSoon = false;
   #stopped = false;
+  #looks = LOOKS;
+  #sightings = 0;
 
   constructor(
     private readonly history: HistoryStore,
@@ -65,7 +73,7 @@ export class Beats {
   start(): void {
     if (this.#stopped) return;
     this.#timer?.cancel();
-    this.#timer = this.clock.setTimer(() => this.start(), this.shown.every * (1 - JITTER * Math.random()));
+    this.#timer = this.clock.setTimer(() => this.#next(), this.shown.every * (1 - JITTER * Math.random()));
     // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
     void inModuleContext(() => this.#beat(false)).catch((error: unknown) => {
       // A store that refuses beats may grant locks.
@@ -94,6 +102,28 @@ export class Beats {
     );
     await Promise.race([this.#beat(true).catch(() => undefined), passed]);
     timer?.cancel();
+  }
+
+  #next(): void {
+    if (this.#looks > 0 && this.shown.twin !== undefined)
+      void inModuleContext(() => this.#look(this.shown.twin))
+        .catch(() => undefined)
+        .finally(() => this.start());
+    else this.start();
+  }
+
+  /**
+   * Looks whose beat was the last one under this id: that of another process came after this one's, so it is alive. Both beat about as
+   * often, so the later one to start finds the other, or all that start at a time find each other.
+   */
+  async #look(found: Shown['twin']): Promise<void> {
+    this.#looks--;
+    const { instance } = this.shown;
+    const last = (await this.history.instances()).find((record) => record.instance === instance);
+    if (last === undefined || last.left || last.startedAt === this.#startedAt) return;
+    if (++this.#sightings < SIGHTINGS) return;
+    this.#looks = 0;
+    found?.(last.startedAt);
   }
 
   async #beat(left: boolean): Promise<void> {

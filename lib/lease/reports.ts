@@ -1,4 +1,5 @@
 import type { AcquiredEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
+import type { JobStart } from '../job-start.js';
 import { displayName } from '../lock-name.js';
 import type { ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
@@ -78,12 +79,12 @@ export function reportReleased(
 export function reportMismatch(
   { mismatched, emit }: Engine,
   lease: Lease,
-  schedule: string | undefined,
+  { schedule, meant }: JobStart = {},
   previousSchedule: string | undefined,
 ): void {
   const job = lease.ref.job ?? lease.ref.name;
   if (schedule === undefined || previousSchedule === undefined || mismatched.has(job)) return;
   mismatched.add(job);
   const event = { type: 'schedule-mismatch', schedule, previousSchedule } as const;
-  emit(Object.assign(lease.facts(), event));
+  emit(Object.assign(lease.facts(), event, meant === undefined ? undefined : { meant }));
 }

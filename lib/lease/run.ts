@@ -206,7 +206,7 @@ export class Run<T> {
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
     lease.fired = call.scheduled;
-    reportMismatch(engine, lease, request.schedule, result.previousSchedule);
+    reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
   }
 

@@ -3,7 +3,13 @@ import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/
 import { unknownOptions } from '../options/table.js';
 import { cronOptionProblems, invalidNames, readDuration } from '../options/values.js';
 import { show } from '../wording.js';
-import { checkLockOptions, type Checked, type JobSettings, type ModuleSettings } from '../options/check.js';
+import {
+  checkLockOptions,
+  withoutEffect,
+  type Checked,
+  type JobSettings,
+  type ModuleSettings,
+} from '../options/check.js';
 
 /** The arguments of one call of `cron()` or `interval()`. */
 export interface Wanted {
@@ -31,6 +37,7 @@ export function checkJob(
   if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
   const checked = checkLockOptions(given, module);
   problems.push(...checked.problems);
+  if (checked.problems.length === 0) problems.push(...withoutEffect(given, checked.settings));
   const settings = { ...checked.settings, history: checked.settings.history ?? true };
   return { settings: { job, name: lock, settings }, problems };
 }

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import type { Timer } from '../clock.js';
+import { atEndOfTurn, type Timer } from '../clock.js';
 import type { Duration } from '../duration.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
@@ -19,7 +19,8 @@ import type { JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, noLines, sharedKeys, sharedLocks } from './start-checks.js';
+import { type Found, isFired, noLines, sharedKeys } from './start-checks.js';
+import { sharedLocks } from './start-warnings.js';
 import {
   checkJob,
   cronParameters,
@@ -51,6 +52,7 @@ export class DynamicJobs implements OnModuleDestroy {
   readonly #shared = new Set<string>();
   #started = false;
   #closed = false;
+  #onFirst: (() => void) | undefined;
 
   constructor(
     private readonly host: LockHost,
@@ -85,6 +87,11 @@ export class DynamicJobs implements OnModuleDestroy {
     this.#warnOfSharedLocks();
   }
 
+  /** @param tell called when the next job was made, and those that are made in the same turn */
+  onFirst(tell: () => void): void {
+    this.#onFirst = tell;
+  }
+
   /** The scheduler empties the registry later. */
   onModuleDestroy(): void {
     this.#closed = true;
@@ -101,7 +108,7 @@ export class DynamicJobs implements OnModuleDestroy {
       ...delayProblems,
       ...cronProblems(parameters, given, there),
     ]);
-    const { disabled = false, waitForCompletion } = given;
+    const { disabled = false, waitForCompletion, timeZone, utcOffset } = given;
     const delayed = initialDelay > 0 && !disabled;
     const record = {
       options: { ...parameters, disabled: disabled || delayed },
@@ -113,7 +120,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const bound: BoundJob = {
       ...facts,
       schedule: JobSchedule.ofCron(
-        { disabled, initialDelay, waitForCompletion },
+        { disabled, initialDelay, waitForCompletion, timeZone, utcOffset },
         cronTimes,
         this.host.settings.clock.monotonic(),
       ),
@@ -168,6 +175,8 @@ export class DynamicJobs implements OnModuleDestroy {
   #add(bound: BoundJob): void {
     this.#jobs.add(bound);
     if (!this.#started) return;
+    if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
+    this.#onFirst = undefined;
     this.#warnOfSharedLocks();
     this.interceptor.insight.added(bound);
     if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);

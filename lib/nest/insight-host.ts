@@ -1,5 +1,6 @@
 import { type BeforeApplicationShutdown, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Clock } from '../clock.js';
+import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
@@ -60,6 +61,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       },
       jobs: () => this.#known().map((bound) => this.#shown(bound)),
       leads: () => host.elections.led,
+      twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
     });
   }
 
@@ -89,7 +91,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** @param jobs those that this instance knows at the moment */
   start(jobs: () => readonly BoundJob[]): void {
     this.#jobs = jobs;
-    if (this.#watch === undefined || !this.host.remembers) return;
+    if (!this.host.remembers) return;
     for (const job of jobs()) this.#add(job);
     this.#beats?.start();
     const stops = [
@@ -187,6 +189,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       ...(schedule?.every === undefined && schedule !== undefined ? datesOf(schedule, clock) : NO_DATES),
     };
   }
+}
+
+function twinOf(instance: string, startedAt: number): string {
+  return (
+    `instanceId: another live process is called "${instance}" too (started ${new Date(startedAt).toISOString()} by its clock). ` +
+    'Locks keep the two apart, but people cannot: status, histories and logs take them for one. ' +
+    'Give each process an instanceId of its own, such as the name of its pod, or leave it out.'
+  );
 }
 
 function describe(

@@ -7,19 +7,11 @@ import {
 } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { declaredElection, type LeaderHooks } from '../decorators/leader-election.decorator.js';
-import {
-  bind,
-  type BoundMethod,
-  isBound,
-  type LockedMethod,
-  lockedMethods,
-} from '../decorators/locked-method.js';
+import { bind, type BoundMethod, type LockedMethod, lockedMethods } from '../decorators/locked-method.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import { outsideOfLocks } from '../lease/current-lock.js';
-import { checkElection, checkLockOptions, ofModule } from '../options/check.js';
-import { readQueue } from '../options/queue.js';
+import { checkElection, ofModule } from '../options/check.js';
 import { unknownOptions } from '../options/table.js';
-import { invalidNames } from '../options/values.js';
 import { CronJobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import { fireAgain, markByHand, markScheduled, scheduledCall } from '../scheduler/scheduled-call.js';
@@ -36,22 +28,23 @@ import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import { MODULE_SETTINGS } from './module-definition.js';
 import type { BoundJob } from './bound-job.js';
+import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import {
   comesAndGoes,
   type Found,
   isFired,
   knownNames,
-  minifiedJobs,
-  names,
   namesOfElections,
   placeOf,
   sharedKeys,
   sharedNames,
   withoutEvents,
   withoutLines,
-  startLine,
 } from './start-checks.js';
+import { names, startLine } from './start-line.js';
+import { minifiedJobs, neverFired, schedulesLeftOut, severalInstances } from './start-warnings.js';
+import { withoutProvider } from './unbound-methods.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -170,22 +163,31 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     return false;
   }
 
+  /** Tells of what may be wrong, and what is guarded. An application may make its first job later. */
   #tellOfStart(): void {
-    const minified = minifiedJobs(this.#found);
-    if (minified !== undefined) this.#logger.warn(minified);
-    const fired = this.#found.filter(isFired).map(({ bound }) => bound.job);
-    if (fired.length > 0 && this.#orchestrators.length === 0)
-      this.#logger.warn(
-        `Nothing fires ${fired.join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`,
-      );
-    const jobs = this.#found.map((found) => {
-      const { job, settings } = found.bound;
-      return { job, scheduled: isFired(found), enabled: settings.enabled };
-    });
+    const warnings = [minifiedJobs, schedulesLeftOut, severalInstances];
+    if (this.#orchestrators.length === 0) warnings.push(neverFired);
+    for (const warning of warnings.map((warn) => warn(this.#found)))
+      if (warning !== undefined) this.#logger.warn(warning);
+    const left = withoutProvider(this.#found.length);
+    if (left !== undefined) this.#logger[left.level](left.text);
+    if (!this.#tellOfJobs()) this.dynamic.onFirst(() => this.#tellOfJobs());
+  }
+
+  /** @returns whether anything is guarded */
+  #tellOfJobs(): boolean {
+    const decorated = this.#found.map((found) => ({ ...found.bound, scheduled: isFired(found) }));
+    const dynamic = this.dynamic.jobs.map((bound) => ({ ...bound, scheduled: true }));
+    const jobs = [...decorated, ...dynamic].map(({ job, settings: { enabled }, scheduled }) => ({
+      job,
+      scheduled,
+      enabled,
+    }));
     const { settings, store } = this.host;
     const where = { instance: settings.instanceId, store: storeLabel(store), leader: this.leader.election };
     const line = startLine(jobs, where);
     if (line !== undefined) this.#logger.log(line);
+    return line !== undefined;
   }
 
   #wrappers(): InstanceWrapper[] {
@@ -202,7 +204,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     // An alias (useExisting) shows the same instance again.
     if (typeof instance !== 'object' || instance === null || this.#seen.has(instance)) return [];
     this.#seen.add(instance);
-    const ofMethods = lockedMethods(instance).map((method) => this.#check(instance, method));
+    const module = wrapper.host?.name ?? 'unknown';
+    const ofMethods = lockedMethods(instance).map((method) => this.#check(instance, module, method));
     return [...this.#elect(instance), ...ofMethods.flat()];
   }
 
@@ -228,28 +231,18 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     return problems.map((problem) => `${place}: @LeaderElection(): ${problem}`);
   }
 
-  #check(instance: object, method: LockedMethod): string[] {
-    const { key, options } = method;
-    const place = `${instance.constructor.name}.${String(key)}`;
-    if (typeof options !== 'object' || options === null) {
-      return [`${place}: @SchedulerLock(${String(options)}): expected a name or options.`];
-    }
-    const { job = place, name = job } = options;
-    const isNameless = instance.constructor.name === '' && options.job === undefined;
-    const { settings: given, problems } = checkLockOptions(options, this.host.settings);
-    // A name that is made from the arguments makes a history for each.
-    const settings = { ...given, history: given.history ?? typeof name === 'string' };
-    const found = [
-      ...unknownOptions(options, 'decorator'),
-      ...(isNameless ? [NAMELESS] : invalidNames({ job, name: typeof name === 'function' ? job : name })),
-      ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
-      // Problems of the module's own options are reported elsewhere.
-      ...problems.filter((problem) => !this.host.problems.includes(problem)),
-    ];
-    const queue = readQueue(options, isScheduled(Reflect.get(instance, key)), found);
-    const bound = { job, name, settings, queue, ...this.#firing(instance, key, job) };
-    this.#found.push({ instance, method, bound });
-    return found.map((problem) => `${place}: ${problem}`);
+  #check(instance: object, module: string, method: LockedMethod): readonly string[] {
+    const { key } = method;
+    const { facts, problems } = readMethod(
+      instance,
+      method,
+      this.host,
+      isScheduled(Reflect.get(instance, key)),
+    );
+    if (facts === undefined) return problems;
+    const bound = { ...facts, ...this.#firing(instance, key, facts.job) };
+    this.#found.push({ instance, module, method, bound });
+    return problems;
   }
 
   /** How the scheduler fires a method, if it does. */
@@ -290,7 +283,3 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 }
 
 const TWICE = 'it is imported more than once. Call forRoot() or forRootAsync() once, in the root module.';
-const NAMELESS =
-  'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.';
-const BOUND_ALREADY =
-  'this very instance is already bound by another application that has not been closed. Close that one first.';

@@ -1,6 +1,11 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { Timer } from '../clock.js';
-import { LockNotAcquiredError, LockStateError, StoreUnavailableError } from '../errors.js';
+import {
+  LockNotAcquiredError,
+  LockStateError,
+  SchedulerLockConfigError,
+  StoreUnavailableError,
+} from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { isTaken } from '../lease/reports.js';
@@ -10,6 +15,7 @@ import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { EventCall } from '../queue/queues.js';
+import { show } from '../wording.js';
 import { logError, logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
@@ -35,6 +41,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
    * @param proceed runs the method itself
    * @returns the result of the method, or `undefined` if the call was skipped
    * @throws LockNotAcquiredError for a call by hand that was skipped, with `onSkip: 'throw'`
+   * @throws SchedulerLockConfigError if the function that makes a name or a key of the arguments fails
    */
   async intercept(
     bound: BoundJob,
@@ -43,9 +50,8 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     proceed: () => unknown,
   ): Promise<unknown> {
     const { job, name, settings } = bound;
-    // The runner checks the result of a name function: a call with an invalid name is skipped. An error of the function
-    // rejects the call, and nothing runs.
-    const lockName = typeof name === 'string' ? name : (Reflect.apply(name, undefined, args) as string);
+    // The runner checks the result of a name function: a call with an invalid name is skipped.
+    const lockName = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
     const call: LockCall = { name: lockName, job, settings, scheduled: scheduled !== undefined };
     if (scheduled !== undefined) return this.#fired(bound, call, scheduled, proceed);
     const result = await this.#byHand(bound, call, args, proceed);
@@ -171,8 +177,28 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
 }
 
 function eventOf(job: string, { key, max, redeliver }: QueueOptions, args: readonly unknown[]): EventCall {
-  const made = typeof key === 'function' ? checkKey(job, Reflect.apply(key, undefined, args)) : key;
-  return { key: made, args: writeArguments(job, args), max, redeliver };
+  const text = typeof key === 'function' ? checkKey(job, made(job, 'queue.key', key, args)) : key;
+  return { key: text, args: writeArguments(job, args), max, redeliver };
+}
+
+/** What a function of the options makes of the arguments of a call. If it fails, nothing runs. */
+function made(
+  job: string,
+  option: string,
+  make: (...args: never[]) => unknown,
+  args: readonly unknown[],
+): unknown {
+  try {
+    return Reflect.apply(make, undefined, args);
+  } catch (error) {
+    const what = `${job}: ${option}: its function threw for a call with ${args.length} argument${args.length === 1 ? '' : 's'}`;
+    throw new SchedulerLockConfigError(
+      [
+        `${what}: ${error instanceof Error ? `${error.name}: ${error.message}` : show(error)}. Nothing was run.`,
+      ],
+      { cause: error },
+    );
+  }
 }
 
 function isStoreError(error: unknown): boolean {

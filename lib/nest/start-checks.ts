@@ -12,6 +12,8 @@ import type { BoundJob } from './bound-job.js';
 /** A guarded method of an instance that Nest manages. */
 export interface Found {
   readonly instance: object;
+  /** The name of the module that has it. */
+  readonly module: string;
   readonly method: LockedMethod;
   readonly bound: BoundJob;
 }
@@ -57,7 +59,7 @@ export function noLines(settings: BoundJob['settings'], store: LockStore): strin
   return [`${NO_LINES} The store is ${storeLabel(store)}.`];
 }
 
-const mayWait = ({ wait = 0 }: BoundJob['settings']): boolean => wait > 0;
+export const mayWait = ({ wait = 0 }: BoundJob['settings']): boolean => wait > 0;
 
 /** The problems of a class whose instances come and go. */
 export function comesAndGoes({
@@ -102,10 +104,10 @@ export function sharedNames(found: readonly Found[]): string[] {
 }
 
 /** An override and the method that it overrides count as one method; so do the methods of all instances of a class. */
-const isSameMethod = (one: Found, other: Found): boolean =>
+export const isSameMethod = (one: Found, other: Found): boolean =>
   one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
 
-const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
+export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
 
 const lockOf = ({ bound: { name } }: Found): string => (typeof name === 'string' ? name : '');
 
@@ -118,46 +120,6 @@ export function isFired({ instance, method }: Found): boolean {
 }
 
 /**
- * A warning about scheduled jobs that share a lock, in one line; `undefined` if that cannot lose a tick.
- *
- * @param known the locks that were named before: they are left out, and new ones are added
- */
-export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>): string | undefined {
-  const jobs = new Map<string, Set<string>>();
-  const losing = new Set<string>();
-  for (const { name, job, settings } of scheduled) {
-    if (typeof name !== 'string') continue;
-    jobs.set(name, (jobs.get(name) ?? new Set()).add(job));
-    const isLate = settings.catchUp !== false && settings.oncePerTick;
-    if (!isLate && !mayWait(settings)) losing.add(name);
-  }
-  const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name) && !known.has(name));
-  if (shared.length === 0) return undefined;
-  for (const [name] of shared) known.add(name);
-  const list = shared.map(([name, sharing]) => `"${name}" (${[...sharing].join(', ')})`).join(', ');
-  return (
-    `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has wait or catchUp. ` +
-    'Jobs that may run side by side need locks of their own.'
-  );
-}
-
-/** Class names as bundlers make them. */
-const MINIFIED = /^[\w$]{1,2}$/;
-
-/** A warning about jobs named after a minified class, in one line; `undefined` if there are none. */
-export function minifiedJobs(found: readonly Found[]): string | undefined {
-  const minified = found.filter((one) => !hasOwnJob(one) && MINIFIED.test(one.instance.constructor.name));
-  // Several instances of a class have the same job.
-  const jobs = new Set(minified.map(({ bound }) => bound.job));
-  if (jobs.size === 0) return undefined;
-  return (
-    `These jobs seem to be called after minified classes: ${names([...jobs])}. The next build may call them ` +
-    'otherwise: then their last runs are forgotten, and while both versions run, locks without a `name` do not exclude each other. ' +
-    "Give each a job: '…', or have the bundler keep the names of classes."
-  );
-}
-
-/**
  * Locks that a store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Only a store that
  * makes a key of each name can have such locks. Checks only names that are known at the start, not those that a function makes from
  * the arguments of a call.
@@ -166,56 +128,4 @@ export function sharedKeys(store: LockStore, locks: readonly unknown[]): string[
   const keyed: LockStore & { sharedKeys?(names: readonly string[]): string[] } = store;
   const isName = (name: unknown): name is string => nameProblem(name) === undefined;
   return keyed.sharedKeys?.(locks.filter(isName)) ?? [];
-}
-
-/** The facts about a guarded method that the line shows. */
-export interface GuardedJob {
-  readonly job: string;
-  /** Whether the scheduler fires it. */
-  readonly scheduled: boolean;
-  readonly enabled: boolean;
-}
-
-/** How many jobs are named; the others are only counted, so that people can read the line. */
-const MAX_NAMES = 8;
-
-/**
- * The log line at the start: what is guarded, on which instance, and in which store. `undefined` if nothing is
- * guarded.
- */
-export function startLine(
-  jobs: readonly GuardedJob[],
-  { instance, store, leader }: { instance: string; store: string; leader?: string | undefined },
-): string | undefined {
-  if (jobs.length === 0) return undefined;
-  const scheduled = jobs.filter((job) => job.scheduled);
-  const others = jobs.filter((job) => !job.scheduled);
-  const counts = [
-    count(scheduled, 'scheduled job'),
-    count(others, scheduled.length === 0 ? 'method' : 'other method'),
-  ];
-  const what = counts.filter(Boolean).join(' and ');
-  const elected =
-    leader === undefined || scheduled.length === 0 || others.length > 0 ? '' : `, which leads "${leader}"`;
-  const run = jobs.length === 1 ? 'runs' : 'run';
-  const all = names([...scheduled, ...others].map(({ job }) => job));
-  return `${what} ${run} on one instance at a time${elected} (${all})${notHere(jobs)}: this is instance ${instance}, its locks are in ${store}`;
-}
-
-function notHere(jobs: readonly GuardedJob[]): string {
-  const off = jobs.filter(({ enabled }) => !enabled);
-  if (off.length === 0) return '';
-  if (off.length < jobs.length) return `, but not here (enabled: false): ${names(off.map(({ job }) => job))}`;
-  return `, but ${off.length === 1 ? 'not' : 'none of them'} here (enabled: false)`;
-}
-
-function count({ length }: readonly GuardedJob[], what: string): string {
-  return length === 0 ? '' : `${length} ${what}${length === 1 ? '' : 's'}`;
-}
-
-/** The first jobs by name, and how many more there are. */
-export function names(jobs: readonly string[]): string {
-  const shown = jobs.slice(0, MAX_NAMES);
-  const more = jobs.length - shown.length;
-  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
 }

@@ -10,7 +10,13 @@ import { keyProblems } from '../stores/redis/keys.js';
 import { show } from '../wording.js';
 import type { CronJobOptions } from './job-options.js';
 import { type InsightSettings, readInsight } from './insight.js';
-import type { LeaderElectionOptions, LockOptions, OnSkip, SchedulerLockModuleOptions } from './options.js';
+import type {
+  LeaderElectionOptions,
+  LeaderOptions,
+  LockOptions,
+  OnSkip,
+  SchedulerLockModuleOptions,
+} from './options.js';
 import { OPTIONS, unknownOptions } from './table.js';
 import { invalidNames, readClock, readLog, readOption } from './values.js';
 
@@ -98,7 +104,7 @@ export function checkModuleOptions(
   };
   problems.push(...checkLockOptions({}, settings).problems);
   if (typeof leader !== 'object' || leader === null) return { settings, problems };
-  const election = checkElection(leader.name, leader, settings);
+  const election = checkElection(leader.name ?? SOME_NAME, leader, settings);
   problems.push(...election.problems.map((problem) => `leader: ${problem}`));
   return { settings: { ...settings, leader: election.settings }, problems };
 }
@@ -193,6 +199,31 @@ function contradictions(
   return problems;
 }
 
+/**
+ * Options that were given to one job and do nothing. Those of the module have an effect if a job has others of its own.
+ *
+ * @param settings all that holds for the job
+ */
+export function withoutEffect(
+  { priority, rerun, catchUp }: Pick<LockOptions, 'priority' | 'rerun' | 'catchUp'>,
+  { wait = 0, oncePerTick }: JobSettings,
+): string[] {
+  const problems: string[] = [];
+  if (priority !== undefined && priority !== 0 && wait === 0) {
+    problems.push(
+      `priority: ${show(priority)} has no effect without wait: it is a place in line. Give \`wait\` as well, or leave it out.`,
+    );
+  }
+  if (oncePerTick) return problems;
+  for (const [option, given] of Object.entries({ rerun, catchUp })) {
+    if (given === undefined || given === 0 || given === false) continue;
+    problems.push(
+      `${option}: ${show(given)} has no effect with oncePerTick: false: nobody knows then which ticks have run. Leave one of them out.`,
+    );
+  }
+  return problems;
+}
+
 function storeProblems(options: SchedulerLockModuleOptions, environment: string | undefined): string[] {
   const { connection, store } = options;
   if (connection !== undefined && store !== undefined) {
@@ -230,14 +261,20 @@ function otherStore(store: unknown, options: SchedulerLockModuleOptions): string
       ];
 }
 
+/** For an example. */
+const SOME_NAME = 'scheduler';
+
 function leaderProblems(leader: unknown): string[] {
-  if (leader === undefined || (typeof leader === 'object' && leader !== null)) {
-    return unknownOptions(Object(leader) as object, 'leader').map((problem) => `leader.${problem}`);
+  if (leader === undefined) return [];
+  const give = (name: string): string => `Give the name of the election: leader: { name: '${name}' }.`;
+  if (typeof leader !== 'object' || leader === null) {
+    const isName = typeof leader === 'string' && nameProblem(leader) === undefined;
+    return [`leader: ${show(leader)} is not an object. ${give(isName ? leader : SOME_NAME)}`];
   }
-  const name = typeof leader === 'string' && nameProblem(leader) === undefined ? leader : 'scheduler';
-  return [
-    `leader: ${show(leader)} is not an object. Give the name of the election: leader: { name: '${name}' }.`,
-  ];
+  const problems = unknownOptions(leader, 'leader').map((problem) => `leader.${problem}`);
+  return (leader as Partial<LeaderOptions>).name === undefined
+    ? [`leader: it has no name. ${give(SOME_NAME)}`, ...problems]
+    : problems;
 }
 
 function defaultInstanceId(): string {

@@ -1,4 +1,4 @@
-import { show } from '../wording.js';
+import { show, unknownNames } from '../wording.js';
 import type { InsightOptions, SchedulerLockModuleOptions } from './options.js';
 import { readDuration } from './values.js';
 
@@ -56,9 +56,7 @@ export function readInsight(
 }
 
 function problemsOf(options: InsightOptions): string[] {
-  const problems = Object.keys(options)
-    .filter((name) => !NAMES.includes(name))
-    .map((name) => `${name}: there is no such option. There are ${NAMES.join(', ')}.`);
+  const problems = unknownNames(options, NAMES);
   const { keep = DEFAULTS.keep, error = 'message', version = '' } = options;
   if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
     problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);

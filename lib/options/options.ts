@@ -121,7 +121,7 @@ export interface LockOptions {
   readonly wait?: Duration | undefined;
   /**
    * The place in line among calls that wait: greater goes first. A whole number from -100 to 100. It is strict: a steady stream of
-   * greater ones lets smaller ones wait until their time is over.
+   * greater ones lets smaller ones wait until their time is over. On a job that does not wait it stops the start.
    *
    * @default 0
    */
@@ -280,7 +280,8 @@ export interface LeaderOptions extends LeaderElectionOptions {
 export interface SchedulerLockOptions<A extends readonly unknown[] = never> extends LockOptions {
   /**
    * Name of the lock, or a function of the call's arguments. At most 200 characters, without braces and control
-   * characters.
+   * characters. The scheduler calls a method without arguments: there such a function stops the start, unless each of its
+   * parameters has a default value.
    *
    * @default the job
    */

@@ -1,4 +1,4 @@
-import { show } from '../wording.js';
+import { show, unknownNames } from '../wording.js';
 import type { SchedulerLockOptions } from './options.js';
 import { OPTIONS } from './table.js';
 import { readOption } from './values.js';
@@ -44,10 +44,7 @@ function readParts(
   onHeld: 'queue' | 'once-more',
   problems: string[],
 ): QueueOptions {
-  const unknown = Object.keys(queue).filter((name) => !NAMES.includes(name));
-  problems.push(
-    ...unknown.map((name) => `queue.${name}: there is no such option here. There are ${NAMES.join(', ')}.`),
-  );
+  problems.push(...unknownNames(queue, NAMES).map((problem) => `queue.${problem}`));
   const { key = onHeld === 'once-more' ? '' : undefined } = queue;
   if (queue.key !== undefined && onHeld === 'once-more')
     problems.push(

@@ -56,6 +56,7 @@ const READERS: { readonly [K in keyof Values]: Reader<Values[K]> } = {
   count: reader(
     (given) => Number.isInteger(given) && Number(given) >= 0 && Number(given) <= 1_000,
     'is no whole number from 0 to 1000',
+    'Give how often a tick may run again, such as 1.',
   ),
   wait: (option, given, problems) => {
     if (given === 0) return 0;
@@ -67,6 +68,7 @@ const READERS: { readonly [K in keyof Values]: Reader<Values[K]> } = {
   priority: reader(
     (given) => Number.isInteger(given) && Math.abs(Number(given)) <= 100,
     'is no whole number from -100 to 100',
+    'Give 1 to go before the others, -1 to go after them.',
   ),
   flag: reader((given) => typeof given === 'boolean', 'is neither true nor false'),
   boolean: reader((given) => typeof given === 'boolean', 'is no boolean'),
@@ -83,11 +85,15 @@ function choiceOf(choices: readonly string[]): Reader<string> {
   };
 }
 
-/** @param isNot what is wrong with the values that do not fit */
-function reader<T>(fits: (given: unknown) => boolean, isNot: string): Reader<T> {
+/**
+ * @param isNot what is wrong with the values that do not fit
+ * @param instead what to give instead of `true` or `false`
+ */
+function reader<T>(fits: (given: unknown) => boolean, isNot: string, instead?: string): Reader<T> {
   return (option, given, problems) => {
     if (fits(given)) return given as T;
-    problems.push(`${option}: ${show(given)} ${isNot}.`);
+    const advice = instead !== undefined && typeof given === 'boolean' ? ` ${instead}` : '';
+    problems.push(`${option}: ${show(given)} ${isNot}.${advice}`);
     return undefined;
   };
 }

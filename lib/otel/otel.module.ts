@@ -8,10 +8,12 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type Meter, metrics, trace, type Tracer } from '@opentelemetry/api';
+import { SchedulerLockConfigError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Measurements } from '../metrics/measurements.js';
 import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
 import { SchedulerLockService } from '../nest/scheduler-lock.service.js';
+import { unknownNames } from '../wording.js';
 import { measureWith } from './meters.js';
 import { RunSpans } from './spans.js';
 
@@ -26,6 +28,7 @@ export interface SchedulerLockOtelOptions {
 }
 
 const SCOPE = 'nestjs-scheduler-lock';
+const NAMES = ['meter', 'tracer', 'spans'];
 const OPTIONS = Symbol('options of SchedulerLockOtelModule.forRoot()');
 
 @Injectable()
@@ -55,8 +58,13 @@ class OtelBridge implements OnModuleInit, OnModuleDestroy {
 /** Metrics and traces of locks and jobs for OpenTelemetry: import it beside `SchedulerLockModule`. Needs `@opentelemetry/api`. */
 @Module({})
 export class SchedulerLockOtelModule {
-  /** @param options see {@link SchedulerLockOtelOptions} */
+  /**
+   * @param options see {@link SchedulerLockOtelOptions}
+   * @throws SchedulerLockConfigError for unknown options
+   */
   static forRoot(options: SchedulerLockOtelOptions = {}): DynamicModule {
+    const problems = unknownNames(options, NAMES).map((problem) => `SchedulerLockOtelModule: ${problem}`);
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockOtelModule,
       providers: [{ provide: OPTIONS, useValue: options }, OtelBridge],

@@ -8,9 +8,11 @@ import {
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { register, type Registry } from 'prom-client';
+import { SchedulerLockConfigError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Measurements } from '../metrics/measurements.js';
 import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
+import { unknownNames } from '../wording.js';
 import { Metrics } from './metrics.js';
 
 /** Options of `SchedulerLockPrometheusModule.forRoot()`. */
@@ -23,6 +25,7 @@ export interface SchedulerLockPrometheusOptions {
   readonly registry?: Registry | undefined;
 }
 
+const NAMES = ['registry'];
 const OPTIONS = Symbol('options of SchedulerLockPrometheusModule.forRoot()');
 
 @Injectable()
@@ -55,9 +58,13 @@ class PrometheusBridge implements OnModuleInit, OnModuleDestroy {
 export class SchedulerLockPrometheusModule {
   /**
    * @param options see {@link SchedulerLockPrometheusOptions}
-   * @throws SchedulerLockConfigError when the application starts, if the registry has such metrics already
+   * @throws SchedulerLockConfigError at once for unknown options; when the application starts, if the registry has such metrics already
    */
   static forRoot(options: SchedulerLockPrometheusOptions = {}): DynamicModule {
+    const problems = unknownNames(options, NAMES).map(
+      (problem) => `SchedulerLockPrometheusModule: ${problem}`,
+    );
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockPrometheusModule,
       providers: [{ provide: OPTIONS, useValue: options }, PrometheusBridge],

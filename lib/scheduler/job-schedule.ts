@@ -11,6 +11,8 @@ export class JobSchedule {
     private readonly cronTimes: () => readonly CronTimeLike[],
     /** When the job was made, monotonic; absent for a job that is made with the instance. */
     readonly madeAt?: number,
+    /** Whether a dynamic job has a zone of its own, and not that of the machine. */
+    private readonly zoned = false,
   ) {}
 
   /**
@@ -26,8 +28,16 @@ export class JobSchedule {
   }
 
   /** The schedule of a dynamic cron job. */
-  static ofCron(options: CronOptions, cronTimes: () => readonly CronTimeLike[], madeAt: number): JobSchedule {
-    return new JobSchedule(options, undefined, cronTimes, madeAt);
+  static ofCron(
+    options: CronOptions & {
+      readonly timeZone?: string | undefined;
+      readonly utcOffset?: number | undefined;
+    },
+    cronTimes: () => readonly CronTimeLike[],
+    madeAt: number,
+  ): JobSchedule {
+    const zoned = options.timeZone !== undefined || options.utcOffset !== undefined;
+    return new JobSchedule(options, undefined, cronTimes, madeAt, zoned);
   }
 
   /** @param timeout whole milliseconds */
@@ -45,7 +55,7 @@ export class JobSchedule {
       const tick = ticks.newest(now) ?? -Infinity;
       if (tick > (start.tick ?? -Infinity)) start = { tick, schedule: ticks.schedule };
     }
-    return start;
+    return this.zoned && start.schedule !== undefined ? { ...start, meant: true } : start;
   }
 
   /** Milliseconds between two runs of an interval; `undefined` for a cron job. */

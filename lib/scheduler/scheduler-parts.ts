@@ -20,18 +20,44 @@ export interface CronOptions {
 }
 
 type Method = (this: object, ...args: unknown[]) => unknown;
+type Kind = Exclude<keyof typeof METADATA, 'any'>;
+
+/** The decorators, and what each writes as the type of the schedule. A method has one: that of the decorator on top. */
+const DECORATORS: Readonly<Record<Kind, { readonly type: number; readonly name: string }>> = {
+  cronJobs: { type: 1, name: '@Cron()' },
+  timeouts: { type: 2, name: '@Timeout()' },
+  intervals: { type: 3, name: '@Interval()' },
+};
+
+/** Whether the scheduler fires a method in this way. */
+const isFiredAs = (kind: Kind, method: object): boolean =>
+  Reflect.getMetadata(METADATA.any, method) === DECORATORS[kind].type;
 
 /** Whether `@nestjs/schedule` fires this method. */
 export const isScheduled = (method: unknown): method is Method =>
   typeof method === 'function' && Reflect.hasMetadata(METADATA.any, method);
 
-/** The options that `@Cron()` has set on a method: the very object that the scheduler keeps, too. */
+/** The options that `@Cron()` has set on a method that it fires: the very object that the scheduler keeps, too. */
 export const cronOptionsOf = (method: object): CronOptions | undefined =>
-  Reflect.getMetadata(METADATA.cronJobs, method) as CronOptions | undefined;
+  optionsOf('cronJobs', method) as CronOptions | undefined;
 
-/** The options that `@Interval()` has set on a method. */
+/** The options that `@Interval()` has set on a method that it fires. */
 export const intervalOptionsOf = (method: object): { readonly timeout: number } | undefined =>
-  Reflect.getMetadata(METADATA.intervals, method) as { timeout: number } | undefined;
+  optionsOf('intervals', method) as { timeout: number } | undefined;
+
+const optionsOf = (kind: Kind, method: object): unknown =>
+  isFiredAs(kind, method) ? Reflect.getMetadata(METADATA[kind], method) : undefined;
+
+/** The decorator that fires a method, and those that the scheduler leaves out because of it. */
+export function schedulesOf(method: object): {
+  readonly fires?: string;
+  readonly leftOut: readonly string[];
+} {
+  const kinds = RECORDS.filter((kind) => Reflect.hasMetadata(METADATA[kind], method));
+  const fires = kinds.find((kind) => isFiredAs(kind, method));
+  const leftOut = kinds.filter((kind) => kind !== fires).map((kind) => DECORATORS[kind].name);
+  return fires === undefined ? { leftOut: [] } : { fires: DECORATORS[fires].name, leftOut };
+}
 
 /**
  * The members of `CronTime` of the package `cron` that this library uses. The object comes from the very job that
@@ -222,7 +248,7 @@ export function unmadeJobs(
       const method: unknown = Reflect.get(instance, key);
       if (typeof method !== 'function') continue;
       for (const kind of kinds) {
-        if (!Reflect.hasMetadata(METADATA[kind], method)) continue;
+        if (!isFiredAs(kind, method)) continue;
         options.add(kind);
         jobs.add(`${instance.constructor.name}.${key}`);
       }

@@ -175,7 +175,7 @@ describe('a place where a lock cannot work', () => {
       `${INTRO}: @SchedulerLock() on Jobs.next: accessors cannot be locked. Make it a method.`,
     );
     expect(at(Jobs.prototype, 'missing')).toThrow(
-      `${INTRO}: @SchedulerLock() on Jobs.missing: only methods can be locked, and this is a property.`,
+      `${INTRO}: @SchedulerLock() on Jobs.missing: only methods can be locked, and this is a property. Make it a method: async missing() { … }.`,
     );
     expect(() => lock(Jobs)).toThrow(
       `${INTRO}: @SchedulerLock() on the class Jobs: put it on the method that is to be locked.`,

@@ -306,3 +306,15 @@ describe('a dynamic job that shares its lock with another scheduled job', () => 
     expect(lines(app)).toEqual([]);
   });
 });
+
+test('an option that does nothing is told of', async () => {
+  const app = await startApp([], { store: 'memory', rerun: 1, priority: 1 });
+  const cron = (options: object): readonly string[] =>
+    problemsOf(() => locksOf(app).cron('report', NIGHTLY, options, nothing));
+  expect(cron({ priority: 5 })).toEqual([expect.stringContaining('priority: 5 has no effect without wait')]);
+  expect(cron({ rerun: 1, oncePerTick: false })).toEqual([
+    expect.stringContaining('rerun: 1 has no effect with oncePerTick: false'),
+  ]);
+  // What the module says for all jobs may have an effect on others.
+  expect(cron({ oncePerTick: false })).toEqual([]);
+});

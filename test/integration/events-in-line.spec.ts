@@ -337,7 +337,7 @@ test('options that make no sense stop the start, each with what to do', async ()
   for (const part of [
     /Jobs\.a: onHeld: 'queue' is for methods that are called by hand.*Give `wait` instead/,
     /Jobs\.b: queue: it has no effect without onHeld/,
-    /Jobs\.c: queue\.keys: there is no such option here\. There are key, max, redeliver/,
+    /Jobs\.c: queue\.keys: there is no such option here\. Did you mean `key`\?/,
     /Jobs\.c: queue\.key: 'id' is no function/,
     /Jobs\.c: queue\.max: 0 is no whole number from 1 to 10000/,
     /Jobs\.c: queue\.redeliver: -1 is no whole number from 0 to 10000/,

@@ -141,7 +141,7 @@ test('options of insight that cannot work stop the start, each with what to do',
     start(new MemoryLockStore(), { insight } as unknown as SchedulerLockModuleOptions),
   );
   for (const part of [
-    'insight.speed: there is no such option. There are keep, for, beat, overdue, error, version.',
+    'insight.speed: there is no such option here. There are keep, for, beat, overdue, error, version.',
     'insight.keep: 0 is no whole number from 1 to 10000.',
     "insight.for: '500d' is out of range. Give 400 days at most.",
     'insight.beat: 5 is out of range. Give 1 s to 1 h.',

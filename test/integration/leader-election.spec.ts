@@ -192,7 +192,8 @@ describe('the start is refused, in one message, for', () => {
   test.each([
     [{ name: 'a{b}' }, 'leader: name: "a{b}" is not valid: it holds "{", "}" or a control character.'],
     [{ name: 'main', ttl: '1 ns' }, "leader: ttl: '1 ns' is no duration."],
-    [{}, 'leader: name: (undefined) is not valid: expected a string, got undefined.'],
+    [{}, "leader: it has no name. Give the name of the election: leader: { name: 'scheduler' }."],
+    [{ ttl: 1 }, 'leader: ttl: 1 is out of range.'],
     [true, "leader: true is not an object. Give the name of the election: leader: { name: 'scheduler' }."],
     ['jobs', "leader: 'jobs' is not an object. Give the name of the election: leader: { name: 'jobs' }."],
     [null, "leader: null is not an object. Give the name of the election: leader: { name: 'scheduler' }."],

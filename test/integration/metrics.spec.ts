@@ -108,6 +108,15 @@ describe('prom-client', () => {
   });
 });
 
+test('options that there are not are told of, with what is meant', () => {
+  expect(() => SchedulerLockPrometheusModule.forRoot({ registy: 1 } as object)).toThrow(
+    'SchedulerLockPrometheusModule: registy: there is no such option here. Did you mean `registry`?',
+  );
+  expect(() => SchedulerLockOtelModule.forRoot({ exporter: 1 } as object)).toThrow(
+    'SchedulerLockOtelModule: exporter: there is no such option here. There are meter, tracer, spans.',
+  );
+});
+
 describe('OpenTelemetry', () => {
   test('every instrument is exported with its unit, attributes and value', async () => {
     const exporter = new PrometheusExporter({ preventServerStart: true });

@@ -53,7 +53,7 @@ test('with oncePerTick: false a tick runs as often as it is fired, one run at a 
   @Injectable()
   class Jobs {
     @Cron(expression, { name: 'often', timeZone: 'UTC' })
-    @SchedulerLock({ name: 'often', job: 'often', oncePerTick: false, catchUp: '1h', rerun: 1 })
+    @SchedulerLock({ name: 'often', job: 'often', oncePerTick: false })
     async often(): Promise<void> {
       ticks.push(currentLock().tick);
       await running.opened;
@@ -61,7 +61,8 @@ test('with oncePerTick: false a tick runs as often as it is fired, one run at a 
   }
   const store = new MemoryLockStore();
   await runIn(store, request('often', Date.now() - DAY));
-  const [one, two] = await Promise.all([startApp([Jobs], { store }), startApp([Jobs], { store })]);
+  const options = { store, catchUp: '1h', rerun: 1 } as const;
+  const [one, two] = await Promise.all([startApp([Jobs], options), startApp([Jobs], options)]);
   const fired = one.fire('often');
   await until(() => acquired(one).length === 1);
   await fireAndWait(two, 'often');

@@ -286,11 +286,12 @@ describe('the log', () => {
         runs: [{ lock: 'auto-refresh', job: 'Jobs.refresh' }, { lock: 'import' }],
         timeout: 25_000,
       },
-      'log: Shutdown: waits 25 s at most for Jobs.refresh [auto-refresh], import',
+      'log: Shutdown: waits 25 s at most for Jobs.refresh [auto-refresh], import (shutdownTimeout). ' +
+        'If this process is killed sooner, the signals never abort, and their leases stay until they expire',
     ],
     [
       { type: 'shutdown-waiting', ...outage, runs: [{ lock: 'import' }], timeout: 0 },
-      'log: Shutdown: does not wait for import, and aborts at once',
+      'log: Shutdown: does not wait for import (shutdownTimeout: 0), and aborts at once',
     ],
     [
       { type: 'shutdown-left', ...outage, runs: [{ lock: 'import', expiresIn: 7_898 }, { lock: 'lost' }] },

@@ -107,7 +107,7 @@ const broken = (
 export const brokenMisses: readonly BrokenStore[] = [
   broken(
     'rule 17: a tick that nobody has started is kept as missed, with the reason',
-    "entries should answer {'lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':3,'holder':'it's','tick':1760003600000}, but answered {'type':'miss','lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':1,'holder':'it's','tick':1760003600000,'at':1767225600000}",
+    "entries should answer {'lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':3,'holder':'it's','tick':1760003600000}, but answered {'type':'miss','lock':'lock','job':'job','instance':'host:1:é\\'','tick':1760003600000,'reason':'held','count':1,'holder':'it's','at':1767225600000}",
     KeepsNoCount,
   ),
   broken(

@@ -1,0 +1,59 @@
+import { isBound, type LockedMethod } from '../decorators/locked-method.js';
+import { checkLockOptions, withoutEffect } from '../options/check.js';
+import { readQueue } from '../options/queue.js';
+import { unknownOptions } from '../options/table.js';
+import { invalidNames } from '../options/values.js';
+import type { BoundJob } from './bound-job.js';
+import type { LockHost } from './lock-host.js';
+
+/** What the options of a guarded method say, and their problems: one sentence each, with the place. */
+export interface MethodOptions {
+  /** Absent if there are none. */
+  readonly facts?: Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
+  readonly problems: readonly string[];
+}
+
+/** Reads and checks the options of `@SchedulerLock()` on one method of one instance. */
+export function readMethod(
+  instance: object,
+  method: LockedMethod,
+  { settings: module, problems: ofModule }: Pick<LockHost, 'settings' | 'problems'>,
+  scheduled: boolean,
+): MethodOptions {
+  const { key, options } = method;
+  const place = `${instance.constructor.name}.${String(key)}`;
+  if (typeof options !== 'object' || options === null)
+    return { problems: [`${place}: @SchedulerLock(${String(options)}): expected a name or options.`] };
+  const { job = place, name = job } = options;
+  const { settings: given, problems } = checkLockOptions(options, module);
+  // A name that is made from the arguments makes a history for each.
+  const settings = { ...given, history: given.history ?? typeof name === 'string' };
+  const found = [
+    ...unknownOptions(options, 'decorator'),
+    ...(instance.constructor.name === '' && options.job === undefined
+      ? [NAMELESS]
+      : nameProblems(job, name, scheduled)),
+    ...(isBound(instance, method) ? [BOUND_ALREADY] : []),
+    // Problems of the module's own options are reported elsewhere.
+    ...problems.filter((problem) => !ofModule.includes(problem)),
+  ];
+  const queue = readQueue(options, scheduled, found);
+  // Calls that are kept have a place in line without `wait`.
+  const placed = queue === undefined ? options : { ...options, priority: undefined };
+  if (problems.length === 0) found.push(...withoutEffect(placed, settings));
+  return { facts: { job, name, settings, queue }, problems: found.map((problem) => `${place}: ${problem}`) };
+}
+
+function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): string[] {
+  if (typeof name !== 'function') return invalidNames({ job, name });
+  return [...invalidNames({ job }), ...(scheduled && name.length > 0 ? [NO_ARGUMENTS] : [])];
+}
+
+const NAMELESS =
+  'the class has no name, so its jobs have none either. Give `job`, and `name` if the lock is to be called otherwise.';
+export const BOUND_ALREADY =
+  'this very instance is already bound by another application that has not been closed. Close that one first.';
+const NO_ARGUMENTS =
+  'name: the scheduler calls the method without arguments, of which this function makes the name. Give a fixed name; for a lock per tenant, ' +
+  'let this method call another one with @SchedulerLock(), or SchedulerLockService.run(), for each tenant. If it is called by hand too, ' +
+  'give each parameter of the function a default value.';

@@ -1,0 +1,179 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Injectable, Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../lib/index.js';
+import { until } from '../support/until.js';
+import { closeApps, LogLines, startApp } from './app.js';
+
+const open = new Set<TestingModule>();
+
+afterEach(async () => {
+  await closeApps();
+  for (const module of open) await module.close();
+  open.clear();
+});
+
+const YEARLY = '0 0 1 1 *';
+
+/** Starts an application that does not import our module, and waits until its start is over. */
+async function startWithout(...providers: (new () => object)[]): Promise<LogLines> {
+  const logs = new LogLines();
+  const module = await Test.createTestingModule({ imports: [ScheduleModule.forRoot()], providers })
+    .setLogger(logs)
+    .compile();
+  open.add(module);
+  await module.init();
+  await new Promise(setImmediate);
+  return logs;
+}
+
+test('an application that guards methods and does not import the module is told at its start', async () => {
+  @Injectable()
+  class Mails {
+    @Cron(YEARLY)
+    @SchedulerLock()
+    async send(): Promise<void> {}
+  }
+  @Injectable()
+  class Reports implements OnApplicationBootstrap {
+    started = 0;
+    onApplicationBootstrap(): void {
+      this.started++;
+    }
+    @Cron(YEARLY)
+    @SchedulerLock()
+    async build(): Promise<void> {}
+  }
+  const logs = await startWithout(Mails, Reports);
+  expect(logs.own).toEqual([
+    'warn: 2 methods are guarded by @SchedulerLock(), and none is bound: this application does not import SchedulerLockModule. ' +
+      'Each call will be refused: Mails.send, Reports.build. Import SchedulerLockModule.forRoot() in the root module.',
+  ]);
+  const [module] = open;
+  expect(module?.get(Reports).started).toBe(1);
+});
+
+test('a class that is only used, and not in an application, prints nothing', async () => {
+  class Mails {
+    @SchedulerLock()
+    async send(): Promise<void> {}
+  }
+  const logs = await startWithout();
+  await expect(new Mails().send()).rejects.toThrow('no SchedulerLockModule has bound it');
+  expect(logs.own).toEqual([]);
+});
+
+test('the hooks of a class and of its base still run, once', async () => {
+  const calls: string[] = [];
+  class Base {
+    async onApplicationBootstrap(): Promise<void> {
+      calls.push(`base of ${this.constructor.name}`);
+    }
+  }
+  @Injectable()
+  class Mails extends Base {
+    @SchedulerLock()
+    async send(): Promise<void> {}
+  }
+  @Injectable()
+  class MoreMails extends Mails {
+    @SchedulerLock()
+    override async send(): Promise<void> {}
+    override async onApplicationBootstrap(): Promise<void> {
+      await super.onApplicationBootstrap();
+      calls.push('more');
+    }
+  }
+  const app = await startApp([Mails, MoreMails]);
+  expect(calls.sort()).toEqual(['base of Mails', 'base of MoreMails', 'more']);
+  expect(app.logs.own.filter((line) => line.startsWith('warn'))).toEqual([]);
+});
+
+test('an application none of whose providers has a guarded method is told so, and which there are', async () => {
+  class Forgotten {
+    @SchedulerLock()
+    async run(): Promise<void> {}
+  }
+  const app = await startApp([]);
+  const [line] = app.logs.own.filter((text) => text.includes('Forgotten.run'));
+  expect(line).toMatch(
+    /^warn: \d+ methods? (is|are) guarded by @SchedulerLock\(\), and none is bound: .*Forgotten\.run/,
+  );
+  expect(Forgotten.name).toBe('Forgotten');
+});
+
+test('a guarded class that is in no providers is named at the start', async () => {
+  class Left {
+    @SchedulerLock()
+    async out(): Promise<void> {}
+  }
+  @Injectable()
+  class Invoices {
+    @SchedulerLock()
+    async send(): Promise<void> {}
+  }
+  const app = await startApp([Invoices]);
+  const [line] = app.logs.own.filter((text) => text.includes('Left.out'));
+  expect(line).toMatch(/^log: In no providers of this application, so never scheduled here: /);
+  expect(line).not.toContain('Invoices.send');
+  expect(Left.name).toBe('Left');
+});
+
+const startLines = (logs: LogLines): string[] =>
+  logs.own.filter((line) => line.includes('on one instance at a time'));
+
+test('an application with dynamic jobs only gets its line at the start', async () => {
+  @Injectable()
+  class Tenants {
+    constructor(private readonly locks: SchedulerLockService) {}
+    onModuleInit(): void {
+      for (const name of ['acme', 'umbrella']) this.locks.cron(name, YEARLY, () => undefined);
+    }
+  }
+  const app = await startApp([Tenants]);
+  expect(startLines(app.logs)).toEqual([
+    expect.stringMatching(
+      /^log: 2 scheduled jobs run on one instance at a time \(acme, umbrella\): this is instance /,
+    ),
+  ]);
+});
+
+test('an application whose first jobs are made after its start gets its line then, once', async () => {
+  const app = await startApp([]);
+  expect(startLines(app.logs)).toEqual([]);
+  const locks = app.get(SchedulerLockService);
+  locks.cron('acme', YEARLY, () => undefined);
+  locks.cron('umbrella', YEARLY, () => undefined);
+  await until(() => startLines(app.logs).length > 0);
+  locks.cron('initech', YEARLY, () => undefined);
+  await new Promise(setImmediate);
+  expect(startLines(app.logs)).toEqual([expect.stringContaining('(acme, umbrella)')]);
+});
+
+test('a class that two modules provide is told of at the start: the scheduler fires it twice', async () => {
+  @Injectable()
+  class Mails {
+    @Cron(YEARLY)
+    @SchedulerLock()
+    async send(): Promise<void> {}
+    @SchedulerLock()
+    async byHand(): Promise<void> {}
+  }
+  @Module({ providers: [Mails] })
+  class Billing {}
+  @Module({ providers: [Mails] })
+  class Shop {}
+  const logs = new LogLines();
+  const module = await Test.createTestingModule({
+    imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot({ store: 'memory' }), Billing, Shop],
+  })
+    .setLogger(logs)
+    .compile();
+  open.add(module);
+  await module.init();
+  expect(logs.own.filter((line) => line.startsWith('warn'))).toEqual([
+    'warn: The scheduler fires the same method of several instances: Mails.send (2 instances, of Billing and Shop). Each tick runs on one of them only. ' +
+      'Let one module provide the class and export it, and the others import that module.',
+  ]);
+});

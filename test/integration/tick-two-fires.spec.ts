@@ -1,0 +1,82 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Cron, CronExpression, SchedulerRegistry } from '@nestjs/schedule';
+import { currentLock, type Lock, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp, type TestApp } from './app.js';
+import { acquired, skipped } from './tick-support.js';
+
+afterEach(closeApps);
+
+const timeZone = 'UTC';
+
+/**
+ * A process that is so busy that the next date has passed when `cron` arms its timer for it: `cron` fires the job for that date
+ * at once ("Missed execution deadline"), and then for the date whose timer it was.
+ */
+function fireTwiceInATurn(app: TestApp, job: string): void {
+  const { cronTime } = app.get(SchedulerRegistry).getCronJob(job);
+  const { getTimeout } = cronTime;
+  cronTime.getTimeout = () => {
+    cronTime.getTimeout = getTimeout;
+    return -1;
+  };
+}
+
+const decided = (app: TestApp): number => acquired(app).length + skipped(app).length;
+
+test('a dynamic job that cron fires twice in one turn runs once for its date', async () => {
+  const runs: Lock[] = [];
+  const app = await startApp([]);
+  const job = app
+    .get(SchedulerLockService)
+    .cron('report', CronExpression.EVERY_SECOND, { timeZone, wait: '10s' }, (lock) => void runs.push(lock));
+  fireTwiceInATurn(app, 'report');
+  await until(() => decided(app) >= 2);
+  job.stop();
+  expect(runs.slice(0, 2).filter(({ tick }) => tick === undefined)).toEqual([]);
+  expect(new Set(runs.map(({ tick }) => tick)).size).toBe(runs.length);
+  expect(skipped(app)).toMatchObject([{ reason: 'already-ran' }]);
+});
+
+test('a call by hand in the turn of the timer is one by hand', async () => {
+  const runs: Lock[] = [];
+  const app = await startApp([]);
+  const locks = app.get(SchedulerLockService);
+  const report = locks.cron(
+    'report',
+    CronExpression.EVERY_SECOND,
+    { timeZone, wait: '10s' },
+    (lock) => void runs.push(lock),
+  );
+  const other = locks.cron(
+    'other',
+    CronExpression.EVERY_SECOND,
+    { timeZone },
+    () => void report.fireOnTick(),
+  );
+  fireTwiceInATurn(app, 'report');
+  await until(() => runs.length >= 2 && runs.some(({ tick }) => tick === undefined));
+  report.stop();
+  other.stop();
+  const ticks = runs.flatMap(({ tick }) => tick ?? []);
+  expect(new Set(ticks).size).toBe(ticks.length);
+});
+
+test('a decorated job that cron fires twice in one turn runs once for its date', async () => {
+  const runs: Lock[] = [];
+  @Injectable()
+  class Jobs {
+    @Cron(CronExpression.EVERY_SECOND, { name: 'report', timeZone })
+    @SchedulerLock({ wait: '10s' })
+    async report(): Promise<void> {
+      runs.push(currentLock());
+    }
+  }
+  const app = await startApp([Jobs]);
+  fireTwiceInATurn(app, 'report');
+  await until(() => decided(app) >= 2);
+  void app.get(SchedulerRegistry).getCronJob('report').stop();
+  expect(new Set(runs.map(({ tick }) => tick)).size).toBe(runs.length);
+  expect(skipped(app)).toMatchObject([{ reason: 'already-ran' }]);
+});
