@@ -83,7 +83,7 @@ export const scheduleKey = ({ schedule, timeZone, interval }: KnownJob): string 
   JSON.stringify([schedule, timeZone, interval]);
 
 /** What the lock remembers of the last start of the job. */
-export const lastStartOf = ({ known, lock }: JobFacts): JobInfo | undefined =>
+export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): JobInfo | undefined =>
   lock?.jobs.find(({ job }) => job === known.job);
 
 /** Whether the store says that this tick, or a newer one, was started. */

@@ -119,18 +119,14 @@ function noDateIsKnown(facts: JobFacts): Judgement | undefined {
 }
 
 /** How the newest start has ended, as far as is known. The lock knows it of a tick even if no run is kept. */
-function lastEndOf(facts: JobFacts): End | undefined {
-  const [run] = facts.runs;
+function lastEndOf({ runs: [run], seen, ...facts }: JobFacts): End | undefined {
   const start = lastStartOf(facts);
-  const ends: readonly (readonly [time: number, end: End | undefined])[] = [
-    [run?.tick ?? run?.startedAt ?? -Infinity, run],
-    [start?.tick ?? -Infinity, start && given({ outcome: start.outcome })],
-    [facts.seen?.tick ?? -Infinity, facts.seen && given({ outcome: facts.seen.outcome })],
-  ];
-  let newest: End | undefined;
-  let last = -Infinity;
-  for (const [time, end] of ends) if (time > last) [last, newest] = [time, end];
-  return newest;
+  let newest: End | undefined = run;
+  let last = run?.tick ?? run?.startedAt ?? -Infinity;
+  for (const end of [start, seen])
+    if (end?.tick !== undefined && end.tick > last)
+      [last, newest] = [end.tick, given({ outcome: end.outcome })];
+  return newest ?? (start && given({ outcome: start.outcome }));
 }
 
 type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
