@@ -141,6 +141,7 @@ const cases: Case[] = [
   [
     'a tick of the schedule of then, which a deploy has changed',
     facts({
+      known: { ...JOB, schedule: '0 4 * * *' },
       knownBy: [
         by('api-2', { startedAt: at('03:05') }, { ...JOB, schedule: '0 4 * * *' }),
         by('api-1', { state: 'left', seenAt: at('03:06') }),
