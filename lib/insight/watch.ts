@@ -114,7 +114,7 @@ export class Watch {
   began(job: string, tick: number | undefined): void {
     const state = this.#states.get(job);
     if (state === undefined) return;
-    this.#see(state, tick ?? this.#now(), this.#now() + (state.job.shown().interval ?? 0));
+    this.#see(state, tick ?? this.#now(), this.#now() + (state.job.interval ?? 0));
     state.ranHere = true;
   }
 
@@ -123,7 +123,7 @@ export class Watch {
     const state = this.#states.get(job);
     if (state === undefined) return;
     const now = this.#now();
-    const { interval = 0 } = state.job.shown();
+    const { interval = 0 } = state.job;
     if (why.tick !== undefined) this.#see(state, why.tick);
     if (why.reason === 'already-ran') {
       if (tick !== undefined) return;
@@ -323,14 +323,14 @@ export class Watch {
   async #note(state: State, tick: number, lost?: Skips): Promise<void> {
     const { job } = state;
     const { instance, kept } = this.watcher;
-    const { kind, interval = 0 } = job.shown();
+    const { interval } = job;
     const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(job), count: 1, tick };
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
-    const which = kind === 'interval' ? { grace: job.grace } : lost ? { late: true } : {};
+    const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
     const { missed, first, tick: due = tick } = await this.history.miss({ ...about, ...which });
     if (this.#stopped) return;
     // Somebody has started it in this moment.
-    if (!missed) return this.#see(state, due, due > tick ? due : this.#now() + interval);
+    if (!missed) return this.#see(state, due, due > tick ? due : this.#now() + (interval ?? 0));
     state.noted = tick;
     this.#alarms.soon(job, due, why, first);
   }

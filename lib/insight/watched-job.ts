@@ -15,6 +15,8 @@ export interface WatchedJob {
   readonly comesLate: boolean;
   /** How long after its tick it counts as overdue, ms. */
   readonly grace: number;
+  /** Milliseconds between two runs of an interval. */
+  readonly interval: number | undefined;
   /** The job, as this instance shows it to the fleet. */
   readonly shown: () => ShownJob;
   readonly dates: TickDates;

@@ -130,6 +130,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       sharesLock: this.#jobs().some((other) => other.job !== job && other.name === name),
       comesLate: settings.catchUp !== false,
       grace,
+      interval: schedule.every,
       shown: () => this.#shown(bound),
       dates: { newest: (at) => schedule.newestBefore(at), next: (at) => schedule.nextAfter(at) },
       isOn: () => bound.state() === 'started',

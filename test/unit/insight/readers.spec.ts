@@ -184,6 +184,7 @@ function probe(fake: FakeStore, own: KnownJob, clockOffset: number, events: Sche
     sharesLock: false,
     comesLate: false,
     grace: 60_000,
+    interval: own.interval,
     shown: () => ({ ...own, next: undefined, last: undefined }),
     dates: ticks('0 3 * * *', 'UTC')!,
     isOn: () => true,

@@ -43,7 +43,7 @@ let entriesFail: boolean;
 /** The next tick. */
 let tick: number;
 
-interface Fields extends Partial<WatchedJob> {
+interface Fields extends Partial<Omit<WatchedJob, 'interval'>> {
   readonly interval?: number;
   readonly enabled?: boolean;
   readonly every?: number;
@@ -58,6 +58,7 @@ function job({ interval, enabled = true, every = PERIOD, ...fields }: Fields = {
     sharesLock: false,
     comesLate: false,
     grace: MINUTE,
+    interval,
     shown: () => ({
       job: name,
       lock: 'report-lock',
