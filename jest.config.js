@@ -1,10 +1,14 @@
+import { LEFT_ALONE, patternsOf, ROOTS } from './tools/tiers.mjs';
+
 /** @type {import('jest').Config} */
 export default {
-  testEnvironment: 'node',
-  roots: ['<rootDir>/test', '<rootDir>/sample-app/src'],
-  testMatch: ['**/*.spec.ts'],
-  // Those of the applications of test/package run in there.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/fixtures/'],
+  testEnvironment: '<rootDir>/tools/environment.mjs',
+  roots: ROOTS.map((folder) => `<rootDir>/${folder}`),
+  // Called directly, Jest finds all.
+  testMatch: patternsOf(process.env['TIER'] ?? 'any'),
+  testPathIgnorePatterns: ['/node_modules/', `<rootDir>/${LEFT_ALONE}`],
+  testSequencer: '<rootDir>/tools/sequencer.mjs',
+  reporters: ['<rootDir>/tools/reporter.mjs'],
   globalSetup: '<rootDir>/test/global-setup.mjs',
   // No assertion waits for time to pass; a machine that is busy with other things must not fail a test.
   testTimeout: 60_000,

@@ -45,6 +45,7 @@ export type {
   OutageStartedEvent,
   OverdueEvent,
   HungEvent,
+  LockDeletedEvent,
   OverrunEvent,
   QueuedEvent,
   ReleasedEvent,

@@ -12,6 +12,8 @@ export default async function globalSetup() {
   if (!existsSync(built('server-programs'))) return;
   const { findRedisBinary } = await import(built('server-programs').href);
   await findRedisBinary().catch(() => undefined);
+  // The fast tier needs no more.
+  if (process.env.TIER === 'fast') return;
   const { findPostgres } = await import(built('postgres-server').href);
   await findPostgres().catch(() => undefined);
   const { findMariadb } = await import(built('mysql-server').href);

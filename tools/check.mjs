@@ -3,21 +3,11 @@
 // node tools/check.mjs                     the fast ones, under a minute: `npm run check`
 // node tools/check.mjs lint types package  those that are named, and what they need
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-
-/** Unit tests that `npm run check` leaves to `npm test`. */
-const LEFT_OUT = [
-  'scheduler/cron-ticks.spec.ts', // compares years of dates with `cron`: minutes on a slow machine
-  'scheduler/repeated-hours.spec.ts', // the same for the hours that a year has twice
-  'stores/redis/contexts.spec.ts', // starts a Redis, as the next two do
-  'stores/redis/state.spec.ts',
-  'stores/redis/volleys.spec.ts',
-];
 
 /**
  * The longest first: the others fill the gaps. What reads the built package comes after it: the sample app is checked
@@ -51,18 +41,13 @@ function npm(script) {
 }
 
 function unitTests() {
-  const gone = LEFT_OUT.filter((path) => !existsSync(join(root, 'test/unit', path)));
-  if (gone.length > 0) throw new Error(`tools/check.mjs leaves out what is not there: ${gone.join(', ')}`);
-  const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js'];
-  const leftOut = LEFT_OUT.map((path) => `/test/unit/${path.replaceAll('.', '\\.')}`);
   return [
     process.execPath,
-    ...jest,
-    'test/unit',
-    'test/tools/chaos',
+    'tools/test.mjs',
+    'fast',
     '--runInBand',
-    '--testPathIgnorePatterns',
-    ...leftOut,
+    '--testPathPatterns',
+    '^(?!.*/stores/redis/).*/test/(unit|tools/chaos)/',
   ];
 }
 

@@ -1,8 +1,9 @@
 // The hook before a commit, and its switch.
 //
 // node tools/hook.mjs on|off   what `npm run hook` does: the choice is kept in this clone's git configuration
-// node tools/hook.mjs prepare  after `npm ci`: on, unless something speaks against it. package.json calls it in a way that
-//                              cannot fail: the packed package has no folder `tools`, and not every machine has git
+// node tools/hook.mjs prepare  after `npm ci`: on, unless something speaks against it. It is the script `dependencies` of
+//                              package.json, which npm runs here alone: of a script `prepare` it would warn whoever installs the
+//                              packed package. It cannot fail: a tarball has no folder `tools`, not every machine has git
 // node tools/hook.mjs run      checks format and lint of the staged files, as they are on the disk
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, realpathSync } from 'node:fs';

@@ -10,11 +10,12 @@ import {
   URL_VARIABLE,
 } from './options.js';
 import { checkPlace, type Place } from './place.js';
+import { type Print, type PrintCommand, PRINTS } from './print.js';
 import { UsageError } from './usage-error.js';
 
 /** What a person has asked for. */
 export interface Request {
-  readonly command: Command;
+  readonly command: Exclude<Command, PrintCommand>;
   readonly place: Place;
   readonly zone: string;
   readonly job?: string;
@@ -39,7 +40,7 @@ const MOST = 1_000;
 export function readArguments(
   argv: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): Request | 'help' | 'version' {
+): Request | Print | 'help' | 'version' {
   const { words, values } = split(argv);
   if (values.has('help') || words[0] === 'help') return 'help';
   if (values.has('version')) return 'version';
@@ -47,15 +48,18 @@ export function readArguments(
   for (const name of values.keys()) checkOwner(name, command);
   const job = jobOf(command, words.slice(1));
   const text = (name: OptionName): string | undefined => values.get(name) as string | undefined;
+  if (isPrint(command)) return { print: command, value: text, shedlock: values.has('shedlock') };
   const zone = zoneOf(text('zone'));
   const at = timeOf(text('at'), zone);
   return {
     command,
     place: checkPlace({
-      url: text('url') ?? env[URL_VARIABLE] ?? '',
+      url: text('url') ?? (values.has('config') ? '' : env[URL_VARIABLE]) ?? '',
       keyPrefix: text('key-prefix'),
       table: text('table'),
       schema: text('schema'),
+      ca: text('ca'),
+      config: text('config'),
     }),
     zone,
     ...(job !== undefined && { job }),
@@ -135,7 +139,14 @@ function commandOf(word: string | undefined): Command {
   );
 }
 
+const isPrint = (command: Command): command is PrintCommand => command in PRINTS;
+
 function checkOwner(name: OptionName, command: Command): void {
+  if (isPrint(command)) {
+    const options: readonly OptionName[] = PRINTS[command];
+    if (options.includes(name)) return;
+    throw new UsageError(`${command} takes ${options.map((each) => `--${each}`).join(', ')}, not --${name}.`);
+  }
   const { of } = optionOf(name);
   if (of !== undefined && !of.includes(command))
     throw new UsageError(`--${name} is an option of ${of.join(' and ')}, not of ${command}.`);

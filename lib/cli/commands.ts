@@ -7,7 +7,6 @@ import { displayName } from '../lock-name.js';
 import { nearest } from '../wording.js';
 import type { Request } from './arguments.js';
 import { evidenceOf } from './evidence.js';
-import type { Command } from './options.js';
 import { list, type Look, printable } from './table.js';
 import { Times } from './times.js';
 import { UsageError } from './usage-error.js';
@@ -37,7 +36,7 @@ export const AWAY = 3;
 
 type Run = (request: Request, context: Context, times: Times) => Promise<Answer>;
 
-const RUNS: Readonly<Record<Command, Run>> = { status, runs, why, instances, locks };
+const RUNS: Readonly<Record<Request['command'], Run>> = { status, runs, why, instances, locks };
 
 /** Reads what a command shows. Rejects as the store does. */
 export function answerOf(request: Request, context: Context): Promise<Answer> {

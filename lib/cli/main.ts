@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeSync } from 'node:fs';
 import { systemClock } from '../clock.js';
+import { USAGE } from './commands.js';
 import { openStore } from './open.js';
 import { run } from './run.js';
 import { ticksOf } from './ticks.js';
@@ -11,8 +12,15 @@ import { ticksOf } from './ticks.js';
 
 const { stdout, stderr, env, argv } = process;
 
-// The reader has ended: `runs | head`.
-stdout.on('error', () => process.exit());
+/** The answer could not be delivered whole: the process ends here. */
+function lost({ code, message }: NodeJS.ErrnoException): never {
+  // The reader has ended: `runs | head`.
+  if (code === 'EPIPE') process.exit();
+  writeSync(stderr.fd, `The answer could not be written: ${message}.\n`);
+  process.exit(USAGE);
+}
+
+stdout.on('error', lost);
 
 const code = await run(argv.slice(2), {
   stdout,
@@ -25,7 +33,7 @@ const code = await run(argv.slice(2), {
   onInterrupt: (listener) => void process.once('SIGINT', listener),
 });
 // Not at once: what was written may still be on its way into a pipe.
-stdout.write('', () => process.exit(code));
+stdout.write('', (error) => (error ? lost(error) : process.exit(code)));
 
 function versionOfPackage(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
 import type { LockStore } from '../stores/lock-store.js';
 import { MysqlLockStore } from '../stores/mysql/mysql-lock.store.js';
 import { PostgresLockStore } from '../stores/postgres/postgres-lock.store.js';
 import { RedisConnection } from '../stores/redis/redis-connection.js';
-import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
+import { RedisLockStore, type RedisLockStoreOptions } from '../stores/redis/redis-lock.store.js';
+import { show } from '../wording.js';
+import { loadConfig, type RedisSource, type StoreOptions } from './config.js';
 import { loadMysql, loadPostgres } from './drivers.js';
 import { kindOf, type Place } from './place.js';
+import { UsageError } from './usage-error.js';
 
 /** A store that is only read. */
 export interface OpenStore {
@@ -25,26 +29,61 @@ const NAME = 'nestjs-scheduler-lock';
  * @throws SchedulerLockConfigError if the credentials, the table or the driver do not work
  * @throws StoreUnavailableError if the store cannot be reached
  */
-export function openStore(place: Place): Promise<OpenStore> {
+export async function openStore(place: Place): Promise<OpenStore> {
+  if (place.config !== undefined) return openConfigured(await loadConfig(place.config));
   const kind = kindOf(place);
   if (kind === 'postgres') return openPostgres(place);
   return kind === 'mysql' ? openMysql(place) : openRedis(place);
 }
 
+function openRedis(place: Place): Promise<OpenStore> {
+  const { url, keyPrefix, ca } = place;
+  return openConnection(ca === undefined ? url : { ...partsOf(url), tls: { ca: readCa(ca) } }, { keyPrefix });
+}
+
+/** What ioredis reads out of a URL: beside options, it takes no URL. */
+function partsOf(url: string): object {
+  const { hostname, port, username, password, pathname } = new URL(url);
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(port || 6379),
+    db: Number(pathname.slice(1) || 0),
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+  };
+}
+
 /** The store itself would try its rights, by writing: who only reads may lack them. */
-async function openRedis({ url, keyPrefix }: Place): Promise<OpenStore> {
-  const connection = new RedisConnection(url);
+async function openConnection(
+  source: RedisSource,
+  { keyPrefix, key }: RedisLockStoreOptions,
+): Promise<OpenStore> {
+  // Says what is wrong with them.
+  void new RedisLockStore(source, { keyPrefix, key });
+  const connection = new RedisConnection(source);
   const close = (): Promise<void> => connection.close();
   return closedIfItFails(async () => {
     await connection.open();
-    return { store: new RedisLockStore(connection.client(), { keyPrefix }), close };
+    return { store: new RedisLockStore(await connection.connected(), { keyPrefix, key }), close };
   }, close);
 }
 
-async function openPostgres({ url, table, schema }: Place): Promise<OpenStore> {
+/** The store as a module of the application has it: with any client, key and options. */
+async function openConfigured(options: StoreOptions): Promise<OpenStore> {
+  const { connection, keyPrefix, key, store } = options;
+  if (store === undefined) return openConnection(connection, { keyPrefix, key });
+  const close = async (): Promise<void> => store.close?.();
+  return closedIfItFails(async () => {
+    await store.init?.();
+    return { store, close };
+  }, close);
+}
+
+async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStore> {
   const Pool = await loadPostgres();
   const pool = new Pool({
-    connectionString: url,
+    // The URL may say more of TLS; what it says wins over options beside it.
+    connectionString: ca === undefined ? url : withCa(url, ca),
     max: CONNECTIONS,
     connectionTimeoutMillis: LIMIT,
     query_timeout: LIMIT,
@@ -60,15 +99,35 @@ async function openPostgres({ url, table, schema }: Place): Promise<OpenStore> {
   }, close);
 }
 
-async function openMysql({ url, table, schema }: Place): Promise<OpenStore> {
+function withCa(url: string, ca: string): string {
+  readCa(ca);
+  const whole = new URL(url);
+  whole.searchParams.set('sslrootcert', ca);
+  if (!whole.searchParams.has('sslmode')) whole.searchParams.set('sslmode', 'verify-full');
+  return whole.href;
+}
+
+async function openMysql({ url, table, schema, ca }: Place): Promise<OpenStore> {
   const createPool = await loadMysql();
-  const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT });
+  const ssl = ca === undefined ? {} : { ssl: { ca: readCa(ca) } };
+  const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT, ...ssl });
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
     const store = new MysqlLockStore(pool, { table, schema, migrate: false });
     await store.init();
     return { store, close };
   }, close);
+}
+
+/** @throws UsageError if the file cannot be read */
+function readCa(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UsageError(
+      `--ca: the file ${show(file)} cannot be read (${(error as NodeJS.ErrnoException).code}).`,
+    );
+  }
 }
 
 async function closedIfItFails(

@@ -8,6 +8,8 @@ export const COMMANDS = {
   why: 'why a job ran, or did not run: <job>',
   instances: 'the instances of the last days, and the jobs that they know',
   locks: 'all locks of the store: it looks for them, which takes long on a server with many keys',
+  sql: 'prints the SQL that a database needs, with rights for a user; it connects to nothing',
+  acl: 'prints the rights that a user of Redis needs; it connects to nothing',
 } as const;
 
 export type Command = keyof typeof COMMANDS;
@@ -27,12 +29,21 @@ export const OPTIONS = {
   'key-prefix': { value: '<text>', help: 'of Redis, as the module has it (default: scheduler)' },
   table: { value: '<name>', help: 'of a database, as its store has it (default: shedlock)' },
   schema: { value: '<name>', help: 'where that table is' },
+  ca: { value: '<file>', help: 'certificates that the one of the store is signed by (PEM), for TLS' },
+  config: {
+    value: '<file>',
+    help: 'instead of a URL: a module that exports the options `connection`, `keyPrefix` and `key`, or `store`',
+  },
   zone: { value: '<zone>', help: 'for times, such as Europe/Berlin (default: that of this machine)' },
   json: { help: 'one JSON document; times are epoch milliseconds' },
   watch: { help: 'again every 2 s, until Ctrl+C', of: ['status'] },
   limit: { value: '<count>', help: 'how many runs at most, 1 to 1000 (default: 20)', of: ['runs'] },
   bad: { help: 'only runs that failed, were aborted or interrupted', of: ['runs'] },
   at: { value: '<time>', help: 'the time in question: 2026-11-22T03:00, in the zone', of: ['why'] },
+  store: { value: '<kind>', help: 'postgres, or mysql', of: ['sql'] },
+  grant: { value: '<user>', help: 'who gets the rights', of: ['sql'] },
+  shedlock: { help: "the table in ShedLock's own shape, with our columns added", of: ['sql'] },
+  user: { value: '<user>', help: 'who gets the rights', of: ['acl'] },
   help: { help: 'this text' },
   version: { help: 'the version of the package' },
 } as const satisfies Readonly<Record<string, ShellOption>>;

@@ -3,10 +3,15 @@ import { UsageError } from './usage-error.js';
 
 /** Where the store is. */
 export interface Place {
+  /** Empty if `config` says where. */
   readonly url: string;
   readonly keyPrefix: string | undefined;
   readonly table: string | undefined;
   readonly schema: string | undefined;
+  /** File with the certificates that the store's one has to be signed by. */
+  readonly ca: string | undefined;
+  /** File of a module with the options of the store. */
+  readonly config: string | undefined;
 }
 
 export type StoreKind = 'redis' | 'postgres' | 'mysql';
@@ -29,27 +34,40 @@ export const kindOf = ({ url }: Place): StoreKind | undefined =>
  * @throws UsageError if it can never work. It never quotes the URL, which may hold a password
  */
 export function checkPlace(place: Place): Place {
-  const { url, keyPrefix, table, schema } = place;
+  const { url, keyPrefix, table, schema, ca, config } = place;
+  if (config !== undefined) {
+    if ([keyPrefix, table, schema, ca].every((value) => value === undefined)) return place;
+    throw new UsageError(
+      '--config names the store whole: leave --key-prefix, --table, --schema and --ca out.',
+    );
+  }
+  checkUrl(url);
+  const isRedis = kindOf(place) === 'redis';
+  if (isRedis && (table !== undefined || schema !== undefined))
+    throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
+  if (!isRedis && keyPrefix !== undefined)
+    throw new UsageError('--key-prefix is of Redis, and the URL is that of a database.');
+  if (ca !== undefined && new URL(url).protocol === 'redis:')
+    throw new UsageError('--ca is for TLS, and the URL begins with redis://. Write rediss://.');
+  return place;
+}
+
+function checkUrl(url: string): void {
   if (url === '')
     throw new UsageError(`Say where the store is: set ${URL_VARIABLE}, or give --url ${FORMS}.`);
   if (!URL.canParse(url))
     throw new UsageError(
       `The URL of the store is none. Write ${FORMS}; percent-encode special characters in the password.`,
     );
-  const kind = kindOf(place);
-  if (kind === undefined) throw new UsageError(`The URL of the store begins with none of these: ${FORMS}.`);
-  const { hash, pathname, hostname } = new URL(url);
-  // A part of the password would be taken for the host, looked up, and shown.
-  if (hash !== '' || pathname.includes('@'))
+  const { protocol, hash, pathname, search, hostname } = new URL(url);
+  if (KINDS[protocol] === undefined)
+    throw new UsageError(`The URL of the store begins with none of these: ${FORMS}.`);
+  // A part of the password would be taken for the host or the database, looked up, and shown.
+  if (hash !== '' || pathname.includes('@') || /^\?[^=]*@/.test(search))
     throw new UsageError(
       'A "#", "/" or "?" cuts the user name or password of the URL off. Percent-encode special characters there.',
     );
   if (hostname === '') throw new UsageError(`The URL of the store names no host. Write ${FORMS}.`);
-  if (kind === 'redis' && (table !== undefined || schema !== undefined))
-    throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
-  if (kind !== 'redis' && keyPrefix !== undefined)
-    throw new UsageError('--key-prefix is of Redis, and the URL is that of a database.');
-  return place;
 }
 
 /** A text without the URL of the store, and without its password. */

@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { TickFinder } from '../insight/facts.js';
@@ -8,7 +9,8 @@ import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js'
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
 import { type Place, withoutSecrets } from './place.js';
-import { coloured, plain, printable } from './table.js';
+import { type Print, printed } from './print.js';
+import { coloured, plain, printable, shortened, widthOf } from './table.js';
 import { UsageError } from './usage-error.js';
 
 /** Where the shell writes. */
@@ -45,9 +47,13 @@ const EVERY = 2_000;
  * @returns the exit code. It never rejects, and never shows the URL or its password
  */
 export async function run(argv: readonly string[], shell: Shell): Promise<number> {
-  let request: Request | 'help' | 'version';
+  let request: Request | Print | 'help' | 'version';
   try {
     request = readArguments(argv, shell.env);
+    if (typeof request === 'object' && 'print' in request) {
+      shell.stdout.write(`${printed(request)}\n`);
+      return 0;
+    }
   } catch (error) {
     return failed(error, shell, '');
   }
@@ -103,7 +109,7 @@ async function watch(request: Request, context: Context, shell: Shell): Promise<
       (answer) => textOf(request, answer),
       (error: unknown) => failureText(error, request),
     );
-    stdout.write(stdout.isTTY === true && !request.json ? repaint(text, stdout.rows) : `${text}\n`);
+    stdout.write(stdout.isTTY === true && !request.json ? repaint(text, stdout) : `${text}\n`);
     await new Promise<void>((resolve) => clock.setTimer(resolve, EVERY, { keepAlive: true }));
     return false;
   };
@@ -119,11 +125,19 @@ function failureText(error: unknown, { json, place }: Request): string {
   return json ? JSON.stringify({ error: line }) : line;
 }
 
-/** Writes over what was there, line by line, so that nothing flickers, and no more lines than the terminal has. */
-function repaint(text: string, rows = Infinity): string {
+/** Writes over what was there, line by line, so that nothing flickers. No line wraps, and no more lines than the terminal has. */
+function repaint(text: string, { rows = Infinity, columns = Infinity }: Output): string {
   const lines = text.split('\n');
-  const shown = lines.length < rows ? lines : lines.slice(0, Math.max(1, rows - 1));
-  return `\u001b[H${shown.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`;
+  const room = Math.max(1, rows - 1);
+  const left = lines.length - room;
+  const shown = left <= 0 ? lines : [...lines.slice(0, room - 1), `… and ${left + 1} lines more`];
+  return `\u001b[H${shown.map((line) => `${fitted(line, columns)}\u001b[K\n`).join('')}\u001b[J`;
+}
+
+/** A line that fits the terminal. One that does not loses its colours. */
+function fitted(line: string, columns: number): string {
+  const text = stripVTControlCharacters(line);
+  return widthOf(text) <= columns ? line : shortened(text, columns);
 }
 
 function failed(error: unknown, { stderr, env }: Shell, url: string): number {
@@ -135,18 +149,23 @@ function failed(error: unknown, { stderr, env }: Shell, url: string): number {
 /** An error as one line that says what to do. */
 function explain(error: unknown, url: string): { line: string; code: number } {
   const clean = (text: string): string => printable(withoutSecrets(asClause(text), url));
+  // Our own words: they quote no URL but the form of one.
   if (error instanceof UsageError)
-    return { line: `${clean(error.message)}${stop(error.message)}`, code: USAGE };
+    return { line: printable(withoutSecrets(error.message, url)), code: USAGE };
   if (error instanceof SchedulerLockConfigError) {
     // The options of the module have other names here.
-    const problems = error.problems.map((problem) => capital(problem.replace(/^(connection|store): /, '')));
+    // SQL on one line would be a comment from its first one on.
+    const problems = error.problems.map((problem) =>
+      capital(
+        problem
+          .replace(/^(connection|store): /, '')
+          .replace(/\n-- [^]*$/, ' what `npx nestjs-scheduler-lock sql` prints'),
+      ),
+    );
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }
   const message = error instanceof Error ? error.message || error.name : String(error);
   return { line: `${clean(message)}.`, code: AWAY };
 }
-
-/** What ends with a question keeps its mark. */
-const stop = (text: string): string => (text.endsWith('?') ? '' : '.');
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

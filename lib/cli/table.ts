@@ -33,22 +33,34 @@ const SHORTEST = 12;
 /**
  * Shows rows below each other. Columns are as wide as they have to be; only the last one is shortened to fit the terminal. A column
  * without any content is left out.
+ *
+ * @param spare columns that a terminal which is too narrow does without, the first one first
  */
-export function table(heads: readonly string[], rows: readonly (readonly Cell[])[], look: Look): string[] {
+export function table(
+  heads: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  look: Look,
+  spare: readonly number[] = [],
+): string[] {
   const clean = rows.map((row) => row.map((cell) => ({ ...cell, text: printable(cell.text) })));
-  const shown = [...heads.keys()].filter((index) => clean.some((row) => (row[index]?.text ?? '') !== ''));
-  const lines = [heads.map((text): Cell => ({ text, style: 'dim' })), ...clean].map((row) =>
-    shown.map((index): Cell => row[index] ?? { text: '' }),
-  );
-  const widths = shown.map((_, index) => Math.max(...lines.map((line) => widthOf(line[index]?.text ?? ''))));
-  const fixed = widths.slice(0, -1).reduce((sum, width) => sum + width + GAP.length, 0);
-  const mayBeShort = look.columns !== undefined && shown.at(-1) === heads.length - 1;
-  const room = mayBeShort ? Math.max(SHORTEST, look.columns - fixed) : Infinity;
+  const all = [heads.map((text): Cell => ({ text, style: 'dim' })), ...clean];
+  const widthOfColumn = (index: number): number =>
+    Math.max(...all.map((row) => widthOf(row[index]?.text ?? '')));
+  const last = heads.length - 1;
+  const fixedOf = (columns: readonly number[]): number =>
+    columns.reduce((sum, index) => sum + (index === last ? 0 : widthOfColumn(index) + GAP.length), 0);
+  const { columns: room = Infinity } = look;
+  let shown = [...heads.keys()].filter((index) => clean.some((row) => (row[index]?.text ?? '') !== ''));
+  for (const index of spare)
+    if (fixedOf(shown) + SHORTEST > room) shown = shown.filter((column) => column !== index);
+  const lines = all.map((row) => shown.map((index): Cell => row[index] ?? { text: '' }));
+  const widths = shown.map(widthOfColumn);
+  const ofLast = shown.at(-1) === last ? Math.max(SHORTEST, room - fixedOf(shown)) : Infinity;
   return lines.map((line) =>
     line
       .map(({ text, style }, index) =>
         index === line.length - 1
-          ? look.paint(style, shortened(text, room))
+          ? look.paint(style, shortened(text, ofLast))
           : look.paint(style, text) + ' '.repeat((widths[index] ?? 0) - widthOf(text)),
       )
       .join(GAP)
@@ -83,7 +95,8 @@ function columnsOf(character: string): number {
   return NO_WIDTH.test(character) ? 0 : 1;
 }
 
-function shortened(text: string, room: number): string {
+/** A text that takes no more columns than there are. */
+export function shortened(text: string, room: number): string {
   if (widthOf(text) <= room) return text;
   let [width, kept] = [1, ''];
   for (const character of text) {

@@ -36,7 +36,7 @@ export function jobsTable(jobs: readonly JobView[], times: Times, look: Look): s
     cell(at(job.next, times)),
     cell(job.why?.sentence),
   ]);
-  return table(['JOB', 'STATE', 'SCHEDULE', 'LAST', 'NEXT', 'WHY'], rows, look);
+  return table(['JOB', 'STATE', 'SCHEDULE', 'LAST', 'NEXT', 'WHY'], rows, look, [2, 4, 3]);
 }
 
 /** When a job runs: its expression, with its zone if that is not the one of the times beside it. */
@@ -92,7 +92,8 @@ export function instancesTable(instances: readonly InstanceInfo[], times: Times,
       cell(instance.version),
       cell(String(instance.jobs.length)),
       cell(clockOf(clockOffset), 'yellow'),
-      cell(instance.leads.join(', ')),
+      // What an instance that is gone has led is another one's by now, or nobody's.
+      cell(state === 'up' ? instance.leads.join(', ') : ''),
     ];
   });
   const heads = ['INSTANCE', 'STATE', 'STARTED', 'LAST SEEN', 'VERSION', 'JOBS', 'CLOCK', 'LEADS'];

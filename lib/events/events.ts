@@ -108,8 +108,20 @@ export interface RenewedEvent extends LeaseFacts {
   readonly type: 'renewed';
   /** Whether the store had forgotten the lease, and the renewal wrote it back. */
   readonly restored: boolean;
+  /** Whether the lock alone was gone: {@link LockDeletedEvent} tells of it. */
+  readonly deleted?: true;
   /** Milliseconds until the lease is lost unless it is renewed again. */
   readonly expiresIn: number;
+}
+
+/**
+ * A lock was gone, or another holder's, though its lease was live: somebody has deleted it, such as a client that unlocks by a plain
+ * `DEL`. Another holder may have run meanwhile. Of a lock that another holder has when it is renewed {@link LostEvent} tells.
+ */
+export interface LockDeletedEvent extends LeaseFacts {
+  readonly type: 'lock-deleted';
+  /** What has found it: a renewal, which wrote the lock back, or the release. The release cannot tell it from a store that lost data. */
+  readonly noticedBy: 'renewal' | 'release';
 }
 
 /** A renewal failed; it is tried again until the lease is lost. */
@@ -288,6 +300,7 @@ export type SchedulerLockEvent =
   | QueuedEvent
   | DeadLetteredEvent
   | ScheduleMismatchEvent
+  | LockDeletedEvent
   | RenewedEvent
   | RenewalFailedEvent
   | ReleasedEvent

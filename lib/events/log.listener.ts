@@ -3,7 +3,7 @@ import { formatDuration } from '../duration.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { OverdueEvent, SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
-import { textOf } from './log.js';
+import { isDebugRead, textOf } from './log.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 type Level = 'debug' | 'log' | 'warn' | 'error';
@@ -26,7 +26,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     text: (event) => `${subject(event)}: acquired, fencing token ${event.fencingToken}`,
   },
   renewed: {
-    level: ({ restored }) => (restored ? 'warn' : 'debug'),
+    level: (event) => (wasForgotten(event) ? 'warn' : 'debug'),
     text: (event) =>
       `${subject(event)}: ${event.restored ? 'the store had forgotten the lease; it was written back' : 'renewed'}`,
   },
@@ -75,6 +75,18 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
       const error = event.error === undefined ? '' : `: ${textOf(event.error)}`;
       return `${subject(event)}: the event${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
+    },
+  },
+  'lock-deleted': {
+    level: 'warn',
+    text({ noticedBy, ...event }) {
+      const [lost, then] =
+        noticedBy === 'renewal' ? ['', '. It was written back'] : [', or the store has lost data', ''];
+      return (
+        `${subject(event)}: its lock was gone before its time: somebody has deleted it${lost}, and another holder may have run ` +
+        `meanwhile${then}. A client that unlocks by a plain DEL does that, such as ShedLock's RedisLockProvider: give it ` +
+        'safeUpdate(true); others have to compare the value before they delete.'
+      );
     },
   },
   'renewal-failed': {
@@ -181,13 +193,15 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
 /** The first listener: writes events to Nest's logger, under the context `SchedulerLock`. */
 export class LogListener {
   readonly #logger = new Logger('SchedulerLock');
+  /** Locks that were told to be deleted: whoever deletes them does it again and again. */
+  readonly #deleted = new Set<string>();
 
   /** @param log the types of events to write; `undefined`: the default */
   constructor(events: SchedulerLockEvents, log: ReadonlySet<string> | undefined) {
     events.listen(
       (event) => {
         // By default renewals are not logged: with a hundred jobs, the log would be full of them.
-        if (log !== undefined || event.type !== 'renewed' || event.restored) this.#write(event);
+        if (log !== undefined || event.type !== 'renewed' || wasForgotten(event)) this.#write(event);
       },
       (wanted) => this.#wants(wanted, log),
     );
@@ -198,16 +212,29 @@ export class LogListener {
     const type = wanted === 'refusal' ? 'skipped' : wanted;
     if (log !== undefined && !log.has(type)) return false;
     const isDebug = wanted === 'refusal' || LINES[type].level === 'debug';
-    return !isDebug || Logger.isLevelEnabled('debug');
+    return !isDebug || isDebugRead();
+  }
+
+  #isKnown(lock: string): boolean {
+    if (this.#deleted.has(lock)) return true;
+    if (this.#deleted.size < MAX_DELETED) this.#deleted.add(lock);
+    return false;
   }
 
   #write(event: SchedulerLockEvent): void {
+    if (event.type === 'lock-deleted' && this.#isKnown(event.lock)) return;
     const line = LINES[event.type] as Line<SchedulerLockEvent>;
     const level = typeof line.level === 'function' ? line.level(event) : line.level;
-    if (level === undefined || (level === 'debug' && !Logger.isLevelEnabled('debug'))) return;
+    if (level === undefined || (level === 'debug' && !isDebugRead())) return;
     this.#logger[level](line.text(event));
   }
 }
+
+/** Of a lock that was deleted another event tells. */
+const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => restored && deleted !== true;
+
+/** How many locks are told of at most: names may come from arguments. */
+const MAX_DELETED = 1_000;
 
 /** How many instances a line names: a fleet may have hundreds. */
 const MAX_REASONS = 10;

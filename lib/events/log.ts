@@ -1,4 +1,4 @@
-import { Logger } from '@nestjs/common';
+import { ConsoleLogger, Logger } from '@nestjs/common';
 
 const logger = new Logger('SchedulerLock');
 
@@ -18,6 +18,23 @@ function attempt(log: () => void): void {
     log();
   } catch {
     // See above.
+  }
+}
+
+/**
+ * Whether somebody may read lines at the level `debug`. Another logger than Nest's own filters by itself, and Nest does not know
+ * what: so it gets them. `Logger.isLevelEnabled()` of NestJS 11 says no wherever no levels were given to the application, also of
+ * loggers that write such lines.
+ */
+export const isDebugRead = (): boolean => NestLogger.reads('debug');
+
+/** Nest shows the logger of the application to its own classes only. */
+class NestLogger extends Logger {
+  static reads(level: 'debug'): boolean {
+    const logger = Logger.staticInstanceRef;
+    // `logger: false`
+    if (logger === undefined) return false;
+    return logger instanceof ConsoleLogger ? logger.isLevelEnabled(level) : true;
   }
 }
 

@@ -4,6 +4,7 @@ import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../sto
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
+import { wasNotApplied } from './undo.js';
 import type { LockSettings } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
 import { reportReleased } from './reports.js';
@@ -33,8 +34,11 @@ export interface Delivery {
   readonly run: (lease: Lease) => unknown;
 }
 
-/** Why there is no delivery. `silent`: the store has not answered, so the release has to end the event of the last run. */
-type NoDelivery = 'none' | 'silent';
+/**
+ * Why there is no delivery. `silent`: the release has to end the event of the last run. `unknown`: so it has, and the store may have
+ * granted a lease for the next one, or grants it yet.
+ */
+type NoDelivery = 'none' | 'silent' | 'unknown';
 
 /** The events of one lock that run one after another under one lease, each with a fencing token of its own. */
 export class Drain {
@@ -63,10 +67,16 @@ export class Drain {
     const outcome = await engine.store.next(lease.ref, options, this.limit, sentAt).outcome;
     if ('error' in outcome) {
       engine.outages.failed(outcome.error, { call: 'release', locks: [lease.ref.name] });
-      return 'silent';
+      return wasNotApplied(outcome.error) ? 'silent' : 'unknown';
     }
     engine.outages.succeeded('release', lease.ref.name);
     return this.#answered(lease, outcome.result, end, sentAt);
+  }
+
+  /** Gives back what a call for the next event may have taken that was not answered: a lease with the same token. */
+  giveUp({ ref: { name, token, holder } }: Lease): void {
+    const ttl = Math.max(...[...this.drainer.jobs.values()].map(({ settings }) => settings.ttl));
+    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, this.limit, 1);
   }
 
   #ended(takes: NextOptions['takes'], lease: Lease, end: EndOfRun): NextOptions {
@@ -94,7 +104,7 @@ export class Drain {
   ended(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
     const { ref, event } = lease;
     const { outcome, ended } = end;
-    if (this.engine.hears('released')) reportReleased(this.engine, lease, end, answer);
+    reportReleased(this.engine, lease, end, answer);
     if (event === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
     const { key, delivery } = event;
     const letter = { id: ref.event ?? '', job: ref.job ?? '', ...(key === undefined ? undefined : { key }) };

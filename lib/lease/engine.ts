@@ -8,6 +8,7 @@ import type { ExtendResult, LeaseRef, LockStore } from '../stores/lock-store.js'
 import { Heartbeat } from './heartbeat.js';
 import type { Recorder } from './recorder.js';
 import { Releases } from './releases.js';
+import { wasNotApplied } from './undo.js';
 import { UnderWay } from './under-way.js';
 import { Waits } from './waits.js';
 
@@ -41,7 +42,7 @@ export class Engine {
     private readonly storeTimeout: number,
     readonly hears: Hears,
   ) {
-    this.limits = new TimeLimits(clock);
+    this.limits = new TimeLimits(clock, () => store.onSilence);
     this.store = new SafeStore(store, this.limits);
     this.outages = new Outages(instance, clock, emit, () => store.partitioned === true);
     this.releases = new Releases(this.store, clock, this.outages, this.waiting);
@@ -91,6 +92,8 @@ export class Engine {
       }
       return results;
     } catch (error) {
+      // The next try goes over another connection.
+      if (!wasNotApplied(error as Error)) void this.store.reconnect(limit);
       this.outages.failed(error as Error, { call: 'extend', locks: refs.map(({ name }) => name) });
       throw error;
     }

@@ -76,6 +76,11 @@ export class InLine {
     return { ...request, wait };
   }
 
+  /** An ask was not answered, though the next one may be: it may be on its way still. */
+  doubt(): void {
+    this.#unsure = true;
+  }
+
   /** The store has answered an ask. */
   told(result: AcquireResult): void {
     if (result.acquired) return void (this.#stands = false);
@@ -188,7 +193,7 @@ export class InLine {
 
   #failed(error: Error): void {
     this.engine.outages.failed(error, { call: 'acquire', locks: [this.call.name] });
-    if (!wasNotApplied(error)) this.#unsure = true;
+    if (!wasNotApplied(error)) this.doubt();
   }
 
   /** The start of its job is refused: it is not to be called any more. */
@@ -224,7 +229,8 @@ export class InLine {
     const { engine, call } = this;
     const request = this.ask();
     this.#stands = false;
-    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, this.#unsure);
+    const copies = this.#unsure ? 1 : 0;
+    engine.releases.abandon({ ...request, fencingToken: 0 }, call.settings.storeTimeout, copies);
   }
 
   #report(): void {

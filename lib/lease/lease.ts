@@ -143,7 +143,10 @@ export class Lease {
     this.#deadline = leaseDeadline(sent, this.ref.ttl);
     if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
     const restored = result.restored === true;
-    this.emit({ type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn(now) });
+    // Before its deadline a lock cannot have expired by itself.
+    if (result.deleted === true) this.emit({ type: 'lock-deleted', ...this.facts(), noticedBy: 'renewal' });
+    const renewed = { type: 'renewed', ...this.facts(), restored, expiresIn: this.expiresIn(now) } as const;
+    this.emit(result.deleted === true ? { ...renewed, deleted: true as const } : renewed);
   }
 
   renewalFailed(error: Error): void {

@@ -50,10 +50,13 @@ export class Release {
   /** When the store first answered, monotonic. */
   #answeredAt: number | undefined;
 
-  /** @param ambiguous whether an acquire may still be on its way: then finding nothing to release proves nothing */
+  /**
+   * @param copies how many copies of its acquire may still be on their way: then finding nothing to release proves nothing. If it was
+   *   sent twice, an end proves nothing either
+   */
   constructor(
     public facts: ReleaseFacts,
-    public ambiguous = false,
+    private copies: 0 | 1 | 2 = 0,
   ) {}
 
   /** How long the acquire can be on its way to a store that answers, ms. */
@@ -79,7 +82,7 @@ export class Release {
     const failed = answer instanceof Error;
     // A store that reports a broken entry of this lock has answered.
     this.unanswered = failed && !(answer instanceof LockStateError);
-    if (!failed && (hasEnded(answer) || !(this.ambiguous || this.again))) this.over = true;
+    if (!failed && this.#isProof(answer)) this.over = true;
     if (this.over || this.again || this.unanswered) return this.over;
     this.#answeredAt ??= now;
     return now >= this.#answeredAt + this.longestWay;
@@ -88,9 +91,22 @@ export class Release {
   /** The acquire was granted after all, or its start was, if the client has sent it twice. Nothing is on its way any more. */
   arrived(fencingToken: number): void {
     this.facts = { ...this.facts, ref: { ...this.facts.ref, fencingToken } };
-    this.ambiguous = false;
+    this.copies = 0;
     this.over = false;
     this.again = this.trying !== undefined;
+  }
+
+  /** One of two copies of the acquire has been answered, or has failed, late. */
+  copyArrived(): void {
+    this.#answeredAt = undefined;
+    this.over = false;
+    this.again = this.trying !== undefined;
+  }
+
+  /** Whether nothing is left to release, by an answer of the store. */
+  #isProof(answer: ReleaseResult): boolean {
+    if (hasEnded(answer)) return this.copies < 2;
+    return this.copies === 0 && !this.again;
   }
 
   /** The acquire has failed only now: it may have been carried out at any time until then. */

@@ -51,10 +51,10 @@ export class Releases {
    * Releases a lease that nothing uses, before its lock is asked for again.
    *
    * @param limit of one call, ms
-   * @param ambiguous whether its acquire may still be on its way
+   * @param copies how many copies of its acquire may still be on their way
    */
-  abandon(ref: LeaseRef, limit: number, ambiguous = false): Release {
-    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, ambiguous);
+  abandon(ref: LeaseRef, limit: number, copies: 0 | 1 | 2 = 0): Release {
+    const release = new Release({ ref, outcome: 'abandoned', keepUntil: 0, limit }, copies);
     this.#byName.set(ref.name, release);
     void this.#try(release);
     return release;

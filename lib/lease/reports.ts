@@ -39,7 +39,8 @@ const isExpected = ({ campaign, kept }: LockCall, skipped: Skipped): boolean =>
 export const isTaken = ({ reason, waited }: Skipped): boolean =>
   reason === 'held' || reason === 'cooling-down' || (reason === 'shutting-down' && waited !== undefined);
 
-export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
+export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
+  if (!hears('acquired')) return;
   const { ref } = lease;
   const event: Writable<AcquiredEvent> = {
     type: 'acquired',
@@ -55,11 +56,12 @@ export function reportAcquired({ clock, emit }: Engine, lease: Lease): void {
 
 /** @param answer to the release, if it came in time */
 export function reportReleased(
-  { clock, emit }: Engine,
+  { clock, emit, hears }: Engine,
   { ref }: Lease,
   { outcome, duration, ended, missed }: EndOfRun,
   answer: ReleaseResult | Error,
 ): void {
+  if (!hears('released')) return;
   const event: Writable<ReleasedEvent> = {
     type: 'released',
     lock: ref.name,
@@ -73,6 +75,13 @@ export function reportReleased(
   if ('error' in ended) event.error = ended.error;
   if (missed > 0) event.missed = missed;
   emit(ofRun(event, ref));
+}
+
+/** Reports if the release has found that the lock was gone, or another holder's, before it could expire. */
+export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: ReleaseResult | Error): void {
+  if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
+  if (lease.lostReason !== undefined || lease.expiresIn(clock.monotonic()) <= 0) return;
+  emit({ type: 'lock-deleted', ...lease.facts(), noticedBy: 'release' });
 }
 
 /** Reports, once per job, if instances disagree about its schedule. */

@@ -1,4 +1,4 @@
-import { LockTimeoutError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
 import type { RunRecord } from '../stores/history-store.js';
 import type {
@@ -8,6 +8,7 @@ import type {
   ReleaseOutcome,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import { AskedTwice, isWorthAnother } from './asked-twice.js';
 import { jobEnded } from './current-lock.js';
 import type { Drain } from './drain.js';
 import type { Engine } from './engine.js';
@@ -15,12 +16,13 @@ import { InLine } from './in-line.js';
 import { Lease, leaseDeadline } from './lease.js';
 import { NO_LINES } from './waits.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
+import { noteFailure, outcomeOf } from './outcome.js';
 import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import type { EndOfRun } from './recorder.js';
-import { reportAcquired, reportMismatch, reportReleased, reportSkipped } from './reports.js';
-import { undo } from './undo.js';
+import { reportAcquired, reportDeleted, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import { undo, undoOthers, wasNotApplied } from './undo.js';
 import type { Writable } from './writable.js';
 import { refuseUndone } from './work.js';
 
@@ -93,7 +95,10 @@ export class Run<T> {
       let lease = first === undefined ? undefined : await first;
       if (lease === undefined) {
         const asked = this.#ask();
-        lease = this.#answered(asked, await asked.outcome);
+        const outcome = await asked.outcome;
+        lease = this.#isWorthAnother(outcome)
+          ? await this.#askAgain(asked, outcome.error)
+          : this.#answered(asked, outcome);
       }
       if (!(lease instanceof Lease)) {
         reportSkipped(engine, call, lease, this.#holding);
@@ -114,7 +119,8 @@ export class Run<T> {
         const release = new Release(this.#facts(lease, end.outcome, engine.recorder?.record(lease, end)));
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
-        if (engine.hears('released')) reportReleased(engine, lease, end, answer);
+        reportDeleted(engine, lease, answer);
+        reportReleased(engine, lease, end, answer);
       }
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };
@@ -165,7 +171,10 @@ export class Run<T> {
     let lease = released === undefined ? undefined : await this.#after(released);
     if (lease === undefined && !admission.blocked(call.name)) {
       const asked = this.#ask();
-      lease = this.#answered(asked, await asked.outcome);
+      const outcome = await asked.outcome;
+      lease = this.#isWorthAnother(outcome)
+        ? await this.#askAgain(asked, outcome.error)
+        : this.#answered(asked, outcome);
     }
     if (!(lease instanceof Lease))
       lease = await line.wait(lease, (asked, outcome) => this.#answered(asked, outcome));
@@ -180,17 +189,33 @@ export class Run<T> {
     return error === undefined ? undefined : this.#withoutStore(error, true);
   }
 
-  #ask(): Asked<AcquireResult> {
+  /** @param until when to give up, monotonic */
+  #ask(until?: number): Asked<AcquireResult> {
     const { clock, store } = this.engine;
-    return store.acquire(
-      this.#line?.ask() ?? this.#request,
-      this.call.settings.storeTimeout,
-      clock.monotonic(),
-    );
+    const now = clock.monotonic();
+    const limit = until === undefined ? this.call.settings.storeTimeout : Math.max(1, until - now);
+    return store.acquire(this.#line?.ask() ?? this.#request, limit, now);
+  }
+
+  #isWorthAnother(outcome: Outcome<AcquireResult>): outcome is { readonly error: Error } {
+    return 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
+  }
+
+  /** Asks a second time, over another connection. Both together have twice the limit of one. */
+  async #askAgain(first: Asked<AcquireResult>, error: Error): Promise<Lease | Skipped> {
+    const { engine, call } = this;
+    const asked = new AskedTwice(first, error);
+    this.#line?.doubt();
+    await engine.store.reconnect();
+    if (asked.open) {
+      if (engine.closing || call.signal?.aborted === true) asked.giveUp();
+      else asked.again(this.#ask(first.sentAt + 2 * first.limit));
+    }
+    return this.#answered(asked, await asked.outcome);
   }
 
   /** The store has answered the acquire, or not. */
-  #answered(asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>): Lease | Skipped {
+  #answered(asked: Asked<AcquireResult> | AskedTwice, outcome: Outcome<AcquireResult>): Lease | Skipped {
     const { engine, call } = this;
     const request = this.#line?.asked ?? this.#request;
     const { sentAt } = asked;
@@ -202,10 +227,11 @@ export class Run<T> {
     if (result.interrupted !== undefined) engine.recorder?.noteInterruption(call.name, result.interrupted);
     const now = engine.clock.monotonic();
     if (this.#isUnwanted(now, sentAt))
-      return this.#giveBack({ ...request, fencingToken: result.fencingToken });
+      return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
     lease.fired = call.scheduled;
+    if (asked instanceof AskedTwice) undoOthers(engine.releases, lease.ref, asked);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
   }
@@ -217,24 +243,22 @@ export class Run<T> {
   }
 
   /** @throws the reason of the call's signal */
-  #giveBack(lease: LeaseRef): Lease | Skipped {
+  #giveBack(lease: LeaseRef, asked: Asked<AcquireResult> | AskedTwice): Lease | Skipped {
     const { engine, call } = this;
-    engine.releases.abandon(lease, call.settings.storeTimeout);
+    if (asked instanceof AskedTwice) undo(engine.releases, lease, { asked, isStart: true });
+    else engine.releases.abandon(lease, call.settings.storeTimeout);
     if (call.signal?.aborted === true) throw call.signal.reason;
     // That a closing instance does not take the lease is no failure of the store.
     return engine.closing ? { ran: false, reason: 'shutting-down' } : this.#withoutStore(tooLate());
   }
 
   /** The store has failed, or not answered the acquire in time. */
-  #failed(error: Error, asked: Asked<AcquireResult>): Lease | Skipped {
+  #failed(error: Error, asked: Asked<AcquireResult> | AskedTwice): Lease | Skipped {
     const { engine, call } = this;
     // The store cannot keep this name: no acquire is on its way, and the store is fine.
     if (error instanceof SchedulerLockConfigError) return { ran: false, reason: 'invalid-name', error };
-    undo(engine.releases, this.#line?.ask() ?? this.#request, {
-      asked,
-      error,
-      isStart: call.start !== undefined,
-    });
+    if (!wasNotApplied(error))
+      undo(engine.releases, this.#line?.ask() ?? this.#request, { asked, isStart: call.start !== undefined });
     return this.#withoutStore(error);
   }
 
@@ -266,7 +290,7 @@ export class Run<T> {
     const { engine } = this;
     this.#lease = lease;
     engine.heartbeat.add(lease);
-    if (lease.confirmed && engine.hears('acquired')) reportAcquired(engine, lease);
+    if (lease.confirmed) reportAcquired(engine, lease);
     try {
       const work = job(lease);
       // Does not await a value that is there already: even that would cost a turn of promises.
@@ -296,12 +320,13 @@ export class Run<T> {
     let end: EndOfRun | undefined;
     for (;;) {
       const next = await drain.next(lease, end);
-      if (next === 'none' || next === 'silent') {
+      if (typeof next === 'string') {
         // The store has the record of the last run, if it has answered.
-        const record =
-          next === 'silent' && end !== undefined ? engine.recorder?.record(lease, end) : undefined;
+        const unsaid = next === 'none' ? undefined : end;
+        const record = unsaid && engine.recorder?.record(lease, unsaid);
         const answer = await this.#release(lease, end?.outcome ?? 'completed', record);
-        if (next === 'silent' && end !== undefined) drain.ended(lease, end, answer);
+        if (next === 'unknown') drain.giveUp(lease);
+        if (unsaid !== undefined) drain.ended(lease, unsaid, answer);
         return;
       }
       lease = next.lease;
@@ -345,23 +370,6 @@ export class Run<T> {
     const { atLeast, storeTimeout: limit } = this.call.settings;
     return { ref, outcome, keepUntil: startedAt + atLeast, limit, record };
   }
-}
-
-function outcomeOf(lease: Lease, failed: boolean): ReleaseOutcome {
-  if (lease.abortReason instanceof LockTimeoutError) return 'timed-out';
-  if (lease.abortReason !== undefined) return 'aborted';
-  return failed ? 'failed' : 'completed';
-}
-
-/** How many failing jobs are remembered at most: a caller can make up a name per call. */
-const MAX_FAILING = 1_000;
-
-function noteFailure(failing: Set<string>, job: string | undefined, outcome: ReleaseOutcome): void {
-  const failed = outcome === 'failed' || outcome === 'timed-out';
-  if (!failed && failing.size === 0) return;
-  if (job === undefined) return;
-  if (!failed) failing.delete(job);
-  else if (failing.size < MAX_FAILING) failing.add(job);
 }
 
 const noLines = ({ name }: LockCall): Error =>

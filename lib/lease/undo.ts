@@ -1,6 +1,8 @@
 import { LockStateError, StoreUnavailableError } from '../errors.js';
 import type { Asked } from '../store-access/asked.js';
-import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
+import type { AcquireRequest, AcquireResult, LeaseRef } from '../stores/lock-store.js';
+import { AskedTwice } from './asked-twice.js';
+import type { Release } from './release.js';
 import type { Releases } from './releases.js';
 
 /** Whether a call that failed has certainly changed nothing. */
@@ -11,19 +13,21 @@ export function wasNotApplied(error: Error): boolean {
   );
 }
 
+/** An acquire that is to be undone. */
+interface Undone {
+  readonly asked: Asked<AcquireResult> | AskedTwice;
+  /** Whether it records the start of a job. */
+  readonly isStart: boolean;
+}
+
 /**
- * Undoes an acquire that has failed, unless it was certainly not carried out: releases what it may have taken, at once, and again
+ * Undoes an acquire that may have been carried out: releases what it may have taken, at once, and again
  * when it is answered after all.
- *
- * @param isStart whether it records the start of a job
  */
-export function undo(
-  releases: Releases,
-  request: AcquireRequest,
-  { asked, error, isStart }: { asked: Asked<AcquireResult>; error: Error; isStart: boolean },
-): void {
-  if (wasNotApplied(error)) return;
-  const release = releases.abandon({ ...request, fencingToken: 0 }, asked.limit, true);
+export function undo(releases: Releases, request: AcquireRequest, { asked, isStart }: Undone): void {
+  const lease = { ...request, fencingToken: 0 };
+  if (asked instanceof AskedTwice) return undoTwice(releases, releases.abandon(lease, asked.limit, 2), asked);
+  const release = releases.abandon(lease, asked.limit, 1);
   const leavesNothing = !isStart && request.wait === undefined;
   asked.listen((outcome) => {
     if ('result' in outcome) {
@@ -37,5 +41,22 @@ export function undo(
       release.failedLate();
     }
     releases.tryNow(release);
+  });
+}
+
+/** What one copy answers says nothing of the other: only time ends it. */
+function undoTwice(releases: Releases, release: Release, asked: AskedTwice): void {
+  asked.listen(() => {
+    release.copyArrived();
+    releases.tryNow(release);
+  });
+}
+
+/** A copy that is carried out when the run is over, and granted even so, leaves a lease behind that nobody uses. */
+export function undoOthers(releases: Releases, lease: LeaseRef, asked: AskedTwice): void {
+  asked.listen((outcome) => {
+    if (!('result' in outcome) || !outcome.result.acquired) return;
+    const { fencingToken } = outcome.result;
+    if (fencingToken !== lease.fencingToken) releases.abandon({ ...lease, fencingToken }, asked.limit);
   });
 }

@@ -25,8 +25,9 @@ export type KnownName = readonly [place: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
-/** The same for its history, ms: no lock needs that. */
+/** The same for its history, and for what it has to warn of, ms: no lock needs that. */
 const HISTORY_LIMIT = 2_000;
+const WARNING_LIMIT = 2_000;
 /** How long the shutdown waits for a store that does not close, ms: the other parts of the application close after it. */
 const CLOSE_LIMIT = 5_000;
 
@@ -184,7 +185,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     if (this.problems.length > 0) throw new SchedulerLockConfigError(ofModule(this.problems));
     try {
       if (this.store.init) await this.#within(this.store.init(), START_LIMIT);
-      await this.#openHistory();
+      await Promise.all([this.#openHistory(), this.#passOnWarning()]);
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) {
         await this.#close();
@@ -193,6 +194,12 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
       this.#runner.startFailed(error);
     }
     this.#ready = true;
+  }
+
+  async #passOnWarning(): Promise<void> {
+    if (this.store.warning === undefined) return;
+    const warning = await this.#within(this.store.warning(), WARNING_LIMIT).catch(() => undefined);
+    if (warning !== undefined) logWarning(() => warning);
   }
 
   /** That the store cannot remember runs is no reason not to start: no lock depends on it. */
@@ -208,7 +215,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.remembers = false;
     logWarning(
       () =>
-        `Runs are not remembered, and jobs that do not run are not noticed: ${problem} \`insight: false\` turns this off.`,
+        `Runs are not remembered, and jobs that do not run are not noticed (\`insight: false\` turns this off): ${problem}`,
     );
   }
 

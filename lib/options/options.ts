@@ -217,7 +217,8 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    */
   readonly instanceId?: string | undefined;
   /**
-   * How long one call of the store may take, at most a third of every ttl.
+   * How long one call of the store may take, at most a third of every ttl. An attempt of a tick that is not answered is made once
+   * more, over another connection, and may take twice as long.
    *
    * @default '2s', less for a ttl under 6 s
    */

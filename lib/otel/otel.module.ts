@@ -7,9 +7,10 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { type Meter, metrics, trace, type Tracer } from '@opentelemetry/api';
+import type { Meter, Tracer } from '@opentelemetry/api';
 import { SchedulerLockConfigError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { packageFor, partOf } from '../metrics/beside.js';
 import { Measurements } from '../metrics/measurements.js';
 import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
 import { SchedulerLockService } from '../nest/scheduler-lock.service.js';
@@ -29,7 +30,11 @@ export interface SchedulerLockOtelOptions {
 
 const SCOPE = 'nestjs-scheduler-lock';
 const NAMES = ['meter', 'tracer', 'spans'];
-const OPTIONS = Symbol('options of SchedulerLockOtelModule.forRoot()');
+const MODULE = 'SchedulerLockOtelModule';
+const OPTIONS = Symbol(`options of ${MODULE}.forRoot()`);
+const API = Symbol('@opentelemetry/api');
+
+type Api = typeof import('@opentelemetry/api');
 
 @Injectable()
 class OtelBridge implements OnModuleInit, OnModuleDestroy {
@@ -37,16 +42,18 @@ class OtelBridge implements OnModuleInit, OnModuleDestroy {
 
   constructor(
     @Inject(OPTIONS) private readonly options: SchedulerLockOtelOptions,
+    @Inject(API) private readonly api: Api,
     private readonly modules: ModuleRef,
   ) {}
 
   onModuleInit(): void {
+    const { metrics, trace } = this.api;
     const { meter = metrics.getMeter(SCOPE), tracer = trace.getTracer(SCOPE), spans = true } = this.options;
-    const events = this.modules.get(SchedulerLockEvents, { strict: false });
-    const measurements = new Measurements(this.modules.get(SchedulerLockHealth, { strict: false }));
+    const events = partOf(this.modules, SchedulerLockEvents, MODULE);
+    const measurements = new Measurements(partOf(this.modules, SchedulerLockHealth, MODULE));
     this.#stops = measureWith(meter, measurements, events);
     if (!spans) return;
-    const locks = this.modules.get(SchedulerLockService, { strict: false });
+    const locks = partOf(this.modules, SchedulerLockService, MODULE);
     this.#stops.push(new RunSpans(tracer).start(locks, events));
   }
 
@@ -55,19 +62,32 @@ class OtelBridge implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-/** Metrics and traces of locks and jobs for OpenTelemetry: import it beside `SchedulerLockModule`. Needs `@opentelemetry/api`. */
-@Module({})
+/**
+ * Metrics and traces of locks and jobs for OpenTelemetry: import it beside `SchedulerLockModule`, as it is or by `forRoot()`. Needs the
+ * package `@opentelemetry/api`. The start fails with `SchedulerLockConfigError` if one of the two is missing.
+ */
+@Module({
+  providers: [
+    { provide: OPTIONS, useValue: {} },
+    {
+      provide: API,
+      useFactory: () => packageFor(MODULE, '@opentelemetry/api', () => import('@opentelemetry/api')),
+    },
+    OtelBridge,
+  ],
+})
 export class SchedulerLockOtelModule {
   /**
    * @param options see {@link SchedulerLockOtelOptions}
    * @throws SchedulerLockConfigError for unknown options
    */
   static forRoot(options: SchedulerLockOtelOptions = {}): DynamicModule {
-    const problems = unknownNames(options, NAMES).map((problem) => `SchedulerLockOtelModule: ${problem}`);
+    const problems = unknownNames(options, NAMES).map((problem) => `${MODULE}: ${problem}`);
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockOtelModule,
-      providers: [{ provide: OPTIONS, useValue: options }, OtelBridge],
+      // Instead of those of the class, which are there without forRoot().
+      providers: [{ provide: OPTIONS, useValue: options }],
     };
   }
 }

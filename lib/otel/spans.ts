@@ -1,4 +1,4 @@
-import { type Span, SpanStatusCode, TraceFlags, type Tracer } from '@opentelemetry/api';
+import type { Span, SpanStatusCode, TraceFlags, Tracer } from '@opentelemetry/api';
 import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { LeasedLock, Lock } from '../lease/current-lock.js';
 import { ERROR_TYPE, JOB } from '../metrics/instruments.js';
@@ -7,6 +7,10 @@ import type { SchedulerLockService } from '../nest/scheduler-lock.service.js';
 
 /** What this library knows of a run besides. */
 type RunLock = Lock & Partial<Pick<LeasedLock, 'isOwnStory' | 'traceId'>>;
+
+// The values of the API, which is loaded only where it is installed.
+const ERROR: SpanStatusCode.ERROR = 2;
+const SAMPLED: TraceFlags.SAMPLED = 1;
 
 /** A span of a run that goes on. */
 interface Open {
@@ -48,7 +52,7 @@ export class RunSpans {
     this.#open.set(key, open);
     const { traceId, traceFlags } = span.spanContext();
     // Nobody could look up a trace that is not kept.
-    if ((traceFlags & TraceFlags.SAMPLED) !== 0) lock.traceId = traceId;
+    if ((traceFlags & SAMPLED) !== 0) lock.traceId = traceId;
     try {
       return await proceed();
     } catch (error) {
@@ -72,7 +76,7 @@ export class RunSpans {
 function fail(open: Open, type: string): void {
   if (open.failed) return;
   open.failed = true;
-  open.span.setStatus({ code: SpanStatusCode.ERROR });
+  open.span.setStatus({ code: ERROR });
   open.span.setAttribute(ERROR_TYPE, type);
 }
 

@@ -1,8 +1,10 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Gauge, Registry } from 'prom-client';
 import { SchedulerLockConfigError } from '../errors.js';
 import { type Instrument, type InstrumentKey, INSTRUMENTS } from '../metrics/instruments.js';
 import type { Measurement } from '../metrics/measurements.js';
 import { labelName, metricName } from './names.js';
+
+export type PromClient = typeof import('prom-client');
 
 type Recorder = (value: number, labels: Record<string, string>) => void;
 
@@ -11,17 +13,22 @@ export class Metrics {
   readonly #names: string[] = [];
   readonly #record = new Map<InstrumentKey, Recorder>();
 
+  readonly #registry: Registry;
+
   /**
+   * @param registry that of the package if none is given
    * @param now reads the gauges
    * @throws SchedulerLockConfigError if the registry has one of them already
    */
   constructor(
-    private readonly registry: Registry,
+    private readonly client: PromClient,
+    registry: Registry | undefined,
     private readonly now: () => readonly Measurement[],
   ) {
+    this.#registry = registry ?? client.register;
     const taken = Object.values(INSTRUMENTS)
       .map(metricName)
-      .find((name) => registry.getSingleMetric(name));
+      .find((name) => this.#registry.getSingleMetric(name));
     if (taken !== undefined)
       throw new SchedulerLockConfigError([
         `SchedulerLockPrometheusModule: the registry has a metric ${taken} already. Import the module once, and give each ` +
@@ -39,7 +46,7 @@ export class Metrics {
 
   /** Takes them out of the registry. */
   remove(): void {
-    for (const name of this.#names) this.registry.removeSingleMetric(name);
+    for (const name of this.#names) this.#registry.removeSingleMetric(name);
   }
 
   #make(key: InstrumentKey, instrument: Instrument): Recorder {
@@ -48,24 +55,24 @@ export class Metrics {
       name: metricName(instrument),
       help: description,
       labelNames: attributes.map(labelName),
-      registers: [this.registry],
+      registers: [this.#registry],
     };
     switch (type) {
       case 'histogram': {
-        const histogram = new Histogram({ ...common, buckets: [...buckets] });
+        const histogram = new this.client.Histogram({ ...common, buckets: [...buckets] });
         return (value, labels) => histogram.observe(labels, value);
       }
       case 'counter': {
-        const counter = new Counter(common);
+        const counter = new this.client.Counter(common);
         return (value, labels) => counter.inc(labels, value);
       }
       case 'updown': {
-        const gauge = new Gauge(common);
+        const gauge = new this.client.Gauge(common);
         return (value, labels) => gauge.inc(labels, value);
       }
       case 'gauge': {
         const fill = (own: Gauge): void => this.#fill(key, own);
-        new Gauge({
+        new this.client.Gauge({
           ...common,
           collect(this: Gauge) {
             fill(this);

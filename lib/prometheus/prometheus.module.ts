@@ -7,13 +7,14 @@ import {
   type OnModuleInit,
 } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { register, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { SchedulerLockConfigError } from '../errors.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { packageFor, partOf } from '../metrics/beside.js';
 import { Measurements } from '../metrics/measurements.js';
 import { SchedulerLockHealth } from '../nest/scheduler-lock-health.js';
 import { unknownNames } from '../wording.js';
-import { Metrics } from './metrics.js';
+import { Metrics, type PromClient } from './metrics.js';
 
 /** Options of `SchedulerLockPrometheusModule.forRoot()`. */
 export interface SchedulerLockPrometheusOptions {
@@ -26,7 +27,9 @@ export interface SchedulerLockPrometheusOptions {
 }
 
 const NAMES = ['registry'];
-const OPTIONS = Symbol('options of SchedulerLockPrometheusModule.forRoot()');
+const MODULE = 'SchedulerLockPrometheusModule';
+const OPTIONS = Symbol(`options of ${MODULE}.forRoot()`);
+const CLIENT = Symbol('prom-client');
 
 @Injectable()
 class PrometheusBridge implements OnModuleInit, OnModuleDestroy {
@@ -34,13 +37,14 @@ class PrometheusBridge implements OnModuleInit, OnModuleDestroy {
 
   constructor(
     @Inject(OPTIONS) private readonly options: SchedulerLockPrometheusOptions,
+    @Inject(CLIENT) private readonly client: PromClient,
     private readonly modules: ModuleRef,
   ) {}
 
   onModuleInit(): void {
-    const events = this.modules.get(SchedulerLockEvents, { strict: false });
-    const measurements = new Measurements(this.modules.get(SchedulerLockHealth, { strict: false }));
-    const metrics = new Metrics(this.options.registry ?? register, () => measurements.now());
+    const events = partOf(this.modules, SchedulerLockEvents, MODULE);
+    const measurements = new Measurements(partOf(this.modules, SchedulerLockHealth, MODULE));
+    const metrics = new Metrics(this.client, this.options.registry, () => measurements.now());
     const stopListening = measurements.listen(events, (measurement) => metrics.record(measurement));
     this.#stop = () => {
       stopListening();
@@ -53,21 +57,29 @@ class PrometheusBridge implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-/** Metrics of locks and jobs for `prom-client`: import it beside `SchedulerLockModule`. Needs the package `prom-client`. */
-@Module({})
+/**
+ * Metrics of locks and jobs for `prom-client`: import it beside `SchedulerLockModule`, as it is or by `forRoot()`. Needs the package
+ * `prom-client`. The start fails with `SchedulerLockConfigError` if one of the two is missing.
+ */
+@Module({
+  providers: [
+    { provide: OPTIONS, useValue: {} },
+    { provide: CLIENT, useFactory: () => packageFor(MODULE, 'prom-client', () => import('prom-client')) },
+    PrometheusBridge,
+  ],
+})
 export class SchedulerLockPrometheusModule {
   /**
    * @param options see {@link SchedulerLockPrometheusOptions}
    * @throws SchedulerLockConfigError at once for unknown options; when the application starts, if the registry has such metrics already
    */
   static forRoot(options: SchedulerLockPrometheusOptions = {}): DynamicModule {
-    const problems = unknownNames(options, NAMES).map(
-      (problem) => `SchedulerLockPrometheusModule: ${problem}`,
-    );
+    const problems = unknownNames(options, NAMES).map((problem) => `${MODULE}: ${problem}`);
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockPrometheusModule,
-      providers: [{ provide: OPTIONS, useValue: options }, PrometheusBridge],
+      // Instead of those of the class, which are there without forRoot().
+      providers: [{ provide: OPTIONS, useValue: options }],
     };
   }
 }

@@ -41,6 +41,7 @@ export class Asked<T> implements Told<T>, Limited {
 
   giveUp(error: Error): void {
     this.givenUp = true;
+    this.limits.onSilence?.(this.limit);
     this.#end({ error });
   }
 

@@ -31,10 +31,31 @@ const MAX_SHOWN = 60;
  * as a failure, and so does one that throws. `acquire` and `release` have a limit.
  */
 export class SafeStore {
+  #reconnecting: Promise<void> | undefined;
+
   constructor(
     private readonly store: LockStore,
     private readonly limits: TimeLimits,
-  ) {}
+  ) {
+    if (store.reconnect !== undefined) limits.onSilence = (silence) => void this.reconnect(silence);
+  }
+
+  /**
+   * Has the store give up connections that do not answer. Never rejects. Resolves when calls can be sent again, as far as is known.
+   *
+   * @param silence milliseconds without an answer; `undefined` if a connection broke
+   */
+  reconnect(silence?: number): Promise<void> {
+    return (this.#reconnecting ??= this.#reconnect(silence).finally(() => (this.#reconnecting = undefined)));
+  }
+
+  async #reconnect(silence: number | undefined): Promise<void> {
+    try {
+      await this.store.reconnect?.(silence);
+    } catch {
+      // The next call finds out.
+    }
+  }
 
   /** @param sentAt now, monotonic */
   acquire(request: AcquireRequest, limit: number, sentAt: number): Asked<AcquireResult> {
@@ -56,12 +77,12 @@ export class SafeStore {
 
   /** @param sentAt now, monotonic */
   next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
-    return this.#ofEvents('next', (events) => events.next(lease, options), limit, sentAt);
+    return this.#ofEvents('next', (events) => events.next(lease, { ...options, limit }), limit, sentAt);
   }
 
   /** @param sentAt now, monotonic */
   enqueue(event: NewEvent, limit: number, sentAt: number): Asked<Enqueued> {
-    return this.#ofEvents('enqueue', (events) => events.enqueue(event), limit, sentAt);
+    return this.#ofEvents('enqueue', (events) => events.enqueue(event, { limit }), limit, sentAt);
   }
 
   #ofEvents<T extends object>(

@@ -19,6 +19,8 @@ export interface Limited {
 
 /** Limits how long calls to the store may take. One timer serves all of them: one for each call would cost more than the call. */
 export class TimeLimits {
+  /** Is told of each call of a store that is given up, with its limit. */
+  onSilence: ((limit: number) => void) | undefined;
   /** In no order. Not a set: one that shrinks and grows with each run makes garbage. */
   readonly #calls: Limited[] = [];
   #timer: Timer | undefined;
@@ -27,7 +29,11 @@ export class TimeLimits {
   #late = false;
   #alive: Timer | undefined;
 
-  constructor(private readonly clock: Clock) {}
+  /** @param advice what to do if the store does not answer, if it knows */
+  constructor(
+    private readonly clock: Clock,
+    private readonly advice: () => string | undefined = () => undefined,
+  ) {}
 
   /**
    * Settles as `call` does, or rejects with a {@link StoreUnavailableError} (outcome unknown) if it has not settled within `limit`
@@ -102,11 +108,12 @@ export class TimeLimits {
     const due = calls.filter(({ sentAt, limit }) => sentAt + limit <= now);
     for (const call of due) this.delete(call);
     this.#wakeBy(this.#calls.reduce((least, { sentAt, limit }) => Math.min(least, sentAt + limit), Infinity));
-    for (const call of due) call.giveUp(timedOut(call.limit));
+    for (const call of due) call.giveUp(timedOut(call.limit, this.advice()));
   }
 }
 
-const timedOut = (limit: number): Error =>
-  new StoreUnavailableError(`The store did not answer within ${Math.round(limit)} ms.`, {
-    outcome: 'unknown',
-  });
+const timedOut = (limit: number, advice: string | undefined): Error =>
+  new StoreUnavailableError(
+    `The store did not answer within ${Math.round(limit)} ms.${advice === undefined ? '' : ` ${advice}`}`,
+    { outcome: 'unknown' },
+  );

@@ -14,7 +14,7 @@ export interface EventStore {
    */
   init?(): Promise<void>;
   /** Keeps an event, or gives its arguments to one that waits with the same job and key. Idempotent per `id`. */
-  enqueue(event: NewEvent): Promise<Enqueued>;
+  enqueue(event: NewEvent, options?: CallOptions): Promise<Enqueued>;
   /**
    * Ends the event of a lease, and takes the next one for it, in one operation.
    *
@@ -28,6 +28,12 @@ export interface EventStore {
    * events with their key do not become one with them. Returns how many.
    */
   redeliver(name: string): Promise<number>;
+}
+
+/** Options of a call whose caller does not wait for ever. */
+export interface CallOptions {
+  /** Milliseconds after which the caller counts the call as failed. What has not been sent by then must not be. */
+  readonly limit?: number | undefined;
 }
 
 /** An event to keep. Plain data. */
@@ -57,7 +63,7 @@ export type Enqueued =
   | { readonly queued: false };
 
 /** Options of {@link EventStore.next}. */
-export interface NextOptions {
+export interface NextOptions extends CallOptions {
   /** How the run of the lease's event ended. `completed`: it leaves. `failed`, `timed-out`: it becomes a dead letter. */
   readonly outcome?: ReleaseOutcome;
   /** How that run went, to be remembered. */

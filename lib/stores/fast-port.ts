@@ -13,6 +13,8 @@ export interface Told<T> {
   failed(error: Error): void;
   /** Whether nobody waits for the outcome any more: what has not been sent by then need not be. */
   readonly givenUp?: boolean;
+  /** How long the call may take, ms, if that is limited. */
+  readonly limit?: number | undefined;
 }
 
 /**

@@ -2,7 +2,7 @@
 export interface LeaseRef {
   /** Name of the lock. */
   readonly name: string;
-  /** UUID v4, drawn for this attempt only. Proves ownership. */
+  /** UUID v4, drawn for this attempt only. Proves ownership, together with the fencing token. */
   readonly token: string;
   /** The grant's fencing token; 0 if the answer to the acquire never arrived. */
   readonly fencingToken: number;

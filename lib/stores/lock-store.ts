@@ -13,12 +13,14 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *
  * 1. Of any number of concurrent `acquire` calls for one free or expired lock, exactly one wins.
  * 2. `acquire` is idempotent per token: if the lock is already held by this very token, it answers with the grant it recorded.
- * 3. `extend` and `release` change something only while the token owns a live lease, compared and set in one operation. One
+ * 3. A lease is its token *and* its fencing token: a token can have several leases, one after another (rule 15). `extend` and `release`
+ *    change something only while this very lease is live, compared and set in one operation. For one whose token has a newer lease,
+ *    they answer as for that of a stranger. Nothing that arrives late shortens a lease: neither does `acquire` for the token of a live
+ *    one, even if it asks for less. The fencing token 0, of a grant that was never answered, stands for whatever lease its token has. One
  *    exception, *restore*: the store forgot the lock, and its side data is gone too, or still names this very lease as the newest
  *    and not ended, or names an older one. (An older one has a smaller fencing token: a snapshot or a replica missed the last
  *    writes.) The older one may even have the lock, live or kept: it was over when this lease was granted, so it counts as
- *    forgotten. Then `extend` writes lock and side data back. The fencing token is the greater of the stored and the lease's own
- *    one. The lease's tick comes back unless a newer one of the job is known. An ended lease is never restored: `release` records
+ *    forgotten, also if it has the same token. Then `extend` writes lock and side data back, with the lease's own fencing token. The lease's tick comes back unless a newer one of the job is known. An ended lease is never restored: `release` records
  *    it as ended, and frees the lock if an older one has it. Not so a lease with the fencing token 0, whose grant was never
  *    answered: recording its end could hide a live lease.
  * 4. `release` with the outcome `abandoned` also takes back the start of a job that this token recorded (tick and attempt, or
@@ -45,7 +47,7 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *     priority first, then in the order in which they came. While somebody stands in line, only the first one is granted the lock.
  *     Everybody else is refused as `held`, also a call without `wait`.
  * 11. `acquire` again with the same token keeps its place. If the store does not know it any more, it enters at its `place`. A
- *     grant that is asked for again lives for a whole ttl from then on.
+ *     grant that is asked for again lives for a whole ttl from then on, or for as long as it would have, whichever is longer.
  * 12. When a live lease is released, and its lock is not kept, the first in line is *called*: for 2 s from then on the lock is
  *     reserved for it, and its process gets a hint. Whoever finds a free lock calls the first in line, too.
  * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line. If it was called, the next one is.
@@ -57,7 +59,9 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *
  * 15. An event leaves only with the end of its run. `enqueue` puts it behind those of its priority, or gives its arguments to one with
  *     the same job and key that no lease has taken yet. `next` ends the event of a live lease, and takes the first one of the jobs that
- *     the caller can run, with a new fencing token, unless a call in line stands before it. So does `release` end the event of its
+ *     the caller can run, with a new fencing token, unless a call in line stands before it. That is another lease of the same token,
+ *     and the one before is over: `next` for that changes nothing, and answers with the event and the fencing token that the token
+ *     has, or that the lease is not held. So does `release` end the event of its
  *     lease. An event whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is delivered
  *     again, `redeliver` times at most. After that, and if its run failed, it becomes a dead letter.
  *
@@ -112,6 +116,11 @@ export interface LockStore {
    */
   init?(): Promise<void>;
   /**
+   * Asked once at start-up, after `init`: what a person should change in the set-up of the store although it works, for one warning in
+   * the log. Without an answer within two seconds, or after a rejection, there is none.
+   */
+  warning?(): Promise<string | undefined>;
+  /**
    * Why this store cannot keep the name of a lock (its column is too short, say). The text follows the name, says what to do, and
    * ends with a full stop. `undefined` if it can keep the name, or does not know yet. Names that `acquire` takes have no problem,
    * those that it rejects have one. A store without this method keeps every name of up to 200 characters.
@@ -140,8 +149,19 @@ export interface LockStore {
   readonly events?: EventStore;
   /** Only a store with this remembers who ran what. */
   readonly history?: HistoryStore;
+  /**
+   * A call was not answered in time, or its connection broke: that connection may be dead, and so may others of its age, without a
+   * sign of it. Gives up those that do not answer, so that the next call goes over one that works. Any number of calls may fail
+   * at once; on a store that answers, this changes nothing. An attempt of a tick is sent once more after this.
+   *
+   * @param silence milliseconds without an answer; `undefined` if the connection broke
+   * @returns if calls cannot be sent before: a promise that resolves when they can, or when there is no connection to be had
+   */
+  reconnect?(silence?: number): Promise<void> | void;
   /** Registers a listener for the moment a lost connection is back; returns a function that removes it. */
   onAvailable?(listener: () => void): () => void;
+  /** What to do if the store does not answer, a sentence for the log. @internal */
+  readonly onSilence?: string | undefined;
   /** Registers a listener for leases that another holder has taken; only a store for tests can notify of them. @internal */
   onLost?(listener: (name: string, holder: string) => void): () => void;
 }
@@ -226,7 +246,8 @@ export interface ExtendOptions {
 
 /** The result for one lease of a batch: still held, or over. */
 export type ExtendResult =
-  | { readonly held: true; readonly restored?: true }
+  /** `deleted`: the lock alone was gone; what the store keeps beside it still had this lease as live. Only a store that can tell says so. */
+  | { readonly held: true; readonly restored?: true; readonly deleted?: true }
   | { readonly held: false; readonly reason: 'taken' | 'expired'; readonly holder?: string }
   /** This lease could not be judged; the others of the batch were. */
   | { readonly held: null; readonly error: SchedulerLockError };
@@ -244,7 +265,7 @@ export interface ReleaseOptions {
 /** Whether this call ended the lease, or why the lease was over before. */
 export type ReleaseResult =
   | { readonly released: true }
-  /** `taken`: another holder has the lock; `expired`: no holder has it; `ended`: this lease was released before. */
+  /** `taken`: another lease has the lock; `expired`: none has it; `ended`: this lease was released before. */
   | { readonly released: false; readonly reason: 'taken' | 'expired' | 'ended' };
 
 /** A lock, as the store knows it. */

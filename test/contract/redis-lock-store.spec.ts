@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { Redis as Redis5 } from 'ioredis5';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { provideRedis, type RedisServer } from '../support/redis-server.js';
-import { redisContract, type TestClient } from './support/redis-subject.js';
+import { redisContract } from './support/redis-subject.js';
 
 let server: RedisServer;
 
@@ -13,22 +12,8 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-const PREFIXES = [undefined, 'app:', '{app}:'];
-const VERSIONS: [string, (url: string, keyPrefix: string | undefined) => TestClient][] = [
-  ['ioredis 6', (url, keyPrefix) => new Redis(url, keyPrefix === undefined ? {} : { keyPrefix })],
-  ['ioredis 5', (url, keyPrefix) => new Redis5(url, keyPrefix === undefined ? {} : { keyPrefix })],
-];
+/* With a `keyPrefix`, and with ioredis 5: redis-clients.full.ts. */
 
-for (const [version, connect] of VERSIONS) {
-  for (const prefix of PREFIXES) {
-    describe(`on a single server, ${version}, ${prefix === undefined ? 'no keyPrefix' : `keyPrefix ${prefix}`}`, () => {
-      const contract = redisContract(() => connect(server.url, prefix));
-      afterAll(() => contract.close());
-      describeLockStore('RedisLockStore', contract.options, { describe, test });
-    });
-  }
-}
-
-test('the two versions of ioredis are really two', () => {
-  expect(Redis5).not.toBe(Redis);
-});
+const contract = redisContract(() => new Redis(server.url));
+afterAll(() => contract.close());
+describeLockStore('RedisLockStore', contract.options, { describe, test });

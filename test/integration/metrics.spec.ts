@@ -2,7 +2,7 @@ import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { type DataPoint, type Histogram, MeterProvider, type MetricData } from '@opentelemetry/sdk-metrics';
-import { Registry } from 'prom-client';
+import { register, Registry } from 'prom-client';
 import { SchedulerLockEvents, SchedulerLockModule } from '../../lib/index.js';
 import { type Instrument, INSTRUMENTS } from '../../lib/metrics/instruments.js';
 import { SchedulerLockOtelModule } from '../../lib/otel/index.js';
@@ -150,5 +150,34 @@ describe('OpenTelemetry', () => {
       'error.type': 'TypeError',
     });
     expect(JSON.stringify([...found.values()])).not.toContain('Alice');
+  });
+});
+
+describe('without what they need', () => {
+  const modules = [SchedulerLockPrometheusModule, SchedulerLockOtelModule];
+
+  test.each(modules)(
+    '$name without SchedulerLockModule stops the start, and says what to import',
+    async (type) => {
+      const wanted = new RegExp(
+        `${type.name}: this application has no SchedulerLockModule.*beside ${type.name}`,
+      );
+      for (const each of [type, type.forRoot()]) {
+        const compiled = Test.createTestingModule({ imports: [each] })
+          .setLogger(new LogLines())
+          .compile();
+        expect(await startFailure(compiled.then((module) => module.init()))).toMatch(wanted);
+      }
+    },
+  );
+
+  test('without forRoot() they measure as forRoot() does without options', async () => {
+    const imports = [SchedulerLockModule.forRoot({ store: 'memory' }), ...modules];
+    const app = await startModule({ imports });
+    const event = { lock: 'a', job: 'a', instance: 'here', at: 0, reason: 'held' } as const;
+    app.get(SchedulerLockEvents).emit({ type: 'skipped', ...event });
+    expect(await register.metrics()).toContain('scheduler_lock_skips_total{');
+    await app.close();
+    expect(await register.metrics()).not.toContain('scheduler_lock');
   });
 });

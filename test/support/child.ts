@@ -229,14 +229,16 @@ for pid in $pids; do kill -KILL "$pid"; done
 for folder do rm -rf -- "$folder"; done
 `;
 
-const guarded = new Set<number>();
+/** What was started and has not ended: the environment of the tests (tools/environment.mjs) finds it here. */
+const shared: { [key: symbol]: Map<number, string> | undefined } = globalThis;
+const guarded = (shared[Symbol.for('scheduler-lock:guarded')] ??= new Map<number, string>());
 let watchdog: ChildProcess | undefined;
 
 /** Kills `child` when this process ends, however it ends, and removes its `folder`. */
 export function guard(child: ChildProcess, folder?: string): void {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  guarded.add(pid);
+  guarded.set(pid, child.spawnargs.join(' '));
   watchdog ??= startWatchdog();
   watchdog.stdin?.write(`+ ${pid}\n`);
   if (folder !== undefined) watchdog.stdin?.write(`folder ${folder}\n`);
@@ -245,7 +247,7 @@ export function guard(child: ChildProcess, folder?: string): void {
 
 /** The ids of the processes that were started and have not ended yet. */
 export function guardedPids(): number[] {
-  return [...guarded];
+  return [...guarded.keys()];
 }
 
 function forget(pid: number): void {

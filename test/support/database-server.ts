@@ -44,6 +44,7 @@ export interface DatabaseWays {
  * @throws if the server that a variable names does not serve two connections at the same time
  */
 export async function provideDatabase(ways: DatabaseWays): Promise<DatabaseServer> {
+  assertNotFast(ways.name);
   const url = process.env[ways.variable];
   if (url) {
     await ways.ask(url).catch((error: Error) => {
@@ -85,6 +86,16 @@ function howToGetOne({ name, variable, help }: DatabaseWays, docker: string, loc
     '  - on Debian, Ubuntu and the like: let apt-get reach its sources, and nothing need be installed',
     local,
   ].join('\n');
+}
+
+/**
+ * The fast tier needs Node, npm and a Redis.
+ *
+ * @throws in the fast tier
+ */
+function assertNotFast(name: string): void {
+  if (process.env['TIER'] !== 'fast') return;
+  throw new Error(`${name} in the fast tier, which needs no database: rename this file to *.full.ts`);
 }
 
 const READY_TIMEOUT = 30_000;
@@ -226,6 +237,7 @@ export class LocalDatabase {
 
 /** Starts a private database server on a free loopback port; resolves when it answers. */
 export async function startDatabase(program: DatabaseProgram): Promise<LocalDatabase> {
+  assertNotFast(program.name);
   for (let attempt = 1; ; attempt++) {
     const dir = await mkdtemp(join(tmpdir(), 'scheduler-lock-database-'));
     const server = new LocalDatabase(program, await freePort(), dir);

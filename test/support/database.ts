@@ -53,6 +53,8 @@ export interface TestDatabase {
   provide(): Promise<DatabaseServer>;
   /** @param env more for its environment */
   start(options?: readonly string[], env?: NodeJS.ProcessEnv): Promise<LocalDatabase>;
+  /** The URL for connections that look in another schema, or that are in another database. */
+  at(url: string, schema: string): string;
   /**
    * Options for a server that loses nothing in a power cut, like a real installation; the servers of the tests may.
    */
@@ -68,6 +70,11 @@ export const POSTGRES: TestDatabase = {
     locked_at TIMESTAMP NOT NULL, locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: providePostgres,
   start: startPostgres,
+  at(url, schema) {
+    const there = new URL(url);
+    there.searchParams.set('options', `-c search_path=${schema}`);
+    return there.href;
+  },
   durable: ['fsync=on'],
   pool(url, { max = 8, session = [], onStatement } = {}) {
     const pool = testPool(url, {
@@ -103,6 +110,11 @@ export const MYSQL: TestDatabase = {
     locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3), locked_by VARCHAR(255) NOT NULL, PRIMARY KEY (name))`,
   provide: provideMysql,
   start: startMariadb,
+  at(url, schema) {
+    const there = new URL(url);
+    there.pathname = `/${schema}`;
+    return there.href;
+  },
   durable: ['--innodb-flush-log-at-trx-commit=1'],
   pool(url, { max = 8, session = [], onStatement } = {}) {
     const pool = testMysqlPool(url, { connectionLimit: max });
@@ -120,6 +132,15 @@ export const MYSQL: TestDatabase = {
     };
   },
 };
+
+/** The single statements of a text. */
+export function statementsOf(text: string): string[] {
+  return text.split(/;\n|;$/).filter((statement) => statement.trim() !== '');
+}
+
+/** The same without rights, of which a MariaDB of the tests knows nothing: see `addRights()`. */
+export const withoutGrants = (text: string): string[] =>
+  statementsOf(text).filter((statement) => !/^GRANT /m.test(statement));
 
 /** Calls `listener` for each statement of a connection from now on. */
 function watchStatements(connection: object, listener: () => void): void {

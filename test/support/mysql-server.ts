@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import mysql from 'mysql2/promise';
@@ -107,6 +107,26 @@ export async function startMariadb(
     ask,
   };
   return startDatabase(program);
+}
+
+/**
+ * Gives a private MariaDB users and rights, which it does not have from the start. From then on `root` has all of them, and others what
+ * they are given.
+ */
+export async function addRights(server: LocalDatabase): Promise<void> {
+  const { basedir } = await findMariadb();
+  const tables = join(
+    basedir ?? '/usr',
+    basedir === undefined ? '' : 'usr',
+    'share/mysql/mysql_system_tables.sql',
+  );
+  const connection = await mysql.createConnection({ uri: server.url, multipleStatements: true });
+  await connection.query('CREATE DATABASE IF NOT EXISTS mysql; USE mysql');
+  await connection.query(await readFile(tables, 'utf8'));
+  await connection.query(
+    "FLUSH PRIVILEGES; CREATE USER root@'%'; GRANT ALL PRIVILEGES ON *.* TO root@'%' WITH GRANT OPTION",
+  );
+  await connection.end();
 }
 
 /** A pool of several connections, as a user makes it. */

@@ -51,6 +51,8 @@ export interface Locks {
   /** The place of the first call in line. */
   firstPlace(name: string): number | undefined;
   isHeld(lease: LeaseRef): boolean;
+  /** The fencing token of the live lease with the same token that was granted after this one. */
+  newer(lease: LeaseRef): number | undefined;
   /** Gives a lease that is held a new fencing token for a run of this job, and lets it live for this long from now on, ms. */
   renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number;
   /** Its run has ended. */
@@ -87,6 +89,13 @@ export class MemoryEvents implements EventStore {
     const { name, token } = lease;
     const queue = this.#queue(name);
     const dead: DeadLetter[] = [];
+    const newer = this.locks.newer(lease);
+    if (newer !== undefined) {
+      // It is asked for again: what was taken then is told again.
+      const event = queue.events.find(({ taken }) => taken === token);
+      if (event === undefined) return { held: false, dead };
+      return { held: true, event: delivered(event), fencingToken: newer, dead };
+    }
     if (outcome !== undefined) {
       this.end(lease, outcome);
       this.locks.ended(lease, outcome, record);

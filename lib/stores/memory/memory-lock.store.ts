@@ -76,6 +76,7 @@ export class MemoryLockStore implements LockStore {
         newPlace: () => this.#newPlace(),
         firstPlace: (name) => this.#lines.get(name)?.standing[0]?.place,
         isHeld: (lease) => this.#held(lease) !== undefined,
+        newer: (lease) => this.#newer(lease),
         renew: (lease, taker) => this.#renew(lease, taker),
         ended: (...run) => this.#history.ended(...run),
       },
@@ -92,7 +93,7 @@ export class MemoryLockStore implements LockStore {
         const answer = taken(entry, request, now);
         if (!isWaiting(request)) return answer;
         if (answer.acquired) {
-          entry.freeAt = now + request.ttl;
+          entry.freeAt = Math.max(entry.freeAt, now + request.ttl);
           return answer;
         }
         return starts.refusal(request, this.#clock.now()) ?? this.#inLine(request, answer);
@@ -124,7 +125,7 @@ export class MemoryLockStore implements LockStore {
       this.#events.end(lease, outcome);
       this.#history.ended(lease, outcome, record);
       const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#leave(lease);
-      if (entry?.lease.token !== lease.token) {
+      if (entry === undefined || !isOf(entry, lease)) {
         const result = this.#missedRelease(lease, outcome, entry);
         if (wasCalled) this.#call(lease.name);
         return result;
@@ -166,10 +167,17 @@ export class MemoryLockStore implements LockStore {
     });
   }
 
-  #held({ name, token }: LeaseRef): Entry | undefined {
-    const entry = this.#entries.get(name);
-    const isOurs = entry?.lease.token === token && !entry.ended && entry.freeAt > this.#clock.monotonic();
-    return isOurs ? entry : undefined;
+  #held(lease: LeaseRef): Entry | undefined {
+    const entry = this.#entries.get(lease.name);
+    if (entry === undefined || entry.ended || entry.freeAt <= this.#clock.monotonic()) return undefined;
+    return isOf(entry, lease) ? entry : undefined;
+  }
+
+  /** The fencing token of a live lease that has the same token, and was granted after this one. */
+  #newer({ name, token, fencingToken }: LeaseRef): number | undefined {
+    const newest = this.#entries.get(name)?.lease;
+    if (newest?.token !== token || newest.fencingToken <= fencingToken) return undefined;
+    return this.#held(newest) && newest.fencingToken;
   }
 
   /** Gives a held lease another fencing token, for a run of this job. */
@@ -295,10 +303,9 @@ export class MemoryLockStore implements LockStore {
     const now = this.#clock.monotonic();
     const entry = this.#entries.get(lease.name);
     const live = entry !== undefined && entry.freeAt > now;
-    if (entry?.lease.token === lease.token) {
+    if (entry !== undefined && isOf(entry, lease)) {
       if (entry.ended) return { held: false, reason: 'expired' };
-      const fencingToken = Math.max(entry.lease.fencingToken, lease.fencingToken);
-      Object.assign(entry, { lease: { ...entry.lease, fencingToken }, freeAt: now + lease.ttl });
+      entry.freeAt = now + lease.ttl;
       return live ? { held: true } : { held: true, restored: true };
     }
     if (!isBehind(entry, lease))
@@ -327,6 +334,11 @@ function taken(
     return { acquired: true, fencingToken, ...(attempt === undefined ? undefined : { attempt }) };
   const reason = ended ? 'cooling-down' : 'held';
   return { acquired: false, reason, holder, expiresIn: Math.ceil(freeAt - now), ...starts.last(job) };
+}
+
+/** Whether the entry is of this lease. The fencing token 0, of a grant that was never answered, stands for any lease of its token. */
+function isOf({ lease: own }: Entry, { token, fencingToken }: LeaseRef): boolean {
+  return own.token === token && (fencingToken === 0 || own.fencingToken === fencingToken);
 }
 
 /** Whether the entry, which is not of this lease, is missing or older than the lease. An older lease was over before this one. */

@@ -15,14 +15,14 @@ const FAILURES: Readonly<Record<number, SqlFailure>> = {
   1146: 'table', // ER_NO_SUCH_TABLE
   1176: 'table', // ER_KEY_DOES_NOT_EXITS: the index of the names has another name by now
   1054: 'table', // ER_BAD_FIELD_ERROR
-  1044: 'denied', // ER_DBACCESS_DENIED_ERROR
+  1044: 'forbidden', // ER_DBACCESS_DENIED_ERROR
   1045: 'denied', // ER_ACCESS_DENIED_ERROR
   1049: 'denied', // ER_BAD_DB_ERROR
   1102: 'denied', // ER_WRONG_DB_NAME
   1103: 'denied', // ER_WRONG_TABLE_NAME
   1130: 'denied', // ER_HOST_NOT_PRIVILEGED
-  1142: 'denied', // ER_TABLEACCESS_DENIED_ERROR
-  1143: 'denied', // ER_COLUMNACCESS_DENIED_ERROR
+  1142: 'forbidden', // ER_TABLEACCESS_DENIED_ERROR
+  1143: 'forbidden', // ER_COLUMNACCESS_DENIED_ERROR
   1698: 'denied', // ER_ACCESS_DENIED_NO_PASSWORD_ERROR
   1820: 'denied', // ER_MUST_CHANGE_PASSWORD
   1862: 'denied', // ER_MUST_CHANGE_PASSWORD_LOGIN

@@ -1,18 +1,14 @@
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import type { TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { clockOf, endOf, EPOCH_MICROSECONDS, isNamed, nameOf, storedName } from './columns.js';
-import { mysqlTable } from './schema.js';
 import { raw, sql } from './sql-text.js';
 import type { MysqlTableInfo } from './table-look.js';
 
 const MICROS = EPOCH_MICROSECONDS.text;
 
-export function mysqlEvents(
-  { table = SQL_DEFAULTS.table, ...options }: SqlStoreOptions,
-  client: MysqlClient,
-): EventsDialect<MysqlTableInfo> {
+export function mysqlEvents(names: TableNames, client: MysqlClient): EventsDialect<MysqlTableInfo> {
   const sent = (text: string, values: readonly unknown[]) => ({
     text: text.replaceAll('{t}', () => events.table),
     values: [...values],
@@ -20,10 +16,10 @@ export function mysqlEvents(
   const events: EventsDialect<MysqlTableInfo> = {
     // Made when it is needed: a longer name may be too long.
     get table() {
-      return mysqlTable({ ...options, table: `${table}_events` });
+      return names.quoted('_events');
     },
     get creation() {
-      return [creationOf(events.table)];
+      return eventsDdl(names);
     },
     now: `(${MICROS} DIV 1000)`,
     micros: MICROS,
@@ -38,7 +34,7 @@ export function mysqlEvents(
         sql`UPDATE ${locks.table} SET lock_until = ${endOf(locks, ttl)},
   fencing_token = LAST_INSERT_ID(GREATEST(COALESCE(fencing_token, 0) + 1, ${EPOCH_MICROSECONDS}))
 WHERE ${isNamed(locks, storedName(lease.name))} AND locked_by = ${lockedBy(lease)} AND lock_until > ${clockOf(locks)}
-  AND COALESCE(fencing_token, 0) < ${raw(String(Number.MAX_SAFE_INTEGER))}`,
+  AND fencing_token = ${lease.fencingToken} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}`,
       );
       return Number(affectedRows) > 0 ? Number(insertId) : undefined;
     },
@@ -46,7 +42,9 @@ WHERE ${isNamed(locks, storedName(lease.name))} AND locked_by = ${lockedBy(lease
   return events;
 }
 
-const creationOf = (table: string): string => `CREATE TABLE IF NOT EXISTS ${table} (
+/** The statements that create the table. */
+export const eventsDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_events', schema)} (
   id VARCHAR(36) NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   job VARCHAR(255) NOT NULL,
@@ -62,4 +60,5 @@ const creationOf = (table: string): string => `CREATE TABLE IF NOT EXISTS ${tabl
   dead VARCHAR(16) NULL,
   dead_at BIGINT NULL,
   INDEX by_place (name, dead, place)
-) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`;
+) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
+];

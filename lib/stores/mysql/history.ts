@@ -1,10 +1,10 @@
 import { isTrue } from '../sql/answers.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
-import { historyTables } from '../sql/history-names.js';
-import type { SqlStoreOptions } from '../sql/table-name.js';
+import { historyProblem } from '../sql/history-names.js';
+import type { TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { EPOCH_MICROSECONDS, storedName } from './columns.js';
-import { mysqlTable } from './schema.js';
+import { mysqlNames } from './schema.js';
 
 const NOW = `(${EPOCH_MICROSECONDS.text} DIV 1000)`;
 
@@ -13,15 +13,22 @@ const OVER_INTERRUPTION = ['noted_at', 'expires_at', 'data', 'kind']
   .map((column) => `${column} = IF(kind = 'interrupted', VALUES(${column}), ${column})`)
   .join(', ');
 
-export function mysqlHistory(options: SqlStoreOptions, client: MysqlClient): HistoryDialect {
-  const tables = historyTables(options, mysqlTable);
+export function mysqlHistory(names: TableNames, client: MysqlClient): HistoryDialect {
   const sent = (text: string, values: readonly unknown[]) => ({
-    text: text.replaceAll('{runs}', () => tables.runs).replaceAll('{instances}', () => tables.instances),
+    text: text.replaceAll('{runs}', () => history.runs).replaceAll('{instances}', () => history.instances),
     values: [...values],
   });
   const history: HistoryDialect = {
-    ...tables,
-    creation: creationOf(tables),
+    unusable: historyProblem(names),
+    get runs() {
+      return names.quoted('_runs');
+    },
+    get instances() {
+      return names.quoted('_instances');
+    },
+    get creation() {
+      return historyDdl(names);
+    },
     inRelease: false,
     now: NOW,
     int: 'CAST(? AS SIGNED)',
@@ -47,8 +54,9 @@ ON DUPLICATE KEY UPDATE catalogue = VALUES(catalogue), seen_at = VALUES(seen_at)
   return history;
 }
 
-const creationOf = ({ runs, instances }: Pick<HistoryDialect, 'runs' | 'instances'>): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${runs} (
+/** The statements that create the tables. */
+export const historyDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_runs', schema)} (
   name VARCHAR(255) NOT NULL,
   entry VARCHAR(64) NOT NULL,
   kind VARCHAR(16) NOT NULL,
@@ -59,7 +67,7 @@ const creationOf = ({ runs, instances }: Pick<HistoryDialect, 'runs' | 'instance
   INDEX of_lock (name, kind, noted_at),
   INDEX old (expires_at)
 ) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`,
-  `CREATE TABLE IF NOT EXISTS ${instances} (
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_instances', schema)} (
   id VARCHAR(64) NOT NULL PRIMARY KEY,
   catalogue VARCHAR(64) NULL,
   seen_at BIGINT NOT NULL,
@@ -71,6 +79,6 @@ const creationOf = ({ runs, instances }: Pick<HistoryDialect, 'runs' | 'instance
  * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
  * (`migrate: false`). It can be repeated.
  */
-export const HISTORY_SCHEMA: string = creationOf(historyTables({}, mysqlTable))
+export const HISTORY_SCHEMA: string = historyDdl(mysqlNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

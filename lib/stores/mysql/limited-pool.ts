@@ -1,10 +1,13 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
+import { Silence, type Statement } from '../sql/silence.js';
 import { KillAbandoned } from './kill-abandoned.js';
 
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
   getConnection(callback: (error: Error | null, connection: CallbackConnection) => void): void;
+  /** Its idle connections: there is no other way to tell how many there are. */
+  readonly _freeConnections?: { readonly length: number };
 }
 
 export interface CallbackConnection {
@@ -51,6 +54,7 @@ interface Sending {
  */
 export class LimitedPool {
   readonly #killAbandoned: KillAbandoned;
+  readonly #silence: Silence;
 
   /**
    * @param limit milliseconds until a connection that has not answered is closed
@@ -62,7 +66,14 @@ export class LimitedPool {
     private readonly clock: Clock = systemClock,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
+    this.#silence = new Silence(clock);
     this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
+  }
+
+  /** The database of a new connection; `null`: none; `undefined`: that is not known. */
+  get database(): string | null | undefined {
+    const { config } = this.pool as { config?: { connectionConfig?: { database?: string | null } } };
+    return config?.connectionConfig && (config.connectionConfig.database || null);
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
@@ -74,22 +85,44 @@ export class LimitedPool {
     return this.#send(statement, [], { limit: this.tryLimit, lockTimeout: LOCK_WAIT });
   }
 
+  /** Closes connections on which nobody answers. The next statement gets one that has answered meanwhile, or a new one. */
+  reconnect(silence: number | undefined): void {
+    // First those that are idle: what follows must not get one of these.
+    for (let idle = this.pool._freeConnections?.length ?? 0; idle > 0; idle--) this.#probe();
+    if (silence !== undefined) this.#silence.giveUp(silence);
+  }
+
+  #probe(): void {
+    this.pool.getConnection((noConnection, connection) => {
+      if (noConnection) return;
+      this.#silence.probe({
+        ask: (answered) => connection.query({ sql: 'SELECT 1' }, answered),
+        giveBack: () => connection.release(),
+        close: (waited) => void closeSilent(connection, waited),
+      });
+    });
+  }
+
   #send(sql: string, values: unknown[], { limit, kill, lockTimeout }: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let used: CallbackConnection | undefined;
       let sent: unknown;
+      let statement: Statement | undefined;
       let over = false;
-      const giveUp = (): void => {
+      const giveUp = (waited = limit): void => {
         over = true;
-        reject(closeSilent(used, limit));
+        timer.cancel();
+        if (statement !== undefined) this.#silence.ended(statement);
+        reject(closeSilent(used, waited));
         const { sql: text } = Object(sent) as { sql?: unknown };
         if (kill && typeof text === 'string')
           this.#killAbandoned.add({ thread: Number(used?.threadId), text });
       };
-      const timer = this.#timer(giveUp, limit);
+      const timer = this.#timer(() => giveUp(), limit);
       const settle = (error: Error | null, result?: unknown): void => {
         over = true;
         timer.cancel();
+        if (statement !== undefined) this.#silence.ended(statement);
         if (error !== null) return reject(error);
         resolve(result);
         // The database answers, so it can be asked about the statements that it did not answer before.
@@ -100,6 +133,7 @@ export class LimitedPool {
         if (over) return noConnection ? undefined : connection.release();
         if (noConnection) return settle(noConnection);
         used = connection;
+        if (kill) statement = this.#silence.sent(giveUp);
         const ended = (error: Error | null, result?: unknown): void => {
           if (over) return;
           // A broken connection, or one to a read-only server, must not go back to the pool.

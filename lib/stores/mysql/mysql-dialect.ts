@@ -3,6 +3,7 @@ import { LockStateError } from '../../errors.js';
 import {
   type AttemptRow,
   hasLine,
+  isOf,
   isTrue,
   mayTake,
   NO_ROW,
@@ -19,14 +20,14 @@ import {
   type TableLook,
 } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
-import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import { type Ending, isPlain, lockedBy } from '../sql/locked-by.js';
 import type { LastLease } from '../sql/interruption.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { nameProblem } from '../sql/table-judgement.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
+import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
@@ -34,7 +35,9 @@ import { mysqlEvents } from './events.js';
 import { mysqlHistory } from './history.js';
 import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
-import { mysqlTable } from './schema.js';
+import { PLACE, placeOf } from './place.js';
+import { mysqlNames } from './schema.js';
+import { setupOf } from './setup.js';
 import { type Sql, sql } from './sql-text.js';
 import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
 import {
@@ -63,38 +66,61 @@ interface SeenAttempt extends AttemptRow {
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
-  readonly table: string;
   readonly events: EventsDialect<MysqlTableInfo>;
   readonly history: HistoryDialect;
-  readonly #where: { table: string; schema: string | undefined };
+  readonly #names: TableNames;
+  /** What the last look has found. */
+  #place: string | undefined;
+  #user: string | undefined;
   readonly #lastGranted = new LastGranted();
 
   constructor(
     private readonly client: MysqlClient | LimitedPool,
     options: SqlStoreOptions,
   ) {
-    this.table = mysqlTable(options);
-    this.events = mysqlEvents(options, client);
-    this.history = mysqlHistory(options, client);
-    this.#where = { table: options.table ?? SQL_DEFAULTS.table, schema: options.schema };
+    this.#names = mysqlNames(options);
+    this.events = mysqlEvents(this.#names, client);
+    this.history = mysqlHistory(this.#names, client);
+  }
+
+  get table(): string {
+    return this.#names.quoted();
   }
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
-    const columns = await read(this.client, lookStatement(this.#where));
-    const look = readLook(this.table, columns, await read(this.client, indexStatement(this.#where)));
-    // Statements that write nothing show whether this user may write.
+    const { database } = this.client as Partial<LimitedPool>;
+    const [row] = await read(this.client, PLACE);
+    const schema = this.#names.schema ?? placeOf(row, database);
+    this.#user = row?.['user'] as string | undefined;
+    if (typeof schema !== 'string') return schema;
+    this.#place = schema;
+    const where = { table: this.#names.table, schema };
+    const table = this.#names.quoted('', schema);
+    const columns = await read(this.client, lookStatement(where));
+    const look = readLook(table, columns, await read(this.client, indexStatement(where)));
     if ('table' in look) {
-      await this.client.query(`UPDATE ${this.table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
+      // Statements that write nothing show whether this user may write.
+      await this.client.query(`UPDATE ${table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
       await this.client.query(
-        `INSERT INTO ${this.table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
+        `INSERT INTO ${table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
         [],
       );
+      // Not before it is found: until then somebody may make it elsewhere.
+      this.#names.settle(schema);
     }
     return look;
   }
 
+  setup(locks?: readonly string[]): string {
+    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
+  }
+
   nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
     return nameProblem(this.table, storedName(name), names);
+  }
+
+  reconnect(silence: number | undefined): void {
+    if (this.client instanceof LimitedPool) this.client.reconnect(silence);
   }
 
   /**
@@ -120,19 +146,29 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   async renew(table: MysqlTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
     const names = [...new Set(leases.map(({ name }) => name))];
     if (!table.mariadb) await read(this.client, unlockedStatement(table, names));
-    const { affectedRows } = await write(this.client, extendStatement(table, leases));
+    const { affectedRows } = await this.#fenced((fenced) =>
+      write(this.client, extendStatement(table, leases, fenced)),
+    );
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
     const rows = await read(this.client, seenStatement(table, names));
     const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? NO_ROW;
-      return row.by === lockedBy(lease) && Number(row.remaining) > 0 ? true : row;
+      return isOf(lease, row.by, row.recorded) && Number(row.remaining) > 0 ? true : row;
     });
   }
 
-  async giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenRow> {
-    if (isPlain(lease, options)) {
+  giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenRow> {
+    return this.#fenced((fenced) => this.#giveBack(table, lease, { ...options, fenced }));
+  }
+
+  async #giveBack(
+    table: MysqlTableInfo,
+    lease: LeaseRef,
+    options: Ending & { readonly fenced: boolean },
+  ): Promise<GivenBack | SeenRow> {
+    if (isPlain(lease, options) && options.fenced) {
       const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };
       const seen = await this.#seen(table, lease.name);
@@ -200,9 +236,20 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       // Negative numbers are Node's, for network errors.
       const number = Number(each['errno'] ?? NaN);
       if (number > 0) return failureOf(number);
+      if (wantsTls(each)) return 'denied';
       if (isNotConnected(each)) return 'refused';
     }
     return 'unknown';
+  }
+
+  /** Leases are renewed and given back also where a migration has dropped the column of the fencing tokens. */
+  async #fenced<T>(run: (fenced: boolean) => Promise<T>): Promise<T> {
+    try {
+      return await run(true);
+    } catch (error) {
+      if (this.failure(error) !== 'table') throw error;
+      return run(false);
+    }
   }
 
   async #seen(table: MysqlTableInfo, name: string): Promise<SeenRow> {

@@ -1,5 +1,6 @@
 import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
+import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
 import type { MysqlClient } from './client.js';
@@ -36,7 +37,7 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
   /**
    * @param client a pool of `mysql2/promise` or of `mysql2`, or any client with its `query(text, values)`. Such a client has to
    *   end calls without an answer by itself: until it does, they wait, and most of the calls behind them are turned away
-   * @throws SchedulerLockConfigError for a client without `query()`, for names that are invalid or hold a question mark, and
+   * @throws SchedulerLockConfigError for what is no pool (the message says what it is), for names that are invalid or hold a question mark, and
    *   for a `queryTimeout` that is no duration
    */
   constructor(client: MysqlClient | { promise(): MysqlClient }, options: MysqlLockStoreOptions = {}) {
@@ -47,17 +48,17 @@ export class MysqlLockStore extends SqlLockStore<MysqlTableInfo> {
         `store: queryTimeout: expected milliseconds or a text like '5s', got ${String(queryTimeout)}.`,
       ]);
     }
+    checkClient(client, {
+      store: 'MysqlLockStore',
+      kind: 'mysql',
+      pool: 'a pool of `mysql2`',
+      also: 'a pool of `mariadb`',
+      ofUrl: 'createPool(url)',
+      ofOptions: 'createPool(options)',
+    });
     const pool = poolOf(client);
-    super(new MysqlDialect(pool ? new LimitedPool(pool, limit) : clientOf(client), options), { migrate });
+    super(new MysqlDialect(pool ? new LimitedPool(pool, limit) : (client as MysqlClient), options), {
+      migrate,
+    });
   }
-}
-
-function clientOf(given: unknown): MysqlClient {
-  const client = 'promise' in Object(given) ? (given as { promise(): unknown }).promise() : given;
-  if (typeof (client as Partial<MysqlClient> | undefined)?.query !== 'function') {
-    throw new SchedulerLockConfigError([
-      'store: MysqlLockStore needs a pool: an object with query(text, values).',
-    ]);
-  }
-  return client as MysqlClient;
 }

@@ -1,26 +1,23 @@
-import { SchedulerLockConfigError } from '../../errors.js';
 import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
 import { OUR_COLUMNS, type TableDdl } from '../sql/table-judgement.js';
-import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
+import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 
 /** MySQL refuses longer names. It counts characters; most characters are one byte. */
 const NAME_BYTES = 64;
 
 /**
- * Database and table, quoted.
- *
  * @throws SchedulerLockConfigError for an invalid name, and for one with a question mark: some versions of `mysql2`, and other
  *   clients, take it for a parameter even in quotes
  */
-export function mysqlTable(options: SqlStoreOptions): string {
-  const quoted = quotedTable(options, '`', NAME_BYTES);
-  if (quoted.includes('?')) {
-    throw new SchedulerLockConfigError([
-      `store: table, schema: ${quoted} holds a question mark, which clients take for a parameter.`,
-    ]);
-  }
-  return quoted;
-}
+export const mysqlNames = (options: SqlStoreOptions): TableNames =>
+  new TableNames(options, {
+    quote: '`',
+    maxLength: NAME_BYTES,
+    problem: (quoted) =>
+      quoted.includes('?')
+        ? `${quoted} holds a question mark, which clients take for a parameter.`
+        : undefined,
+  });
 
 const TYPES = { fencing_token: 'BIGINT NULL', job_state: 'JSON NULL' } as const;
 

@@ -97,10 +97,31 @@ const AT_ONCE = raw('/*M! SET STATEMENT innodb_lock_wait_timeout = 0 FOR */');
  *
  * Forces the index of the names: for a list of about half of all names, a server would read every row, and wait for locked ones.
  */
-export function extendStatement(table: MysqlTable, leases: readonly LeaseRef[]): Sql {
-  return sql`${AT_ONCE} UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(leases))}
-WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND locked_by IN ${list(leases.map(lockedBy))}
+export function extendStatement(table: MysqlTable, leases: readonly LeaseRef[], fenced: boolean): Sql {
+  return sql`${AT_ONCE} UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(leases, fenced))}
+WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND ${isOneOf(leases, fenced)}
   AND lock_until > ${clockOf(table)}`;
+}
+
+/*
+ * A lease is its locked_by and its fencing token: kept calls of one lock have leases with one locked_by. Without the column, which a
+ * migration may have dropped (`fenced` is false), the locked_by has to do. So it has where it is NULL.
+ */
+
+function isOneOf(leases: readonly LeaseRef[], fenced: boolean): Sql {
+  if (!fenced) return sql`locked_by IN ${list(leases.map(lockedBy))}`;
+  const [first, ...others] = leases.map(
+    (lease) => sql`(${lockedBy(lease)}, ${lease.fencingToken === 0 ? null : lease.fencingToken})`,
+  );
+  const all = others.reduce((some, one) => sql`${some}, ${one}`, first ?? raw('(NULL, NULL)'));
+  return sql`COALESCE((locked_by, fencing_token) IN (${all}), TRUE)`;
+}
+
+/** Whether a row is of this lease. The fencing token 0, of a grant that was never answered, stands for any of its token. */
+function isOf(lease: LeaseRef, fenced: boolean): Sql {
+  const isBy = sql`locked_by = ${lockedBy(lease)}`;
+  if (!fenced || lease.fencingToken === 0) return isBy;
+  return sql`(${isBy} AND COALESCE(fencing_token = ${lease.fencingToken}, TRUE))`;
 }
 
 /**
@@ -123,15 +144,19 @@ FROM ${table.table} WHERE name IN ${list(names.map(storedName))}`;
  * holder took the lock over. Then its end is recorded all the same: a run that ended is not repeated. The start of an abandoned
  * lease is taken back even if another holder has or had the lock since: then `insertId` is 0.
  */
-export function releaseStatement(table: MysqlTable, lease: LeaseRef, { outcome, keepFor }: Ending): Sql {
-  const by = lockedBy(lease);
+export function releaseStatement(
+  table: MysqlTable,
+  lease: LeaseRef,
+  { outcome, keepFor, fenced }: Ending & { readonly fenced: boolean },
+): Sql {
+  const [by, isIts] = [lockedBy(lease), isOf(lease, fenced)];
   const ended = sql`UPDATE ${table.table} SET job_state = ${endedState(lease, outcome)},
-  lock_until = CASE LAST_INSERT_ID(IF(locked_by = ${by}, IF(lock_until > ${nowOf(table)}, 2, 1), 0))
+  lock_until = CASE LAST_INSERT_ID(IF(${isIts}, IF(lock_until > ${nowOf(table)}, 2, 1), 0))
     WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)} WHEN 1 THEN ${freeOf(table)} ELSE lock_until END,
-  locked_by = IF(locked_by = ${by}, ${endedBy(by, outcome)}, locked_by)
+  locked_by = IF(${isIts}, ${endedBy(by, outcome)}, locked_by)
 WHERE ${isNamed(table, storedName(lease.name))}`;
-  if (outcome !== NOTHING_RAN) return sql`${ended} AND locked_by = ${by}`;
-  return sql`${ended} AND (locked_by = ${by} OR ${isOwnStart(lease)})`;
+  if (outcome !== NOTHING_RAN) return sql`${ended} AND ${isIts}`;
+  return sql`${ended} AND (${isIts} OR ${isOwnStart(lease)})`;
 }
 
 /** The facts about a lost lease. */
@@ -153,7 +178,7 @@ export function writeBackStatement(table: MysqlTable, lease: LeaseRef, { seen, o
   job_state = IF(locked_by = ${by}, job_state, ${state}), locked_at = IF(locked_by = ${by}, locked_at, ${nowOf(table)}),
   fencing_token = GREATEST(COALESCE(fencing_token, 0), ${lease.fencingToken}), lock_until = ${until}, locked_by = ${by}
 WHERE ${isNamed(table, storedName(lease.name))} AND locked_by = ${seen} AND (fencing_token < ${lease.fencingToken}
-  OR lock_until <= ${clockOf(table)} AND (locked_by = ${by} OR fencing_token IS NULL))`;
+  OR lock_until <= ${clockOf(table)} AND (${isOf(lease, true)} OR fencing_token IS NULL))`;
 }
 
 /** The same if there is no row. Fails with a duplicate key if there is one by now. */
@@ -188,13 +213,13 @@ FROM ${table.table} ${which}`;
 }
 
 /** The ttl of each lease of a batch; mostly all are the same. */
-function ttlOf(leases: readonly LeaseRef[]): number | Sql {
-  const byTtl = new Map<number, string[]>();
-  for (const lease of leases) byTtl.set(lease.ttl, [...(byTtl.get(lease.ttl) ?? []), lockedBy(lease)]);
+function ttlOf(leases: readonly LeaseRef[], fenced: boolean): number | Sql {
+  const byTtl = new Map<number, LeaseRef[]>();
+  for (const lease of leases) byTtl.set(lease.ttl, [...(byTtl.get(lease.ttl) ?? []), lease]);
   const [[first = 0] = [], ...others] = [...byTtl];
   if (others.length === 0) return first;
   let cases: Sql = raw('CASE');
-  for (const [ttl, holders] of others) cases = sql`${cases} WHEN locked_by IN ${list(holders)} THEN ${ttl}`;
+  for (const [ttl, some] of others) cases = sql`${cases} WHEN ${isOneOf(some, fenced)} THEN ${ttl}`;
   return sql`(${cases} ELSE ${first} END)`;
 }
 
@@ -217,7 +242,7 @@ export function plainStatements(table: MysqlTable): PlainStatements {
 WHERE ${named} AND lock_until <= ${clockOf(table)} AND fencing_token < ${raw(String(Number.MAX_SAFE_INTEGER))}
   AND ${NOBODY_IN_LINE}`;
   const release = sql`UPDATE ${table.table} SET lock_until = ${freeOf(table)}, locked_by = ${SOME}
-WHERE ${named} AND locked_by = ${SOME} AND lock_until > ${nowOf(table)}`;
+WHERE ${named} AND locked_by = ${SOME} AND COALESCE(fencing_token = ${SOME}, TRUE) AND lock_until > ${nowOf(table)}`;
   const nameOf = (name: string): string[] => named.values.map(() => storedName(name));
   return {
     take: (request) => ({
@@ -226,7 +251,8 @@ WHERE ${named} AND locked_by = ${SOME} AND lock_until > ${nowOf(table)}`;
     }),
     release(lease, outcome) {
       const by = lockedBy(lease);
-      return { text: release.text, values: [endedBy(by, outcome), ...nameOf(lease.name), by] };
+      const values = [endedBy(by, outcome), ...nameOf(lease.name), by, lease.fencingToken];
+      return { text: release.text, values };
     },
   };
 }

@@ -14,21 +14,21 @@ export interface MysqlTableInfo extends MysqlTable {
 }
 
 /** A row per column of the table, with settings of the session; no row if there is no table. */
-export function lookStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
+export function lookStatement({ table, schema }: { table: string; schema: string }): Sql {
   return sql`SELECT c.column_name AS \`name\`, c.data_type AS \`type\`, c.datetime_precision AS \`digits\`,
   c.character_maximum_length AS \`length\`, c.collation_name AS \`collation\`, c.character_set_name AS \`charset\`,
   @@session.autocommit AS \`autocommit\`, @@session.sql_mode AS \`mode\`, VERSION() AS \`server\`
 FROM information_schema.columns c
-WHERE c.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND c.table_name = ${table}`;
+WHERE c.table_schema = ${schema} AND c.table_name = ${table}`;
 }
 
 /**
  * A row per column of each unique index of the table. A separate statement: a subquery would run for each column. Leaves out
  * indexes of column prefixes: they take names with the same beginning for equal.
  */
-export function indexStatement({ table, schema }: { table: string; schema: string | undefined }): Sql {
+export function indexStatement({ table, schema }: { table: string; schema: string }): Sql {
   return sql`SELECT s.index_name AS \`index\`, s.column_name AS \`column\` FROM information_schema.statistics s
-WHERE s.table_schema = COALESCE(${schema ?? null}, DATABASE()) AND s.table_name = ${table} AND s.non_unique = 0
+WHERE s.table_schema = ${schema} AND s.table_name = ${table} AND s.non_unique = 0
   AND s.sub_part IS NULL`;
 }
 

@@ -13,9 +13,9 @@ const FAILURES: Readonly<Record<string, SqlFailure>> = {
   '42703': 'table', // undefined_column
   '42P10': 'table', // invalid_column_reference: `name` is not unique
   '22001': 'too-long', // string_data_right_truncation: of all that is written only a name can be too long
-  '42501': 'denied', // insufficient_privilege
+  '42501': 'forbidden', // insufficient_privilege
   '3D000': 'denied', // the database does not exist
-  '3F000': 'denied', // the schema does not exist
+  '3F000': 'forbidden', // the schema does not exist
   '57014': 'refused', // query_canceled: by statement_timeout
   '57P03': 'refused', // cannot_connect_now
   '08001': 'refused',

@@ -1,7 +1,6 @@
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { postgresTable } from './schema.js';
+import type { TableNames } from '../sql/table-name.js';
 import type { PostgresTableInfo } from './table-look.js';
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
@@ -10,7 +9,7 @@ const EPOCH = 'extract(epoch FROM clock_timestamp())';
 
 /** @param send runs a statement */
 export function postgresEvents(
-  { table = SQL_DEFAULTS.table, ...options }: SqlStoreOptions,
+  names: TableNames,
   send: (statement: string, values: unknown[]) => Promise<Rows>,
 ): EventsDialect<PostgresTableInfo> {
   const numbered = (text: string): string => {
@@ -20,10 +19,10 @@ export function postgresEvents(
   const events: EventsDialect<PostgresTableInfo> = {
     // Made when it is needed: a longer name may be too long.
     get table() {
-      return postgresTable({ ...options, table: `${table}_events` });
+      return names.quoted('_events');
     },
     get creation() {
-      return creationOf(events.table, `${table}_events_place`);
+      return eventsDdl(names);
     },
     now: `(${EPOCH} * 1000)::bigint`,
     micros: `(${EPOCH} * 1000000)::bigint`,
@@ -33,19 +32,21 @@ export function postgresEvents(
     stored: (name) => name,
     nameOf: (stored) => stored,
     async advance({ advance }, lease, ttl) {
-      const [row] = await send(advance, [lease.name, lockedBy(lease), String(ttl)]);
+      const [row] = await send(advance, [
+        lease.name,
+        lockedBy(lease),
+        String(ttl),
+        String(lease.fencingToken),
+      ]);
       return row && Number(row['granted']);
     },
   };
   return events;
 }
 
-/** PostgreSQL cuts what is too long. */
-const index = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-/** @param name of the index */
-const creationOf = (table: string, name: string): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${table} (
+/** The statements that create the table. PostgreSQL cuts a name of an index that is too long. */
+export const eventsDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_events', schema)} (
   id VARCHAR(36) NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   job VARCHAR(255) NOT NULL,
@@ -61,5 +62,5 @@ const creationOf = (table: string, name: string): string[] => [
   dead VARCHAR(16),
   dead_at BIGINT
 )`,
-  `CREATE INDEX IF NOT EXISTS ${index(name)} ON ${table} (name, place) WHERE dead IS NULL`,
+  `CREATE INDEX IF NOT EXISTS ${names.quotedName(`${names.table}_events_place`)} ON ${names.quoted('_events', schema)} (name, place) WHERE dead IS NULL`,
 ];

@@ -1,7 +1,7 @@
 import type { HistoryDialect } from '../sql/history-dialect.js';
-import { historyTables } from '../sql/history-names.js';
-import { SQL_DEFAULTS, type SqlStoreOptions } from '../sql/table-name.js';
-import { postgresTable } from './schema.js';
+import { historyProblem } from '../sql/history-names.js';
+import type { TableNames } from '../sql/table-name.js';
+import { postgresNames } from './schema.js';
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -12,14 +12,14 @@ const OVER_INTERRUPTION = `ON CONFLICT (name, entry) DO UPDATE SET kind = exclud
   expires_at = excluded.expires_at, data = excluded.data WHERE r.kind = 'interrupted'`;
 
 /**
- * Keeps a run, as a part of the statement that releases its lease. $1 name  $6 entry  $7 kind  $8 how long it is kept, ms  $9 data
+ * Keeps a run, as a part of the statement that releases its lease. $1 name  $7 entry  $8 kind  $9 how long it is kept, ms  $10 data
  *
  * @param runs the table, quoted
  */
 export const keepRun = (
   runs: string,
 ): string => `INSERT INTO ${runs} AS r (name, entry, kind, noted_at, expires_at, data)
-  SELECT $1::text, $6::text, $7::text, ${NOW}, ${NOW} + $8::text::bigint, $9::text
+  SELECT $1::text, $7::text, $8::text, ${NOW}, ${NOW} + $9::text::bigint, $10::text
   ${OVER_INTERRUPTION}`;
 
 /**
@@ -34,21 +34,27 @@ SELECT ${NOW} AS time, EXISTS (SELECT FROM ${instances} WHERE id = $2) AS known`
 
 /** @param send runs a statement */
 export function postgresHistory(
-  options: SqlStoreOptions,
+  names: TableNames,
   send: (statement: string, values: unknown[]) => Promise<Rows>,
 ): HistoryDialect {
-  const tables = historyTables(options, postgresTable);
-  const { runs, instances } = tables;
   const numbered = (text: string): string => {
     let number = 0;
     return text
       .replaceAll('?', () => `$${++number}`)
-      .replaceAll('{runs}', () => runs)
-      .replaceAll('{instances}', () => instances);
+      .replaceAll('{runs}', () => history.runs)
+      .replaceAll('{instances}', () => history.instances);
   };
-  return {
-    ...tables,
-    creation: creationOf(options.table ?? SQL_DEFAULTS.table, tables),
+  const history: HistoryDialect = {
+    unusable: historyProblem(names),
+    get runs() {
+      return names.quoted('_runs');
+    },
+    get instances() {
+      return names.quoted('_instances');
+    },
+    get creation() {
+      return historyDdl(names);
+    },
     inRelease: true,
     now: NOW,
     int: '?::text::bigint',
@@ -56,19 +62,19 @@ export function postgresHistory(
     overInterruption: OVER_INTERRUPTION.replace('r.kind', '{runs}.kind'),
     read: (text, values) => send(numbered(text), [...values]),
     write: async (text, values) => (await send(`${numbered(text)} RETURNING 1 AS one`, [...values])).length,
-    beat: async ({ id, catalogue, data }) => (await send(beat(instances), [id, catalogue, data]))[0],
+    beat: async ({ id, catalogue, data }) => (await send(beat(history.instances), [id, catalogue, data]))[0],
     stored: (name) => name,
   };
+  return history;
 }
 
-/** PostgreSQL cuts what is too long. */
-const index = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-const creationOf = (
-  table: string,
-  { runs, instances }: Pick<HistoryDialect, 'runs' | 'instances'>,
-): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${runs} (
+/** The statements that create the tables. */
+export function historyDdl(names: TableNames, schema?: string): string[] {
+  const [runs, instances] = [names.quoted('_runs', schema), names.quoted('_instances', schema)];
+  // PostgreSQL cuts names of indexes that are too long.
+  const index = (what: string): string => names.quotedName(`${names.table}_runs_${what}`);
+  return [
+    `CREATE TABLE IF NOT EXISTS ${runs} (
   name VARCHAR(255) NOT NULL,
   entry VARCHAR(64) NOT NULL,
   kind VARCHAR(16) NOT NULL,
@@ -77,20 +83,21 @@ const creationOf = (
   data TEXT NOT NULL,
   PRIMARY KEY (name, entry)
 )`,
-  `CREATE INDEX IF NOT EXISTS ${index(`${table}_runs_of`)} ON ${runs} (name, kind, noted_at)`,
-  `CREATE INDEX IF NOT EXISTS ${index(`${table}_runs_old`)} ON ${runs} (expires_at)`,
-  `CREATE TABLE IF NOT EXISTS ${instances} (
+    `CREATE INDEX IF NOT EXISTS ${index('of')} ON ${runs} (name, kind, noted_at)`,
+    `CREATE INDEX IF NOT EXISTS ${index('old')} ON ${runs} (expires_at)`,
+    `CREATE TABLE IF NOT EXISTS ${instances} (
   id VARCHAR(64) NOT NULL PRIMARY KEY,
   catalogue VARCHAR(64),
   seen_at BIGINT NOT NULL,
   data TEXT NOT NULL
 )`,
-];
+  ];
+}
 
 /**
  * The SQL that creates the tables of histories, `shedlock_runs` and `shedlock_instances`, for teams with their own migrations
  * (`migrate: false`). It can be repeated.
  */
-export const HISTORY_SCHEMA: string = creationOf(SQL_DEFAULTS.table, historyTables({}, postgresTable))
+export const HISTORY_SCHEMA: string = historyDdl(postgresNames({}))
   .map((statement) => `${statement};\n`)
   .join('');

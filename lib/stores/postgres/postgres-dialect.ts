@@ -4,19 +4,22 @@ import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } fro
 import type { LastLease } from '../sql/interruption.js';
 import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
-import { errorsIn, isNotConnected, type SqlFailure } from '../sql/failure.js';
+import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
 import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
-import type { SqlStoreOptions } from '../sql/table-name.js';
+import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { failureOf } from './errors.js';
 import { postgresEvents } from './events.js';
 import { keepRun, postgresHistory } from './history.js';
-import { postgresTable, withLockTimeout } from './schema.js';
+import { placeOf, PLACE } from './place.js';
+import { postgresNames, withLockTimeout } from './schema.js';
+import { setupOf } from './setup.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
+import { AS_SENT, isPlain as isPlainPool, isPool, WatchedPool } from './pool.js';
 import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** Options of the store. */
@@ -40,30 +43,18 @@ export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-/** A pool of `pg`, which takes a limit per statement, and closes a connection that does not answer within it. */
-interface Pool {
-  query(statement: { text: string; values: unknown[]; query_timeout: number }): Promise<unknown>;
-}
-
-/** What a pool of `pg` makes its connections of. */
-interface Connecting {
-  readonly Client: new (config: object) => ListeningClient;
-  readonly options: object;
-}
-
-/** Whether a client is a pool of `pg`: another client's `query()` may not take an object. */
-function isPool(client: unknown): client is Pool & Connecting {
-  const { connect, totalCount } = Object(client) as Readonly<Record<string, unknown>>;
-  return typeof connect === 'function' && typeof totalCount === 'number';
-}
-
 type Row = Readonly<Record<string, unknown>>;
 
 /** Runs the statements of PostgreSQL, and interprets their answers. */
 export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
-  readonly table: string;
+  readonly #names: TableNames;
+  /** What the last look has found. */
+  #place: string | undefined;
+  #user: string | undefined;
   readonly #lastGranted = new LastGranted();
+  /** `undefined` for other clients, which have to give up connections by themselves. */
+  readonly #pool: WatchedPool | undefined;
   /**
    * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
    * to count.
@@ -82,9 +73,10 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     options: PostgresStoreOptions,
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
-    this.table = postgresTable(options);
-    this.events = postgresEvents(options, (statement, values) => this.#rows(statement, values));
-    this.history = postgresHistory(options, (statement, values) => this.#rows(statement, values));
+    if (isPool(client) && isPlainPool(client)) this.#pool = new WatchedPool(client);
+    this.#names = postgresNames(options);
+    this.events = postgresEvents(this.#names, (statement, values) => this.#rows(statement, values));
+    this.history = postgresHistory(this.#names, (statement, values) => this.#rows(statement, values));
     const { listen = false } = options;
     if (listen === false) return;
     if (!isPool(client)) {
@@ -100,12 +92,33 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       void (await notify(channelOf(process), token).catch(() => undefined));
   }
 
+  get table(): string {
+    return this.#names.quoted();
+  }
+
   async look(): Promise<TableLook<PostgresTableInfo>> {
-    return readLook(this.table, await this.#rows(LOOK, [this.table]));
+    const [row] = await this.#rows(PLACE, [this.#names.table]);
+    const schema = this.#names.schema ?? placeOf(row);
+    this.#user = row?.['user'] as string | undefined;
+    if (typeof schema !== 'string') return schema;
+    this.#place = schema;
+    const table = this.#names.quoted('', schema);
+    const look = readLook(table, await this.#rows(LOOK, [table]));
+    // Not before it is found: until then somebody may make it elsewhere.
+    if ('table' in look) this.#names.settle(schema);
+    return look;
+  }
+
+  setup(locks?: readonly string[]): string {
+    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
   }
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
     return nameProblem(this.table, name, names);
+  }
+
+  reconnect(silence: number | undefined): void {
+    this.#pool?.reconnect(silence);
   }
 
   async migrate(statement: string): Promise<void> {
@@ -129,7 +142,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
-    const wanted = leases.map((lease, i) => ({ i, name: lease.name, by: lockedBy(lease), ttl: lease.ttl }));
+    const wanted = leases.map(({ name, ttl, fencingToken: fence, ...lease }, i) => {
+      return { i, name, by: lockedBy(lease), ttl, fence };
+    });
     const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
     const results: Renewed[] = [];
     for (const row of rows) {
@@ -147,12 +162,13 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const result = await this.client.query(statement, [lease.name, by, endedBy(by, outcome)]);
+      const own = [lease.name, by, endedBy(by, outcome), text(lease.fencingToken)];
+      const result = await this.#send(statement, own);
       const count = countOf(result);
       this.#counts = count !== undefined;
       if ((count ?? rowsOf(result).length) > 0) return { live: true };
     }
-    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? ''];
+    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? '', text(lease.fencingToken)];
     const [row] =
       run === undefined
         ? await this.#rows(release, values)
@@ -213,13 +229,20 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
       const code = String(each['code']);
       // Neither a code of Node (EPIPE) nor one of Prisma (P2010), which wraps the error of the database.
       if (/^(?=.*\d)(?!P[12])[0-9A-Z]{5}$/.test(code)) return failureOf(code);
+      if (wantsTls(each)) return 'denied';
       if (isNotConnected(each)) return 'refused';
     }
     return 'unknown';
   }
 
   async #rows(statement: string, values: unknown[]): Promise<readonly Row[]> {
-    return rowsOf(await this.client.query(statement, values));
+    return rowsOf(await this.#send(statement, values));
+  }
+
+  #send(text: string, values: unknown[]): PromiseLike<unknown> {
+    if (this.#pool !== undefined) return this.#pool.query(text, values);
+    const { client } = this;
+    return isPool(client) ? client.query({ text, values, types: AS_SENT }) : client.query(text, values);
   }
 }
 

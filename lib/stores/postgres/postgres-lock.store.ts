@@ -1,4 +1,4 @@
-import { SchedulerLockConfigError } from '../../errors.js';
+import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS } from '../sql/table-name.js';
 import { type PostgresClient, PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
@@ -22,14 +22,16 @@ export type PostgresLockStoreOptions = PostgresStoreOptions;
 export class PostgresLockStore extends SqlLockStore<PostgresTableInfo> {
   /**
    * @param client a `Pool` of `pg`, or any client with its `query(text, values)`
-   * @throws SchedulerLockConfigError for a client without `query()`, for one that cannot `listen`, and for invalid names
+   * @throws SchedulerLockConfigError for what is no pool (the message says what it is), for a client that cannot `listen`, and for invalid names
    */
   constructor(client: PostgresClient, options: PostgresLockStoreOptions = {}) {
-    if (typeof (client as Partial<PostgresClient> | undefined)?.query !== 'function') {
-      throw new SchedulerLockConfigError([
-        'store: PostgresLockStore needs a pool: an object with query(text, values).',
-      ]);
-    }
+    checkClient(client, {
+      store: 'PostgresLockStore',
+      kind: 'postgres',
+      pool: 'a pool of `pg`',
+      ofUrl: 'new Pool({ connectionString })',
+      ofOptions: 'new Pool(options)',
+    });
     super(new PostgresDialect(client, options), { migrate: options.migrate ?? SQL_DEFAULTS.migrate });
   }
 }

@@ -1,15 +1,14 @@
 import { LOCK_WAIT } from '../sql/dialect.js';
 import { LOCKED_BY_LENGTH } from '../sql/locked-by.js';
 import type { TableDdl } from '../sql/table-judgement.js';
-import { quotedTable, type SqlStoreOptions } from '../sql/table-name.js';
+import { type SqlStoreOptions, TableNames } from '../sql/table-name.js';
 
 /** PostgreSQL cuts longer names. */
 const NAME_BYTES = 63;
 
-/** Schema and table, quoted. */
-export function postgresTable(options: SqlStoreOptions): string {
-  return quotedTable(options, '"', NAME_BYTES);
-}
+/** @throws SchedulerLockConfigError for an invalid name */
+export const postgresNames = (options: SqlStoreOptions): TableNames =>
+  new TableNames(options, { quote: '"', maxLength: NAME_BYTES });
 
 /** The SQL that makes a table fit. Each statement can be repeated. */
 export function postgresDdl(table: string): TableDdl {

@@ -86,6 +86,10 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
   const wasLive = `lock_until > ${now} - interval '36 hours'`;
   // Leases are renewed and given back also where a migration has dropped the column.
   const recordedIn = (row: string): string => `to_jsonb(${row}) ->> 'fencing_token' AS recorded`;
+  // A lease is its locked_by and its fencing token: kept calls of one lock have leases with one locked_by. The fencing token 0, of a
+  // grant that was never answered, stands for any of them.
+  const isNewest = (row: string, fence: string): string =>
+    `(${fence} = 0 OR coalesce((to_jsonb(${row}) ->> 'fencing_token')::bigint, ${fence}) = ${fence})`;
   const end = (ms: string): string => (exact ? after(ms) : `${after(ms)} + interval '1 millisecond'`);
 
   /**
@@ -157,19 +161,20 @@ RETURNING fencing_token AS granted`,
 
   /*
    * Releases a lease, and records how its run ended. $1 name  $2 locked_by of the lease  $3 ms to keep the lock taken
-   * $4 outcome  $5 job
+   * $4 outcome  $5 job  $6 its fencing token, '0' for any
    *
    * Answers whether the lease was live, and whether calls stand in line; or the row if the lease was not there. If the lease had
    * run out, and no other holder took the lock over, its end is recorded all the same: a run that ended is not repeated. The start
    * of an abandoned lease is taken back even if another holder has or had the lock since.
    */
+  const isIts = `(locked_by = $2::text AND ${isNewest('l', '$6::text::bigint')})`;
   const release = (also: string): string => `
 WITH done AS (
   UPDATE ${table} AS l SET job_state = ${ENDED},
-    lock_until = CASE WHEN locked_by <> $2::text THEN lock_until WHEN lock_until <= ${now} THEN ${ranOut}
+    lock_until = CASE WHEN NOT ${isIts} THEN lock_until WHEN lock_until <= ${now} THEN ${ranOut}
       WHEN $3::text = '0' THEN ${free} ELSE ${after('$3')} END,
-    locked_by = CASE WHEN locked_by = $2::text THEN locked_by || '/' || $4::text ELSE locked_by END
-  WHERE name = $1::text AND (locked_by = $2::text OR (${TO_BE_TAKEN_BACK}))
+    locked_by = CASE WHEN ${isIts} THEN locked_by || '/' || $4::text ELSE locked_by END
+  WHERE name = $1::text AND (${isIts} OR (${TO_BE_TAKEN_BACK}))
   RETURNING CASE WHEN locked_by = $2::text || '/' || $4::text THEN ${wasLive} END AS live, locked_by, lock_until, ${recordedIn('l')},
     to_jsonb(l) #> '{job_state,line}' IS NOT NULL AS line
 )${also}
@@ -184,10 +189,11 @@ UNION ALL SELECT NULL, locked_by, ${remaining}, ${recordedIn('s')}, NULL FROM ${
      * no lock of such a lease.
      */
     withHistory: taking(LAST_LEASE, ` AND ${WAS_RELEASED}`),
-    /* A live lease goes on with another fencing token. $1 name  $2 locked_by  $3 ttl, ms  Answers the token, or nothing. */
+    /* A live lease goes on with another fencing token. $1 name  $2 locked_by  $3 ttl, ms  $4 the one before  Answers the token, or nothing. */
     advance: `
 UPDATE ${table} SET lock_until = ${end('$3')}, fencing_token = greatest(fencing_token + 1, ${microseconds})
-WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${clock} AND fencing_token < ${Number.MAX_SAFE_INTEGER}
+WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${clock} AND fencing_token = $4::text::bigint
+  AND fencing_token < ${Number.MAX_SAFE_INTEGER}
 RETURNING fencing_token AS granted`,
     /*
      * A call enters the line. $1 name  $2 token  $3 process  $4 priority  $5 its place, or NULL: the last of its priority
@@ -228,17 +234,17 @@ INSERT INTO ${table} (name, lock_until, locked_at, locked_by, fencing_token)
 SELECT $1::text, ${end('$2')}, ${now}, $3::text, 0 ON CONFLICT (name) DO NOTHING`,
 
     /*
-     * Renews leases. $1 JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms }]
+     * Renews leases. $1 JSON: [{ "i": index, "name", "by": locked_by, "ttl": ms, "fence": fencing token }]
      *
      * Answers a row per lease: i, renewed, and for one that was not renewed, the row of its lock. That row shows a live lease if
      * another transaction has locked it: the statement skips it, as waiting would cost the others their leases.
      */
     extend: `
 WITH wanted AS (
-  SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS w(i int, name text, by text, ttl bigint)
+  SELECT * FROM jsonb_to_recordset($1::text::jsonb) AS w(i int, name text, by text, ttl bigint, fence bigint)
 ), free AS (
   SELECT w.i, w.by, w.ttl, l.name FROM wanted w JOIN ${table} l ON l.name = w.name
-  WHERE l.locked_by = w.by AND l.lock_until > ${clock} FOR NO KEY UPDATE OF l SKIP LOCKED
+  WHERE l.locked_by = w.by AND l.lock_until > ${clock} AND ${isNewest('l', 'w.fence')} FOR NO KEY UPDATE OF l SKIP LOCKED
 ), done AS (
   UPDATE ${table} l SET lock_until = ${end('w.ttl')} FROM free w
   WHERE l.name = w.name AND l.locked_by = w.by AND l.lock_until > ${clock}
@@ -248,18 +254,18 @@ SELECT w.i, d.i IS NOT NULL AS renewed, s.locked_by AS by, ${remaining} AS remai
 FROM wanted w LEFT JOIN done d ON d.i = w.i LEFT JOIN ${table} s ON d.i IS NULL AND s.name = w.name`,
 
     release: release(''),
-    /* The same, and something else in the same statement. @param also an INSERT, with the parameters from $6 on */
+    /* The same, and something else in the same statement. @param also an INSERT, with the parameters from $7 on */
     releaseAnd: (also: string) => release(`, also AS (${also})`),
 
     /*
      * The same for a live lease without a job, whose lock becomes free at once, in half the time.
-     * $1 name  $2 locked_by of the lease  $3 locked_by afterwards
+     * $1 name  $2 locked_by of the lease  $3 locked_by afterwards  $4 its fencing token
      *
      * Its answer is the number of rows: 1, or 0 if there is no such lease.
      */
     releasePlain: `
-UPDATE ${table} SET lock_until = ${free}, locked_by = $3::text
-WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now}`,
+UPDATE ${table} AS l SET lock_until = ${free}, locked_by = $3::text
+WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now} AND ${isNewest('l', '$4::text::bigint')}`,
 
     /*
      * Writes a lost lease back, over nothing, over its own remains, or over an older lease: the database went back to a snapshot, or
@@ -278,7 +284,7 @@ ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_by = e
   locked_at = CASE WHEN l.locked_by = $3::text THEN l.locked_at ELSE excluded.locked_at END,
   fencing_token = greatest(l.fencing_token, excluded.fencing_token), job_state = ${restoredState('l')}
 WHERE l.locked_by = $2::text AND (l.fencing_token < $7::text::bigint
-  OR l.lock_until <= ${clock} AND (l.locked_by = $3::text OR l.fencing_token IS NULL))
+  OR l.lock_until <= ${clock} AND (l.locked_by = $3::text AND ${isNewest('l', '$7::text::bigint')} OR l.fencing_token IS NULL))
 RETURNING 1 AS one`,
 
     /* Every lock, in the order of their names. */

@@ -1,3 +1,4 @@
+import { isTrue } from '../sql/answers.js';
 import type { TableLook } from '../sql/dialect.js';
 import { judgeTable, type NameColumn } from '../sql/table-judgement.js';
 import { postgresDdl } from './schema.js';
@@ -35,12 +36,11 @@ export function readLook(
     [...types].map(([name, type]) => [name, { type, ...digitsOf(type), ...lengthOf(type) }]),
   );
   const { unique, usable } = rows.find(({ name }) => name === 'name') ?? {};
-  const problem =
-    usable === true
-      ? undefined
-      : `The user may not read and write the table ${table}: GRANT SELECT, INSERT, UPDATE.`;
+  const problem = isTrue(usable)
+    ? undefined
+    : `The user may not read and write the table ${table}. Run this as a user who may:`;
   const ddl = postgresDdl(table);
-  const fault = judgeTable({ table, columns, unique: unique === true, problem }, ddl);
+  const fault = judgeTable({ table, columns, unique: isTrue(unique), problem, setsUp: true }, ddl);
   if (fault !== undefined) return fault;
   const [, digits = '6', zone] = TIME.exec(types.get('lock_until') ?? '') ?? [];
   const statements = postgresStatements({ sql: table, zoned: zone === 'with', exact: digits === '6' });

@@ -1,8 +1,12 @@
 import { nearest } from '../../wording.js';
+import { foreignClient } from '../foreign-clients.js';
 
 /**
- * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store calls nothing else on
- * it, and registers nothing on a user's client beyond listeners for `ready` and, during the start, `error`.
+ * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store registers nothing on a user's
+ * client beyond listeners for `ready`, `close` and, during the start, `error`. It never closes the client. It ends a connection of
+ * it, which the client then makes anew, only if that has died unnoticed: if it has owed the answer to a usual command for two seconds,
+ * and not a byte comes while the server answers a script on a fresh connection (`duplicate()`). Commands that were under way are
+ * sent again or rejected, as the client's options say.
  */
 export interface RedisClient {
   readonly status: string;
@@ -105,10 +109,13 @@ export function connectionProblem(source: unknown): string | undefined {
   if (source === undefined) {
     return 'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.';
   }
+  if (isRedisClient(source)) return undefined;
+  const foreign = foreignClient(source, 'redis', ['a client of ioredis']);
+  if (foreign !== undefined)
+    return `connection: expected a URL, ioredis options or an ioredis client, got ${foreign}`;
   if (typeof source !== 'object' || source === null) {
     return `connection: expected a URL, ioredis options or an ioredis client, got ${source === null ? 'null' : `a value of type ${typeof source}`}.`;
   }
-  if (isRedisClient(source)) return undefined;
   const prototype: unknown = Object.getPrototypeOf(source);
   if (prototype !== Object.prototype && prototype !== null) {
     const name = (source as { constructor?: { name?: string } }).constructor?.name ?? 'unknown';
@@ -129,7 +136,7 @@ export function connectionProblem(source: unknown): string | undefined {
 
 /** Whether a source is a client of ioredis, judged by the members that this library needs. @internal */
 export function isRedisClient(source: unknown): source is RedisClient {
-  const client = source as Partial<RedisClient>;
+  const client = Object(source) as Partial<RedisClient>;
   return (
     typeof client.evalsha === 'function' &&
     typeof client.on === 'function' &&

@@ -124,12 +124,13 @@ redis.call('PEXPIRE', events, ${EVENTS_KEPT})
 return { place, 0 }`);
 
 /**
- * Ends the event of a lease, and takes the next one for it.
+ * Ends the event of a lease, and takes the next one for it, under a new fencing token. A client may send it twice. The second time the
+ * lock has that fencing token, and it changes nothing.
  *
  * KEYS: lock, state, line, queue, events, dead
- * ARGV: token, holder, event, outcome, entry, count, age, takes...
+ * ARGV: token, fence, holder, event, outcome, entry, count, age, takes...
  *
- * The event is '' if the lease has none. The entry is '' if its run is not remembered: see RELEASE. What it takes is a job and how long the lease lives for it, ms, in turn.
+ * The fence is the lease's fencing token. The event is '' if the lease has none. The entry is '' if its run is not remembered: see RELEASE. What it takes is a job and how long the lease lives for it, ms, in turn.
  *
  * Returns { 0, buried } if the lease is over; { 1, buried, place of the first event or '' } if there is nothing to take, a place if a call
  * in line stands before that; { 2, buried, fencing token, id, delivery, when it came, merged, job and key, args }. Buried are the events
@@ -137,12 +138,23 @@ return { place, 0 }`);
  */
 export const NEXT = script(/* lua */ `
 local lock, state, line, queue, events, dead = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local token, id, outcome = ARGV[1], ARGV[3], ARGV[4]
-local entry, count, age = ARGV[5], ARGV[6], ARGV[7]
+local token, id, outcome = ARGV[1], ARGV[4], ARGV[5]
+local entry, count, age = ARGV[6], ARGV[7], ARGV[8]
+local current, lease, buried = redis.call('GET', lock), token .. ' ' .. ARGV[2], {}
+local held, newer = string.match(current or '', '^(.*) (%d+)$')
+if held == token and tonumber(newer) > tonumber(ARGV[2]) then
+  local found = redis.call('ZRANGE', queue, 0, -1)
+  for n = 1, #found do
+    id = found[n]${INFO}
+    if taken == token then
+      return { 2, buried, newer, id, delivery, came, merged, rest, redis.call('HGET', events, 'args:' .. id) }
+    end
+  end
+  return { 0, buried }
+end
 if id ~= '' then${END}
 end${RECORD}
-local buried = {}
-if redis.call('GET', lock) ~= token then return { 0, buried } end
+if current ~= lease then return { 0, buried } end
 local first = redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
 for round = 0, 99 do
   local found = redis.call('ZRANGE', queue, round * 100, round * 100 + 99)
@@ -150,7 +162,7 @@ for round = 0, 99 do
   for n = 1, #found do
     id = found[n]${INFO}
     local job, ttl = string.match(rest or '', '^([^\\n]*)\\n'), nil
-    for a = 8, #ARGV, 2 do
+    for a = 9, #ARGV, 2 do
       if ARGV[a] == job then ttl = ARGV[a + 1] end
     end
     if not rest then redis.call('ZREM', queue, id) end
@@ -168,9 +180,9 @@ for round = 0, 99 do
       local last = tonumber(redis.call('HGET', state, 'fence') or 0)
       local t = redis.call('TIME')
       local fence = math.max(last + 1, t[1] * 1000000 + t[2])
-      redis.call('PEXPIRE', lock, ttl)
       fence = string.format('%.0f', fence)
-      redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[2], 'of', fence .. ' ' .. job)
+      redis.call('SET', lock, token .. ' ' .. fence, 'PX', ttl)
+      redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[3], 'of', fence .. ' ' .. job)
       return { 2, buried, fence, id, delivery, came, merged, rest, redis.call('HGET', events, 'args:' .. id) }
     end
   end

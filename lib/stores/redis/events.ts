@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../clock.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import type {
+  CallOptions,
   DeadLetter,
   DeliveredEvent,
   Enqueued,
@@ -26,6 +27,7 @@ import {
 import { eventKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { DENIED, RedisReplyError, runScript } from './redis-client.js';
+import { type Patience, tooLate } from './readiness.js';
 import type { RedisConnection } from './redis-connection.js';
 import { recordArguments } from './records.js';
 import type { Script } from './script.js';
@@ -42,11 +44,15 @@ export class RedisEvents implements EventStore {
   /** Locks without events, as the last look has found. */
   #without: string[] = [];
 
-  /** @param index key of the locks that may have events; in a Cluster its slot is not theirs */
+  /**
+   * @param index key of the locks that may have events; in a Cluster its slot is not theirs
+   * @param rights the command that gives the user all that it needs
+   */
   constructor(
     private readonly connection: RedisConnection,
     private readonly scripts: LeaseScripts,
     private readonly index: string,
+    private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
   ) {}
 
@@ -57,37 +63,44 @@ export class RedisEvents implements EventStore {
     const denied = (await this.#run(PROBE_EVENTS, [queue, events], [])) as string[];
     if (denied.length === 0) return;
     throw new SchedulerLockConfigError([
-      `connection: the Redis user may not run ${denied.join(', ')}, which calls need that are kept (onHeld). Give it the commands that ` +
-        `docs/redis.md lists: ACL SETUSER <user> ${denied.map((command) => `+${command.toLowerCase()}`).join(' ')}`,
+      `connection: the Redis user may not run ${denied.join(', ')}, which calls need that are kept (onHeld). Give it what it needs ` +
+        `(docs/redis.md): ${this.rights()}`,
     ]);
   }
 
-  async enqueue({ name, id, job, key, args, priority, max, redeliver }: NewEvent): Promise<Enqueued> {
+  async enqueue(
+    { name, id, job, key, args, priority, max, redeliver }: NewEvent,
+    { limit }: CallOptions = {},
+  ): Promise<Enqueued> {
     const { queue, events } = this.#keys(name);
+    const deadline = limit === undefined ? undefined : this.clock.monotonic() + limit;
     // Before the event: whoever looks finds a lock too many rather than one too few.
-    await this.#note(name);
+    await this.#note(name, limit);
     const given = [id, job, key === undefined ? '' : `=${key}`, args, priority, max, redeliver].map(String);
-    const answer = await this.#run(ENQUEUE, [queue, events], given);
+    const left = deadline === undefined ? undefined : deadline - this.clock.monotonic();
+    if (left !== undefined && left <= 0) throw tooLate();
+    const answer = await this.#run(ENQUEUE, [queue, events], given, { limit: left });
     if (!Array.isArray(answer)) return { queued: false };
     const [place, merged] = answer.map(Number);
     return { queued: true, place: Number(place), merged: Number(merged) };
   }
 
-  async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
-    const { name, token, holder, event = '' } = lease;
+  async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {
+    const { name, token, fencingToken, holder, event = '' } = lease;
     const { lock, state, line, queue, events, dead } = this.#keys(name);
     const ended = outcome === undefined ? ['', ''] : [event, outcome];
     const kept = outcome === undefined ? [] : recordArguments(lease, outcome, record);
     const [entry = '', count = '', age = ''] = kept;
     const wanted = takes.flatMap(({ job, ttl }) => [job, String(ttl)]);
-    const args = [token, holder, ...ended, entry, count, age, ...wanted];
-    return readNext(await this.#run(NEXT, [lock, state, line, queue, events, dead], args), this.clock.now());
+    const args = [token, String(fencingToken), holder, ...ended, entry, count, age, ...wanted];
+    const keys = [lock, state, line, queue, events, dead];
+    return readNext(await this.#run(NEXT, keys, args, { limit }), this.clock.now());
   }
 
   /** The lease of an event is released. */
-  async end({ name, token, event = '' }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+  async end({ name, token, event = '' }: LeaseRef, outcome: ReleaseOutcome, limit?: number): Promise<void> {
     const { queue, events, dead } = this.#keys(name);
-    await this.#run(END_EVENT, [queue, events, dead], [event, token, outcome]);
+    await this.#run(END_EVENT, [queue, events, dead], [event, token, outcome], { limit });
   }
 
   async left(jobs: readonly string[]): Promise<LeftEvents[]> {
@@ -117,9 +130,10 @@ export class RedisEvents implements EventStore {
         throw failure(error);
       },
     )) as [number, [id: string, info: string, at: string][]];
+    const count = Number(queued);
     const found = letters.flatMap(([id, info, at]) => letterOf(id, info, Number(at)));
     return {
-      ...(queued === 0 ? undefined : { queued }),
+      ...(count === 0 ? undefined : { queued: count }),
       ...(found.length === 0 ? undefined : { dead: found }),
     };
   }
@@ -129,17 +143,22 @@ export class RedisEvents implements EventStore {
     return this.#run(PEEK, [lock, line, queue, events], jobs);
   }
 
-  async #note(name: string): Promise<void> {
+  async #note(name: string, limit?: number): Promise<void> {
     const now = this.clock.monotonic();
     if (now - (this.#noted.get(name) ?? -Infinity) < NOTED) return;
-    await this.#run(INDEX, [this.index], [name]);
+    await this.#run(INDEX, [this.index], [name], { limit });
     if (this.#noted.size >= MAX_NOTED) this.#noted.clear();
     this.#noted.set(name, now);
   }
 
-  async #run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async #run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    patience: Patience = {},
+  ): Promise<unknown> {
     try {
-      return await runScript(this.connection, script, keys.length, [...keys, ...args]);
+      return await runScript(this.connection, script, keys.length, [...keys, ...args], patience);
     } catch (error) {
       throw failure(error);
     }

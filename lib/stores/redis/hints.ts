@@ -1,9 +1,6 @@
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
-import type { SubscribingClient } from './redis-connection.js';
-
-/** How long the name of a process is. */
-const PROCESS = 36;
+import type { SubscribingClient } from './own-client.js';
 
 /** Hears on a connection of its own which call of this process is called. Whatever goes wrong here costs time, nothing else. */
 export class Hints implements HintChannel {
@@ -15,11 +12,13 @@ export class Hints implements HintChannel {
   /**
    * @param connect makes the connection
    * @param called receives the token of the call
+   * @param rights the command that gives the user all that it needs
    */
   constructor(
     connect: () => Promise<SubscribingClient | undefined>,
     private readonly channel: string,
     private readonly called: (token: string) => void,
+    private readonly rights: () => string,
   ) {
     void connect()
       .then((client) => this.#listen(client))
@@ -59,6 +58,6 @@ export class Hints implements HintChannel {
   #failed(error: unknown): void {
     if (this.#closed) return;
     const why = typeof error === 'string' ? error : describeError(error);
-    this.problem = `${why}. Give the Redis user +subscribe, +unsubscribe and the channels &${this.channel.slice(0, -PROCESS)}*.`;
+    this.problem = `${why}. Give the Redis user what it needs (docs/redis.md): ${this.rights()}.`;
   }
 }

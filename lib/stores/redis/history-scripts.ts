@@ -1,4 +1,4 @@
-import { INSTANCES_KEPT, MAX_INSTANCES } from '../history-store.js';
+import { INSTANCES_KEPT, MAX_INSTANCES, UNUSED_LIST } from '../history-store.js';
 import { TRY } from './probe.js';
 import { script } from './script.js';
 
@@ -11,7 +11,7 @@ import { script } from './script.js';
  * script as a whole if the user has no right on one of its KEYS: then a release would fail because of its record.
  *
  * Instances are in a hash, by their ids; a sorted set has when each was last seen. Each list of jobs is a key of its own, which expires
- * by itself.
+ * by itself: soon after the last instance that has it has told another one.
  */
 
 /**
@@ -101,7 +101,8 @@ elseif last == tick then
 end
 local newer = last and tonumber(last) > tonumber(tick)
 local runs = s[2] and s[4] and s[2] == s[4] .. ' ' .. job
-local over = newer or (runs and redis.call('GET', lock) == s[3])
+local current = redis.call('GET', lock)
+local over = newer or (runs and s[3] and (current == s[3] .. ' ' .. s[4] or current == s[3]))
 if over and not (newer and ARGV[7] ~= '') then return { 0, 0, tick } end
 redis.call('XADD', bad, 'MAXLEN', '~', ARGV[5], '*', 'miss', ARGV[4], 'tick', tick)
 redis.call('PEXPIRE', bad, ARGV[6])
@@ -129,17 +130,19 @@ if redis.call('PTTL', state) < 0 then redis.call('PEXPIRE', state, ARGV[3]) end
 return 1`);
 
 /**
- * Remembers an instance and its list of jobs. Forgets those that nobody has seen for long, and those beyond the limit, a few at a time.
+ * Remembers an instance and its list of jobs. Forgets those that nobody has seen for long, and those beyond the limit, a few at a time,
+ * and soon the list that the instance had before, unless another one has it.
  *
- * KEYS: instances, seen, list
- * ARGV: instance, facts, jobs
+ * KEYS: instances, seen, list, old
+ * ARGV: instance, facts, jobs, had
  *
- * The jobs are '' if the store should know them.
+ * The jobs are '' if the store should know them. `had` is what the facts of an instance with the old list have in them; '' if the list is
+ * the same as before.
  *
  * Returns { time, ms; 1 if the list is known or 0 }.
  */
 export const BEAT = script(/* lua */ `
-local instances, seen, list = KEYS[1], KEYS[2], KEYS[3]
+local instances, seen, list, old, had = KEYS[1], KEYS[2], KEYS[3], KEYS[4], ARGV[4]
 local t = redis.call('TIME')
 local now = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
 local known = 1
@@ -152,6 +155,13 @@ redis.call('HSET', instances, ARGV[1], ARGV[2])
 redis.call('ZADD', seen, now, ARGV[1])
 redis.call('PEXPIRE', instances, ${INSTANCES_KEPT})
 redis.call('PEXPIRE', seen, ${INSTANCES_KEPT})
+if had ~= '' then
+  local ids, used = redis.call('ZRANGE', seen, 0, -1), false
+  for n = 1, #ids do
+    used = used or string.find(redis.call('HGET', instances, ids[n]) or '', had, 1, true)
+  end
+  if not used then redis.call('PEXPIRE', old, ${UNUSED_LIST}) end
+end
 local oldest = redis.call('ZRANGE', seen, 0, 9, 'WITHSCORES')
 local beyond = #redis.call('ZRANGE', seen, 0, ${-MAX_INSTANCES - 1})
 for n = 1, #oldest, 2 do

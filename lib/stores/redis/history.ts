@@ -27,6 +27,7 @@ import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
 import { DENIED, RedisReplyError, runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
+import { isYes } from './replies.js';
 import type { Script } from './script.js';
 
 /** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
@@ -34,11 +35,18 @@ const LOOKED_AT = 1_000;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
-  /** @param key that of the instances; in a Cluster its slot is not that of any lock */
+  /** The list of jobs that the store knows an instance to have, of those that this process shows. */
+  readonly #had = new Map<string, string>();
+
+  /**
+   * @param key that of the instances; in a Cluster its slot is not that of any lock
+   * @param rights the command that gives the user all that it needs
+   */
   constructor(
     private readonly connection: RedisConnection,
     private readonly scripts: LeaseScripts,
     private readonly key: string,
+    private readonly rights: () => string,
   ) {}
 
   async init(): Promise<string | undefined> {
@@ -53,8 +61,7 @@ export class RedisHistory implements HistoryStore {
     const denied = answers.flatMap((answer) => (typeof answer === 'string' ? [] : answer));
     const refusal = answers.find((answer) => typeof answer === 'string');
     if (denied.length > 0) {
-      const commands = denied.map((command) => `+${command.toLowerCase()}`);
-      return `the Redis user may not run ${denied.join(', ')}, which histories need. Give it the commands that docs/redis.md lists: ACL SETUSER <user> ${commands.join(' ')}`;
+      return `the Redis user may not run ${denied.join(', ')}, which histories need. Give it what it needs (docs/redis.md): ${this.rights()}`;
     }
     return refusal;
   }
@@ -80,20 +87,25 @@ export class RedisHistory implements HistoryStore {
       number,
       string,
     ];
-    return { missed: missed === 1, first: first === 1, tick: Number(due) };
+    return { missed: isYes(missed), first: isYes(first), tick: Number(due) };
   }
 
   async told({ name, job, tick, kept }: Alarm): Promise<boolean> {
     const args = [job, String(tick), String(kept.age)];
-    return (await this.#run(TOLD, [this.#keys(name).state], args)) === 1;
+    return isYes(await this.#run(TOLD, [this.#keys(name).state], args));
   }
 
   async beat({ instance, jobs, ...facts }: Beat): Promise<BeatResult> {
     const { instances, seen, list } = this.#instanceKeys();
-    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs)];
-    const answer = await this.#run(BEAT, [instances, seen, list(facts.catalogue)], args);
+    const { catalogue, left } = facts;
+    const old = this.#had.get(instance) ?? catalogue;
+    const had = old === catalogue ? '' : JSON.stringify({ catalogue: old }).slice(1, -1);
+    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs), had];
+    const answer = await this.#run(BEAT, [instances, seen, list(catalogue), list(old)], args);
+    if (left) this.#had.delete(instance);
+    else this.#had.set(instance, catalogue);
     const [time, known] = answer as [string, number];
-    return { time: Number(time), known: known === 1 };
+    return { time: Number(time), known: isYes(known) };
   }
 
   async instances(): Promise<InstanceRecord[]> {
@@ -128,7 +140,7 @@ export class RedisHistory implements HistoryStore {
       return (await runScript(this.connection, script, keys.length, keys)) as string[];
     } catch (error) {
       if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) throw failure(error);
-      return `Redis refused the scripts of histories: ${error.message}. Give the user the keys that docs/redis.md lists; those tried were "${keys.join('", "')}"`;
+      return `Redis refused the scripts of histories: ${error.message}. The keys tried were "${keys.join('", "')}". Give the user what it needs (docs/redis.md): ${this.rights()}`;
     }
   }
 
@@ -140,7 +152,7 @@ export class RedisHistory implements HistoryStore {
       // The error of Redis does not always name the command.
       throw failure(
         new RedisReplyError(
-          `${error.message}. Histories need what docs/redis.md lists besides what locks need`,
+          `${error.message}. Histories need more than locks. Give the user what it needs (docs/redis.md): ${this.rights()}`,
         ),
       );
     }

@@ -1,18 +1,24 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import { ACL_INSPECT } from './acl.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
-import { DENIED, RedisReplyError, runScript, translate } from './redis-client.js';
+import {
+  type Connection as ScriptConnection,
+  DENIED,
+  RedisReplyError,
+  runScript,
+  translate,
+} from './redis-client.js';
 import { script } from './script.js';
 
-interface Connection {
+interface Connection extends ScriptConnection {
   readonly keyPrefix: string;
-  client(): RedisClient;
 }
 
 type Answer = [
   token: string | null,
-  ms: number,
+  left: number,
   fields: string[] | null,
   now: [seconds: string, micros: string],
 ];
@@ -52,9 +58,11 @@ const ANY = '\u0001';
  * Adds the commands that `inspect()` needs to a refusal. A user who may take locks need not be allowed to inspect them, and
  * the error of Redis does not always name the command.
  */
-export function explainDenied(error: unknown): unknown {
+export function explainDenied(error: unknown, rights: string): unknown {
   if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) return error;
-  return new RedisReplyError(`${error.message}. inspect() needs +scan +hgetall besides what locks need`);
+  return new RedisReplyError(
+    `${error.message}. inspect() needs ${ACL_INSPECT.join(' ')} besides what locks need. All that there is: ${rights}`,
+  );
 }
 
 /**
@@ -67,7 +75,8 @@ export async function inspectRedis(
   key: (name: string) => string,
   given?: readonly string[],
 ): Promise<LockInfo[]> {
-  const all = given ?? (await namesOf(connection.client() as ScanningClient, connection.keyPrefix, key));
+  const all =
+    given ?? (await namesOf((await connection.connected({})) as ScanningClient, connection.keyPrefix, key));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {
@@ -123,7 +132,8 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
   const answer = (await runScript(connection, LOOK, 2, keys)) as Answer;
-  const [token, ms, fields, [seconds, micros]] = answer;
+  const [token, left, fields, [seconds, micros]] = answer;
+  const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.
   if (fields === null) return { name, time, state: 'held', jobs: [] };
@@ -131,9 +141,10 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   for (let i = 0; i < fields.length; i += 2) state.set(fields[i] ?? '', fields[i + 1] ?? '');
   if (token === null && state.size === 0) return undefined;
   const newest = state.get('token') ?? '';
-  const ended = token === `ended:${newest}`;
+  const held = token?.replace(/ \d+$/, '');
+  const ended = held === `ended:${newest}`;
   // The newest lease of this library may be over, and another client may hold the lock.
-  const ours = token === null || token === newest || ended;
+  const ours = held === undefined || held === newest || ended;
   // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
   const [holder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];

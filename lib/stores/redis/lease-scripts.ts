@@ -1,8 +1,10 @@
 import { atEndOfTurn } from '../../clock.js';
 import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
+import { withAdvice } from './advice.js';
 import { hashTag, lineKeys, lockKey, stateKey } from './keys.js';
 import { DENIED, RedisReplyError, runScript, sendScript } from './redis-client.js';
+import { type Patience, tooLate } from './readiness.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
 import { argumentsForMany, type LeaseScript } from './script.js';
@@ -60,8 +62,8 @@ function tell<T>({ read, told }: LeaseCall<T>, reply: unknown): void {
   told.answered(result);
 }
 
-const notSent = (): Error =>
-  new StoreUnavailableError('Redis answered only when nobody waited any more.', { outcome: 'not-applied' });
+/** For many calls at once, whose limits differ: each has waited for the connection by itself. */
+export const AT_ONCE: Patience = { limit: 0 };
 
 /** A call that its shortcut has not answered. */
 const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: undefined });
@@ -78,6 +80,22 @@ export class LeaseScripts {
     readonly key: (name: string) => string,
   ) {}
 
+  get isConnected(): boolean {
+    return this.connection.isConnected;
+  }
+
+  /** Calls back when there is a connection, within the limit of the call. If there will be none, the call is told. */
+  whenConnected<T>({ name, told }: LeaseCall<T>, then: () => void): void {
+    const failed = (error: Error): void => told.failed(error);
+    try {
+      // A name that has no key has none during an outage either.
+      this.keys(name);
+    } catch (error) {
+      return failed(error as Error);
+    }
+    this.connection.use(told, then, failed);
+  }
+
   /**
    * Runs a script for one lease.
    *
@@ -91,13 +109,12 @@ export class LeaseScripts {
     try {
       const [lock, state, line, who] = this.keys(call.name);
       const own = keys === 2 ? [lock, state, ...call.args] : [lock, state, line, who, ...call.args];
-      sendScript(this.connection, one, keys, own, {
-        answered: (reply) => {
-          ended();
-          tell(call, reply);
-        },
-        failed: (error) => failed(this.#refusal(call.name, error)),
-      });
+      const answered = (reply: unknown): void => {
+        ended();
+        tell(call, reply);
+      };
+      const refused = (error: Error): void => failed(this.#refusal(call.name, error));
+      sendScript(this.connection, one, keys, own, { answered, failed: refused, patience: call.told });
     } catch (error) {
       failed(error as Error);
     }
@@ -142,7 +159,7 @@ export class LeaseScripts {
     };
     // The script has judged each lease alone: a failure of the whole command has nothing to do with a single lock.
     const failed = (error: Error): void => sent.forEach((call) => call.told.failed(failure(error)));
-    await runScript(this.connection, many, keys.length, [...keys, ...args])
+    await runScript(this.connection, many, keys.length, [...keys, ...args], AT_ONCE)
       .then(answered)
       .catch(failed);
   }
@@ -166,7 +183,7 @@ export class LeaseScripts {
       const reply = shortcut.reply(answers[i], call.args);
       if (reply !== undefined) tell(call, reply);
       // Nobody would use what it takes.
-      else if (call.told.givenUp === true) call.told.failed(notSent());
+      else if (call.told.givenUp === true) call.told.failed(tooLate());
       else return true;
       return false;
     });
@@ -262,6 +279,16 @@ export class LeaseCalls<Result> {
    */
   call(name: string, args: readonly string[], told: Told<Result>, shortcut?: Shortcut): void {
     const call = { name, args, read: this.read, told, shortcut };
+    if (this.scripts.isConnected) this.#add(call);
+    else this.#enter(call);
+  }
+
+  /** Lets a call wait for the connection. */
+  #enter(call: LeaseCall<Result>): void {
+    this.scripts.whenConnected(call, () => this.#add(call));
+  }
+
+  #add(call: LeaseCall<Result>): void {
     if (this.#underWay === 0) {
       this.#underWay += 1;
       return this.scripts.one(this.script, call, this.#ended);
@@ -277,6 +304,8 @@ export class LeaseCalls<Result> {
   readonly #send = (): void => {
     const calls = this.#waiting;
     this.#waiting = [];
+    // It may have been lost within this turn.
+    if (!this.scripts.isConnected) return calls.forEach((call) => this.#enter(call));
     for (const command of this.scripts.many(this.script, calls)) {
       this.#underWay += 1;
       void command.then(this.#ended, this.#ended);
@@ -290,7 +319,7 @@ export function failure(error: unknown): SchedulerLockError {
   const { message } = error;
   // Not for errors that pass by themselves, as after a failover (READONLY, LOADING, CLUSTERDOWN).
   const refused = DENIED.test(message) || /\b(OOM|MISCONF)\b/.test(message);
-  return new StoreUnavailableError(`Redis refused the call: ${message}.`, {
+  return new StoreUnavailableError(withAdvice(`Redis refused the call: ${message}.`), {
     outcome: 'not-applied',
     refused,
   });

@@ -63,13 +63,15 @@ local channel, limit, priority, place, forgotten = ARGV[i + 5], ARGV[i + 6], ARG
 local history, lost = width > 10 and ARGV[i + 10] ~= '', nil
 local record = 'job:' .. job
 local current = redis.call('GET', lock)
+local held = current and (string.match(current, '^(.*) %d+$') or current)
+local own = held == token
 local s = redis.call('HMGET', state, 'fence', 'kept', record, 'token', 'holder', 'by:' .. job, 'line', 'turn', 'since')
 local last, kept, before, newest, turn = s[1], s[2], s[3], s[4], s[8]
 local t = redis.call('TIME')
 local micros = t[1] * 1000000 + t[2]
 local now, fence = (micros - micros % 1000) / 1000, micros
-if current == token and newest == token then
-  redis.call('PEXPIRE', lock, ttl)
+if own and redis.call('PTTL', lock) < tonumber(ttl) then redis.call('PEXPIRE', lock, ttl) end
+if own and newest == token then
   local attempt = s[6] == token and string.match(before or '', '^%d+ (%d+) ') or '1'
   return { '', last, tonumber(attempt), '' }
 end
@@ -88,12 +90,14 @@ if place == '' then place = string.format('%.0f', micros - priority * ${STEP_OF_
 if not redis.call('ZSCORE', line, token) then redis.call('ZADD', line, place, token) end
 redis.call('HSET', who, token, string.format('%.0f', now + limit) .. ' ' .. channel)${FIRST}
 local comes = open and not (not current and not last and forgotten ~= '') and string.match(head or token, '^%S+') == token
-if comes or current == token or current == 'next:' .. token then
+if comes or own or current == 'next:' .. token then
   redis.call('ZREM', line, token)
   redis.call('HDEL', who, token)${FIRST}
-  if history and last and s[9] ~= '' and current ~= token then ${LOST}
+  if history and last and s[9] ~= '' and not own then ${LOST}
   end
-  redis.call('SET', lock, token, 'PX', ttl)${GRANT}
+  if own then fence = tonumber(string.match(current, ' (%d+)$')) or fence end
+  local digits = string.format('%.0f', fence)
+  if not own then redis.call('SET', lock, token .. ' ' .. digits, 'PX', ttl) end${GRANT}
   redis.call('HDEL', state, 'line', 'turn')
   if head then
     redis.call('HDEL', state, 'since')
@@ -113,7 +117,7 @@ end
 if open and (current or last or forgotten == '') then ${CALL}
 end
 local cooling = current and string.sub(current, 1, 6) == 'ended:'
-local ours = newest and (current == newest or current == 'ended:' .. newest)
+local ours = newest and (held == newest or held == 'ended:' .. newest)
 local left = redis.call('PTTL', lock)
 if left == -2 then left = tonumber(forgotten) or 0 end
 local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')

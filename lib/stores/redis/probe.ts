@@ -1,6 +1,5 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { RedisClient } from './connection-options.js';
-import { RedisReplyError, runScript } from './redis-client.js';
+import { type Connection, RedisReplyError, runScript } from './redis-client.js';
 import { script } from './script.js';
 
 /**
@@ -28,9 +27,11 @@ end`;
  *
  * The keys are those of a lock that does not exist.
  *
- * Returns the commands that the user may not run. Ignores any other failure.
+ * Returns the commands that the user may not run, or the error of a replica. Ignores any other failure.
  */
 const PROBE = script(/* lua */ `${TRY}
+local written = redis.pcall('PEXPIRE', KEYS[2], 1000)
+if type(written) == 'table' and string.find(written.err or '', 'READONLY') then return written end
 try('TIME')
 try('GET', KEYS[1])
 try('MGET', KEYS[1])
@@ -48,22 +49,24 @@ return denied`);
  * Checks that the user has the rights that the scripts need.
  *
  * @param keys of a lock that does not exist
+ * @param rights the command that gives the user all that it needs
  * @throws SchedulerLockConfigError if a right is missing
  */
 export async function checkRights(
-  connection: { client(): RedisClient },
+  connection: Connection,
   keys: readonly [lock: string, state: string],
+  rights: string,
 ): Promise<void> {
   const denied = await runScript(connection, PROBE, keys.length, keys).catch((error: unknown) => {
     if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
     throw new SchedulerLockConfigError([
-      `connection: Redis refused the lock scripts: ${error.message}. Give the user the commands and keys that docs/redis.md lists; ` +
-        `the keys tried were "${keys.join('" and "')}".`,
+      `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ` +
+        `Give the user what it needs (docs/redis.md): ${rights}`,
     ]);
   });
   if (!Array.isArray(denied) || denied.length === 0) return;
   throw new SchedulerLockConfigError([
-    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it the commands that docs/redis.md ` +
-      `lists: ACL SETUSER <user> ${denied.map((command) => `+${String(command).toLowerCase()}`).join(' ')}`,
+    `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it what it needs ` +
+      `(docs/redis.md): ${rights}`,
   ]);
 }

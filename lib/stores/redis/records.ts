@@ -92,7 +92,7 @@ export type Streams = [runs: Raw[], runsLeft: number, bad: Raw[], badLeft: numbe
 
 /** The entries in the answer, newest first. One that cannot be read is passed over. */
 export function readEntries(lock: string, [runs, runsLeft, bad, badLeft]: Streams): HistoryEntry[] {
-  const young = [...notOld(runs, runsLeft), ...notOld(bad, badLeft)];
+  const young = [...notOld(runs, Number(runsLeft)), ...notOld(bad, Number(badLeft))];
   const entries = young.flatMap((raw) => entryOf(lock, raw)).sort(byAge);
   const ended = new Set<number>();
   for (const entry of entries)

@@ -1,6 +1,8 @@
 import { StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
+import { withAdvice } from './advice.js';
 import type { RedisClient } from './connection-options.js';
+import type { Patience } from './readiness.js';
 import { describeError } from './redact.js';
 import type { Script } from './script.js';
 
@@ -13,50 +15,44 @@ export class RedisReplyError extends Error {
 export const DENIED = /\bNOPERM\b|executing the script/;
 
 /** Where a script runs. */
-interface Connection {
-  /** @throws StoreUnavailableError if there is no client */
-  client(): RedisClient;
+export interface Connection {
+  /** Calls `send` with the connected client, or `failed` if there is none within the caller's limit. */
+  use(patience: Patience, send: (client: RedisClient) => void, failed: (error: Error) => void): void;
+  connected(patience: Patience): Promise<RedisClient>;
 }
 
 /**
  * Runs a script: by its digest, or by its text if the server does not have it. `told` gets the server's answer as it is, or
  * RedisReplyError if the server answered with an error, or StoreUnavailableError for everything else.
  *
- * Never queues: if the client is not connected, the call fails at once. A queued command would be carried out
- * after the outage, when its caller has long given up.
+ * Never queues in the client: a queued command would be carried out after an outage, when its caller has long given up. A call that
+ * finds the client not connected waits for that before it is sent, within its own limit.
  */
 export function sendScript(
   connection: Connection,
   { sha, lua }: Script,
   numberOfKeys: number,
   keysAndArguments: readonly string[],
-  told: Told<unknown>,
+  told: Told<unknown> & { readonly patience?: Patience },
 ): void {
+  const { patience = told } = told;
   const answered = (reply: unknown): void => told.answered(reply);
   const failed = (error: unknown): void => told.failed(translate(error));
-  try {
-    readyClient(connection)
-      .evalsha(sha, numberOfKeys, ...keysAndArguments)
-      .then(answered, (error: unknown) => {
-        if (!isReply(error, 'NOSCRIPT')) return failed(error);
-        try {
-          readyClient(connection)
-            .eval(lua, numberOfKeys, ...keysAndArguments)
-            .then(answered, failed);
-        } catch (reason) {
-          failed(reason);
-        }
-      });
-  } catch (error) {
-    failed(error);
-  }
-}
-
-/** @throws StoreUnavailableError if it is not connected */
-function readyClient(connection: Connection): RedisClient {
-  const client = connection.client();
-  if (client.status !== 'ready') throw notReady(client);
-  return client;
+  const byText = (client: RedisClient): void =>
+    void client.eval(lua, numberOfKeys, ...keysAndArguments).then(answered, failed);
+  const byDigest = (client: RedisClient): void =>
+    void client.evalsha(sha, numberOfKeys, ...keysAndArguments).then(answered, (error: unknown) => {
+      if (isReply(error, 'NOSCRIPT')) use(byText);
+      else failed(error);
+    });
+  const use = (send: (client: RedisClient) => void): void => {
+    try {
+      connection.use(patience, send, failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+  use(byDigest);
 }
 
 /** The same with a promise. */
@@ -65,27 +61,28 @@ export function runScript(
   script: Script,
   numberOfKeys: number,
   keysAndArguments: readonly string[],
+  patience: Patience = {},
 ): Promise<unknown> {
   return new Promise((answered, failed) =>
-    sendScript(connection, script, numberOfKeys, keysAndArguments, { answered, failed }),
+    sendScript(connection, script, numberOfKeys, keysAndArguments, { answered, failed, patience }),
   );
 }
 
 /** The values of these keys, `null` for one that is not there, or is no string. Fails as a script does that changes nothing. */
-export async function valuesOf(connection: Connection, keys: readonly string[]): Promise<(string | null)[]> {
+export async function valuesOf(
+  connection: Connection,
+  keys: readonly string[],
+  patience: Patience = {},
+): Promise<(string | null)[]> {
   try {
-    return await readyClient(connection).mget(...keys);
+    const client = await connection.connected(patience);
+    return await client.mget(...keys);
   } catch (error) {
     const problem = translate(error);
     if (problem instanceof RedisReplyError) throw problem;
     throw new StoreUnavailableError(problem.message, { outcome: 'not-applied' });
   }
 }
-
-const notReady = (client: RedisClient): Error =>
-  new StoreUnavailableError(`Redis is not connected (the client is "${client.status}").`, {
-    outcome: 'not-applied',
-  });
 
 const isReply = (error: unknown, code: string): boolean =>
   error instanceof Error && error.message.startsWith(code);
@@ -98,7 +95,13 @@ export function translate(error: unknown): Error {
   if (error instanceof StoreUnavailableError) return error;
   const description = describeError(error);
   if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);
-  // For a connection that is just being lost, the message of ioredis talks about its own options.
-  const reason = description.startsWith("Stream isn't writeable") ? 'the connection is broken' : description;
-  return new StoreUnavailableError(`Redis did not answer: ${reason}.`, { outcome: 'unknown' });
+  // The client had no connection to send it on, and was not to queue it. Its message talks about its own options.
+  if (/enableOfflineQueue options? is false/.test(description)) {
+    return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
+      outcome: 'not-applied',
+    });
+  }
+  return new StoreUnavailableError(withAdvice(`Redis did not answer: ${description}.`), {
+    outcome: 'unknown',
+  });
 }

@@ -23,9 +23,11 @@ import type {
 } from '../lock-store.js';
 import type { FastPort, Told } from '../fast-port.js';
 import { NOTHING_RAN } from '../rules.js';
+import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
 import { RedisEvents } from './events.js';
+import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
 import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
@@ -83,6 +85,8 @@ export class RedisLockStore implements LockStore {
   readonly #releases: LeaseCalls<ReleaseResult>;
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
+  /** The command that gives the user all that it needs. */
+  readonly #rights: () => string;
   /** Where the channels of processes are. */
   readonly #channels: string;
   /** When the state of a lease was last looked at as well, monotonic. */
@@ -100,14 +104,21 @@ export class RedisLockStore implements LockStore {
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     const { keyPrefix = DEFAULT_KEY_PREFIX, key = (name) => `${keyPrefix}:${name}:lock` } = options;
     this.#connection = new RedisConnection(connection);
+    const { user, keyPrefix: clientPrefix } = this.#connection;
+    this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
     this.#scripts = new LeaseScripts(this.#connection, key);
     this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
-    this.#leaves = new LeaseCalls(this.#scripts, LEAVE, () => undefined);
+    this.#leaves = new LeaseCalls<void>(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
-    this.events = this.#events = new RedisEvents(this.#connection, this.#scripts, `${keyPrefix}:queued`);
-    this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`);
+    this.events = this.#events = new RedisEvents(
+      this.#connection,
+      this.#scripts,
+      `${keyPrefix}:queued`,
+      this.#rights,
+    );
+    this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`, this.#rights);
   }
 
   /** The kind and the place of the server, without secrets. */
@@ -118,6 +129,11 @@ export class RedisLockStore implements LockStore {
   /** Whether the client is one of a Cluster. */
   get partitioned(): boolean {
     return this.#connection.isCluster;
+  }
+
+  /** @internal */
+  get onSilence(): string | undefined {
+    return this.#connection.onSilence;
   }
 
   /**
@@ -135,9 +151,14 @@ export class RedisLockStore implements LockStore {
     // A `key` function of the user need not support this name.
     if (this.nameProblem(name) !== undefined) return;
     const [lock, state] = this.#scripts.keys(name);
-    await checkRights(this.#connection, [lock, state]).catch((error: unknown) =>
+    await checkRights(this.#connection, [lock, state], this.#rights()).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
+  }
+
+  /** That the server may delete keys, if the user may read `INFO memory`. */
+  async warning(): Promise<string | undefined> {
+    return evictionWarning(await this.#connection.connected(), this.label);
   }
 
   nameProblem(name: string): string | undefined {
@@ -192,7 +213,7 @@ export class RedisLockStore implements LockStore {
    * subscribe calls in line ask more often.
    */
   hints(process: string, called: (token: string) => void): HintChannel {
-    return new Hints(() => this.#connection.another(), this.#channels + process, called);
+    return new Hints(() => this.#connection.another(), this.#channels + process, called, this.#rights);
   }
 
   #wait(request: AcquireRequest, wait: WaitRequest, told: Told<AcquireResult>): void {
@@ -206,19 +227,27 @@ export class RedisLockStore implements LockStore {
   /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
   #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
     const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
-    this.#leaves.call(lease.name, [lease.token], { answered, failed: (error) => told.failed(error) });
+    this.#leaves.call(lease.name, [lease.token], {
+      answered,
+      failed: (error) => told.failed(error),
+      limit: told.limit,
+      get givenUp() {
+        return told.givenUp === true;
+      },
+    });
   }
 
   /** Ends the event of a lease, and then releases it. */
   #endEvent(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     const { event: _event, ...rest } = lease;
-    void this.#events.end(lease, options.outcome ?? 'completed').then(
+    void this.#events.end(lease, options.outcome ?? 'completed', told.limit).then(
       () => this.fastPort.release(rest, options, told),
       (error: unknown) => told.failed(error as Error),
     );
   }
 
   async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    if (!this.#connection.isConnected) await this.#connection.connected({ limit });
     const answers = new Map<LeaseRef, ExtendResult>();
     const now = systemClock.monotonic();
     const commands = this.#scripts.many(
@@ -262,7 +291,7 @@ export class RedisLockStore implements LockStore {
         infos.map(async (info) => ({ ...info, ...(await this.#events.see(info.name)) })),
       );
     } catch (error) {
-      throw failure(explainDenied(error));
+      throw failure(explainDenied(error, this.#rights()));
     }
   }
 

@@ -1,6 +1,14 @@
 import { lastStart } from '../rules.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
+/*
+ * A client may give numbers as texts (the option `stringNumbers` of ioredis): what a script answers as a number is made one before
+ * it is used.
+ */
+
+/** Whether a script has answered yes, by a 1. */
+export const isYes = (reply: unknown): boolean => Number(reply) === 1;
+
 /** A grant with more facts: see ACQUIRE. */
 type Grant = ['', fence: string, attempt: number, schedule: string, lost?: string[]];
 
@@ -56,6 +64,7 @@ export function readExtend(reply: unknown): ExtendResult {
   }
   const verdict = Number(reply);
   if (verdict === 0) return { held: false, reason: 'expired' };
+  if (verdict === 3) return { held: true, restored: true, deleted: true };
   return verdict === 2 ? { held: true, restored: true } : { held: true };
 }
 

@@ -12,13 +12,14 @@ import { HOUR_MS, KEEP, leaseScript, RETENTION_SLACK_MS } from './script.js';
  * leaves: -
  */
 const TAKEN = /* lua */ `
-if brief and current ~= token then
+if brief and string.sub(current, 1, #token) ~= token then
   return { string.sub(current, 1, 6) == 'ended:' and 'cooling-down' or 'held', '', -2 }
 end
+local held = string.match(current, '^(.*) %d+$') or current
 local s = redis.call('HMGET', state, 'token', 'holder', 'by:' .. job, 'fence', record)
-local ended = s[1] and current == 'ended:' .. s[1]
-local ours = ended or s[1] == current
-if current ~= token then
+local ended = s[1] and held == 'ended:' .. s[1]
+local ours = ended or s[1] == held
+if held ~= token then
   local reason, left = ended and 'cooling-down' or 'held', redis.call('PTTL', lock)
   if not s[5] then return { reason, ours and s[2] or '', left } end
   return { reason, ours and s[2] or '', left, string.match(s[5], '^(%d+) %d+ (%S+) ') }
@@ -61,17 +62,17 @@ end`;
 /**
  * Lua: records a new lease, and its start.
  *
- * needs: state, token, fence, holder, t, started, record, job, before, ticks, last, micros, ttl, kept, now, history
+ * needs: state, token, digits, holder, t, started, record, job, before, ticks, last, micros, ttl, kept, now, history
  * leaves: kept
  */
 export const GRANT = /* lua */ `
 if started then
-  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1],
+  redis.call('HSET', state, 'token', token, 'fence', digits, 'holder', holder, 'since', t[1],
     record, started, 'by:' .. job, token, 'before:' .. job, before)
 else
-  redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', holder, 'since', t[1])
+  redis.call('HSET', state, 'token', token, 'fence', digits, 'holder', holder, 'since', t[1])
 end
-if history then redis.call('HSET', state, 'of', string.format('%.0f ', fence) .. job) end
+if history then redis.call('HSET', state, 'of', digits .. ' ' .. job) end
 local hour = ${HOUR_MS * 1_000}
 if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 1000 > hour then
   kept = kept or redis.call('HGET', state, 'kept')
@@ -166,7 +167,9 @@ if head and not current then ${IN_LINE}
 end
 if since ~= '' and last and not current then ${LOST}
 end
-if not current then redis.call('SET', lock, token, 'PX', ttl) end${GRANT}
+if current then fence = tonumber(string.match(current, ' (%d+)$')) or fence end
+local digits = string.format('%.0f', fence)
+if not current then redis.call('SET', lock, token .. ' ' .. digits, 'PX', ttl) end${GRANT}
 if other or attempt > 1 or lost then return { '', fence, attempt, other or '', lost } end
 return fence`);
 
@@ -190,12 +193,13 @@ const RESTORED_START = /* lua */ `
  * Lua: whether the state (`s`: token, since, fence) names an older lease, one with a smaller fencing token than `fence`. It was over
  * when this lease was granted, so if it has the lock, the lock counts as free (`current`).
  *
- * needs: s, token, fence, current
- * leaves: older, current
+ * needs: s, fence, current
+ * leaves: older, held, current
  */
 const OLDER = /* lua */ `
-local older = s[1] ~= token and (tonumber(s[3]) or math.huge) < tonumber(fence)
-if older and s[1] and current and (current == s[1] or current == 'ended:' .. s[1] or string.sub(current, 1, 5) == 'next:') then
+local older = (tonumber(s[3]) or math.huge) < tonumber(fence)
+local held = current and (string.match(current, '^(.*) %d+$') or current)
+if older and s[1] and current and (held == s[1] or held == 'ended:' .. s[1] or string.sub(current, 1, 5) == 'next:') then
   current = false
 end`;
 
@@ -208,27 +212,31 @@ end`;
  *
  * The ttl is in ms, fence the lease's fencing token. Its start is '<tick>:<attempt>:<job>'; '' for a lease without one.
  *
- * Returns a list, per lease: 1 renewed, 2 restored, 0 expired, { holder or '' } taken by another holder.
+ * Returns a list, per lease: 1 renewed, 2 restored, 3 restored though the state still had it as live, 0 expired, { holder or '' } another
+ * lease has the lock.
  */
 export const EXTEND = leaseScript(/* lua */ `
 local token, ttl, fence, start = ARGV[i], ARGV[i + 1], ARGV[i + 2], width > 4 and ARGV[i + 4] or ''
 local ticks = start ~= ''
 local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'holder')
-if current == 'ended:' .. token or (not current and s[1] == token and s[2] == '') then return 0 end${OLDER}
-if current and current ~= token then
-  return { s[1] and (current == s[1] or current == 'ended:' .. s[1]) and s[5] or '' }
+if fence == '0' and s[1] == token then fence = s[3] end
+local lease = token .. ' ' .. fence${OLDER}
+if fence == '0' and held == token then lease = current end
+if current == 'ended:' .. token then return 0 end
+if current and current ~= lease then
+  return { s[1] and (held == s[1] or held == 'ended:' .. s[1]) and s[5] or '' }
 end
 local behind = older or not s[1]
-if not current and s[1] ~= token and not behind then return 0 end
+if not current and not behind and (s[1] ~= token or s[3] ~= fence or s[2] == '') then return 0 end
 local t = redis.call('TIME')
 local now, kept, spare = t[1] * 1000, s[4], 0
-if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, token, 'PX', ttl) end
+if current then redis.call('PEXPIRE', lock, ttl) else redis.call('SET', lock, lease, 'PX', ttl) end
 if behind then
   redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', ARGV[i + 3], 'since', t[1])${RESTORED_START}
 end
 ${KEEP}
-return current and 1 or 2`);
+return current and 1 or behind and 2 or 3`);
 
 /**
  * Releases a lease and records it as ended, so that no late renewal restores it.
@@ -239,10 +247,10 @@ return current and 1 or 2`);
  * The outcome is '' for a run without a tick that completed. Only for a lock that stays taken there are stay, in ms, and the holder.
  * The last three are for a run that is remembered: its record, how many of these are kept, and for how long, ms.
  *
- * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another holder has it. If the server forgot the lease,
+ * Returns 1 released, 2 the lease had ended before, 0 the lock is free, -1 another lease has it. If the server forgot the lease,
  * its end is recorded all the same, over nothing or an older lease, which loses the lock: the state of a newer one is not touched.
  * Not so for an acquire whose grant was never answered (fencing token 0): it can never be restored, and its end could hide a live
- * lease.
+ * lease. It stands for any lease of its token.
  *
  * The start of an abandoned lease is taken back, even if another holder has or had the lock since, unless its job was started again
  * or its run has ended.
@@ -251,12 +259,12 @@ return current and 1 or 2`);
  * that the lock becomes free all the same.
  */
 export const RELEASE = leaseScript(/* lua */ `
-local token, outcome = ARGV[i], width > 2 and ARGV[i + 2] or ''
+local token, fence, outcome = ARGV[i], ARGV[i + 1], width > 2 and ARGV[i + 2] or ''
 local entry, count, age = width > 6 and ARGV[i + 6] or '', ARGV[i + 7], ARGV[i + 8]
-local current = redis.call('GET', lock)
+local current, lease = redis.call('GET', lock), token .. ' ' .. fence
 if outcome == '' then
   outcome = 'completed'
-  local added = current == token and redis.pcall('HSET', state, 'since', '')
+  local added = current == lease and redis.pcall('HSET', state, 'since', '')
   if added == 0 then
     redis.call('DEL', lock)${RECORD}
     return 1
@@ -270,7 +278,7 @@ if outcome == '' then
 end
 local job, stay = width > 3 and ARGV[i + 3] or '', width > 4 and ARGV[i + 4] or ''
 local record = 'job:' .. job
-if current == token and outcome == 'completed' and stay == '' then
+if current == lease and outcome == 'completed' and stay == '' then
   local s = redis.call('HMGET', state, 'by:' .. job, record, 'line')
   if s[1] == token and s[2] then
     local head = s[3]
@@ -282,14 +290,15 @@ if current == token and outcome == 'completed' and stay == '' then
   end
 end
 local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'by:' .. job, record, 'before:' .. job, 'line')
-local newest = s[1] == token and s[3]
-if newest and s[2] == '' and current ~= token then return 2 end
-local found, fence = current, ARGV[i + 1]${OLDER}
-local head, freed = s[8], current ~= found or (current == token and stay == '')
+local found = current${OLDER}
+if fence == '0' and held == token then lease = current end
+local newest = s[1] == token and s[3] and (s[3] == fence or fence == '0')
+if newest and s[2] == '' and current ~= lease then return 2 end
+local head, freed = s[8], current ~= found or (current == lease and stay == '')
 if freed then redis.call('DEL', lock) end
 if freed and head then ${CALL}
 end
-if current == token and stay ~= '' then
+if current == lease and stay ~= '' then
   redis.call('PEXPIRE', lock, stay)
   redis.call('SET', lock, 'ended:' .. token, 'PX', stay)
 end
@@ -303,11 +312,11 @@ if newest and ended then
   redis.call('HSET', state, 'since', '', record, ended)
 elseif newest then
   redis.call('HSET', state, 'since', '')
-elseif current == token or (not current and fence ~= '0') then
+elseif current == lease or (not current and fence ~= '0') then
   if older or not s[3] then
     local now, ticks, kept, spare, ttl = redis.call('TIME')[1] * 1000, false, s[4], 0, tonumber(stay) or 0
     redis.call('HSET', state, 'token', token, 'fence', fence, 'holder', width > 5 and ARGV[i + 5] or '', 'since', '')
     ${KEEP}
   end
 end${RECORD}
-return current == token and 1 or current and -1 or 0`);
+return current == lease and 1 or current and -1 or 0`);

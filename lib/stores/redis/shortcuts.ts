@@ -1,5 +1,6 @@
-import type { Shortcut } from './lease-scripts.js';
+import { AT_ONCE, type Shortcut } from './lease-scripts.js';
 import { runScript, valuesOf } from './redis-client.js';
+import { isYes } from './replies.js';
 import { script } from './script.js';
 
 /**
@@ -7,10 +8,10 @@ import { script } from './script.js';
  * to take the locks of all its jobs, and nearly all attempts are refused.
  */
 export const LOOK: Shortcut = {
-  ask: valuesOf,
+  ask: (connection, keys) => valuesOf(connection, keys, AT_ONCE),
   // As the script answers. The token that has the lock is granted it again.
   reply: (value, [token]) =>
-    typeof value === 'string' && value !== token
+    typeof value === 'string' && value !== token && !value.startsWith(`${token} `)
       ? [value.startsWith('ended:') ? 'cooling-down' : 'held', '', -2]
       : undefined,
   least: 2,
@@ -20,9 +21,9 @@ export const LOOK: Shortcut = {
  * Renews leases that have their locks. Looks at nothing else: see EXTEND for the others.
  *
  * KEYS: lock...
- * ARGV: ttl, token...
+ * ARGV: ttl, lease...
  *
- * The ttl is in ms.
+ * The ttl is in ms. A lease is what its lock holds: '<token> <fencing token>'.
  *
  * Returns a list, per lease: 1 renewed, 0 not.
  */
@@ -38,9 +39,9 @@ return renewed`);
 export const SHORT_RENEWAL: Shortcut = {
   ask: async (connection, keys, args) => {
     const [[, ttl = ''] = []] = args;
-    const tokens = args.map(([token = '']) => token);
-    return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...tokens])) as unknown[];
+    const leases = args.map(([token, , fence]) => `${token} ${fence}`);
+    return (await runScript(connection, RENEW, keys.length, [...keys, ttl, ...leases], AT_ONCE)) as unknown[];
   },
-  reply: (renewed) => (renewed === 1 ? 1 : undefined),
+  reply: (renewed) => (isYes(renewed) ? 1 : undefined),
   least: 1,
 };

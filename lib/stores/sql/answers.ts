@@ -184,10 +184,13 @@ export function mayTake({ startable, ahead, remaining, recorded }: AttemptRow): 
 const hasRoom = (recorded: unknown): boolean => Number(recorded ?? 0) < Number.MAX_SAFE_INTEGER;
 
 /** Interprets the row after a renewal that changed nothing. */
-export function readMissedRenewal(lease: LeaseRef, { by, remaining }: SeenRow): ExtendResult | typeof AGAIN {
+export function readMissedRenewal(
+  lease: LeaseRef,
+  { by, remaining, recorded }: SeenRow,
+): ExtendResult | typeof AGAIN {
   const live = Number(remaining ?? 0) > 0;
   if (by === null || !live) return { held: false, reason: 'expired' };
-  if (by === lockedBy(lease)) return AGAIN;
+  if (isOf(lease, by, recorded)) return AGAIN;
   if (by.startsWith(`${lockedBy(lease)}/`)) return { held: false, reason: 'expired' };
   return { held: false, reason: 'taken', holder: readLockedBy(by).holder };
 }
@@ -198,22 +201,35 @@ export function readMissedRenewal(lease: LeaseRef, { by, remaining }: SeenRow): 
  * program wrote the row last: there is no telling when that was. The write-back judges the row by the same rule.
  */
 export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: SeenRow): boolean {
-  if (by === null || by === lockedBy(lease)) return true;
-  if (!isOurs(by) || by.startsWith(`${lockedBy(lease)}/`)) return false;
-  return recorded === null ? !(Number(remaining ?? 0) > 0) : Number(recorded) < lease.fencingToken;
+  if (by === null || isOf(lease, by, recorded)) return true;
+  if (!isOurs(by)) return false;
+  if (recorded !== null) return Number(recorded) < lease.fencingToken;
+  return !by.startsWith(`${lockedBy(lease)}/`) && !(Number(remaining ?? 0) > 0);
+}
+
+/**
+ * Whether a row is of this very lease: kept calls of one lock have leases with one token. So is one without a fencing token, whose
+ * column was dropped. The fencing token 0, of a grant that was never answered, stands for any of them.
+ */
+export function isOf(lease: LeaseRef, by: unknown, recorded: unknown): boolean {
+  const { fencingToken } = lease;
+  const isIts = (recorded ?? null) === null || fencingToken === 0 || Number(recorded) === fencingToken;
+  return isIts && by === lockedBy(lease);
 }
 
 /** Interprets the row after a release that changed nothing. */
-export function readMissedRelease(lease: LeaseRef, { by, remaining }: SeenRow): ReleaseResult | typeof AGAIN {
-  if (by === lockedBy(lease)) return AGAIN;
-  if (by?.startsWith(`${lockedBy(lease)}/`)) return { released: false, reason: 'ended' };
+export function readMissedRelease(
+  lease: LeaseRef,
+  { by, remaining, recorded }: SeenRow,
+): ReleaseResult | typeof AGAIN {
+  if (isOf(lease, by, recorded)) return AGAIN;
+  const isIts = (recorded ?? null) === null || [0, Number(recorded)].includes(lease.fencingToken);
+  if (isIts && by?.startsWith(`${lockedBy(lease)}/`)) return { released: false, reason: 'ended' };
   return { released: false, reason: by !== null && Number(remaining ?? 0) > 0 ? 'taken' : 'expired' };
 }
 
 /** Drivers turn booleans into numbers or texts, and numbers into booleans. */
-export function isTrue(value: unknown): boolean {
-  return value === true || value === 1 || value === 1n || value === '1' || value === 't';
-}
+export const isTrue = (value: unknown): boolean => ['true', 't', '1'].includes(String(value));
 
 function grant(
   request: AcquireRequest,

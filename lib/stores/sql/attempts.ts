@@ -1,4 +1,4 @@
-import { atEndOfTurn, systemClock } from '../../clock.js';
+import { atEndOfTurn } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
 import { isWaiting } from '../line.js';
@@ -6,17 +6,12 @@ import type { AcquireRequest, AcquireResult } from '../lock-store.js';
 import { refusalByRow } from './answers.js';
 import { refusalInLine } from './lines.js';
 import type { LockRow } from './lock-row.js';
+import { Patience } from './patience.js';
 
 /** The most attempts for one look. */
 const MAX_LOOK = 250;
 /** How many go on at a time: a pool of `pg` or `mysql2` has this many connections by default. */
 const AT_ONCE = 10;
-/**
- * How long attempts wait for those before them, or for a look, ms. One that waits for a locked row, or that drew a connection on which
- * nobody answers, must not keep the others back.
- */
-const PATIENCE = 100;
-
 /** An attempt, and its caller. */
 interface Attempt {
   readonly request: AcquireRequest;
@@ -34,6 +29,7 @@ interface Attempt {
  */
 export class Attempts {
   #waiting: Attempt[] = [];
+  readonly #patience = new Patience();
 
   /**
    * @param look reads the rows of these locks
@@ -56,31 +52,27 @@ export class Attempts {
 
   async #judge(attempts: readonly Attempt[]): Promise<void> {
     const first = Math.floor(Math.random() * attempts.length);
-    let left = [...attempts.slice(first), ...attempts.slice(0, first)];
+    const volley = new Volley([...attempts.slice(first), ...attempts.slice(0, first)]);
     let alone = false;
     try {
-      while (left.length > 0) {
-        if (!alone) left = await this.#withoutRefused(left);
-        left = left.filter(isWanted);
-        alone = await this.#take(left.splice(0, AT_ONCE));
+      while (volley.isOpen) {
+        if (!alone) await this.#withoutRefused(volley);
+        alone = await this.#take(volley.next(AT_ONCE));
       }
     } catch (error) {
-      for (const { told } of left) told.failed(error as Error);
+      volley.failed(error as Error);
     }
   }
 
-  /** Refuses attempts by a look at their rows. Returns the others. */
-  async #withoutRefused(attempts: Attempt[]): Promise<Attempt[]> {
-    const [first, ...others] = attempts.map(({ request }) => request.name);
-    if (first === undefined || others.length === 0) return attempts;
-    const looked = await inTime(this.look([first, ...others]), []);
-    const rows = new Map(looked.map((row) => [row.name, row]));
-    return attempts.filter(({ request, told }) => {
-      const row = rows.get(request.name);
-      const refusal = row && (isWaiting(request) ? refusalInLine(request, row) : refusalByRow(request, row));
-      if (refusal !== undefined) told.answered(refusal);
-      return refusal === undefined;
-    });
+  /** Refuses attempts by a look at their rows. One that is late refuses those that have not been sent by then. */
+  async #withoutRefused(volley: Volley): Promise<void> {
+    const [first, ...others] = volley.names();
+    if (first === undefined || others.length === 0) return;
+    volley.looking ??= this.#patience
+      .measured(this.look([first, ...others]))
+      .then((rows) => volley.refuse(rows))
+      .finally(() => (volley.looking = undefined));
+    await this.#patience.inTime(volley.looking, undefined);
   }
 
   /** Makes attempts by themselves. Returns whether all are known to have succeeded. */
@@ -88,7 +80,7 @@ export class Attempts {
     const taken = attempts.map(async ({ request, told }) => {
       let result: AcquireResult;
       try {
-        result = await this.attempt(request);
+        result = await this.#patience.measured(this.attempt(request));
       } catch (error) {
         told.failed(error as Error);
         return false;
@@ -96,7 +88,45 @@ export class Attempts {
       told.answered(result);
       return result.acquired;
     });
-    return (await inTime(Promise.all(taken), [false])).every(Boolean);
+    return (await this.#patience.inTime(Promise.all(taken), [false])).every(Boolean);
+  }
+}
+
+/** The attempts of one turn that have not been sent yet. */
+class Volley {
+  /** The look that is under way. */
+  looking: Promise<void> | undefined;
+
+  constructor(private left: Attempt[]) {}
+
+  /** Leaves out those that nobody waits for any more. */
+  get isOpen(): boolean {
+    this.left = this.left.filter(isWanted);
+    return this.left.length > 0;
+  }
+
+  names(): string[] {
+    return this.left.map(({ request }) => request.name);
+  }
+
+  /** The next ones to send. */
+  next(count: number): Attempt[] {
+    this.left = this.left.filter(isWanted);
+    return this.left.splice(0, count);
+  }
+
+  refuse(rows: readonly LockRow[]): void {
+    const byName = new Map(rows.map((row) => [row.name, row]));
+    this.left = this.left.filter(({ request, told }) => {
+      const row = byName.get(request.name);
+      const refusal = row && (isWaiting(request) ? refusalInLine(request, row) : refusalByRow(request, row));
+      if (refusal !== undefined) told.answered(refusal);
+      return refusal === undefined;
+    });
+  }
+
+  failed(error: Error): void {
+    for (const { told } of this.left.splice(0)) told.failed(error);
   }
 }
 
@@ -106,12 +136,4 @@ function isWanted({ told }: Attempt): boolean {
   const message = 'The database answered the attempts before this one only when nobody waited any more.';
   told.failed(new StoreUnavailableError(message, { outcome: 'not-applied' }));
   return false;
-}
-
-/** The outcome of the work, or `otherwise` if there is none yet when patience is over: then it goes on, and nobody hears of it. */
-function inTime<T>(work: Promise<T>, otherwise: T): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = systemClock.setTimer(() => resolve(otherwise), PATIENCE);
-    void work.then(resolve, reject).finally(() => timer.cancel());
-  });
 }

@@ -25,6 +25,13 @@ export interface SqlDialect<Table> {
   readonly table: string;
   /** Looks at the table. */
   look(): Promise<TableLook<Table>>;
+  /**
+   * All SQL that a person has to run for the store and what it may be used for, with rights for the user and in the place of the last
+   * look.
+   *
+   * @param locks what makes the table of the locks fit, if that is not to create it
+   */
+  setup(locks?: readonly string[]): string;
   /** Why the table cannot keep a name, with what to do; `undefined` if it can. */
   nameProblem(table: Table, name: string): string | undefined;
   /**
@@ -32,6 +39,13 @@ export interface SqlDialect<Table> {
    * supports a limit, a statement without an answer within `TRY_LIMIT` fails as `unknown`, and its connection is closed.
    */
   migrate(statement: string): Promise<void>;
+
+  /**
+   * Gives up connections that do not answer: see `reconnect` of `LockStore`.
+   *
+   * @param silence milliseconds without an answer; `undefined` if a connection broke
+   */
+  reconnect(silence: number | undefined): void;
 
   /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
   attempt(table: Table, request: AcquireRequest, change?: LineChange): Promise<AttemptRow>;
@@ -111,7 +125,7 @@ export interface GivenBack {
 export type TableLook<Table> = { readonly table: Table } | Fault;
 
 /** Why the table cannot be used: a migration helps, or a person has to do what `problem` says. */
-export type Fault = MissingParts | { readonly problem: string };
+export type Fault = MissingParts | { readonly problem: string; readonly setsUp?: boolean };
 
 /** What a migration can create. */
 export interface MissingParts {

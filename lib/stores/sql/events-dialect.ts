@@ -20,6 +20,9 @@ export interface EventsDialect<Table> {
   /** A name as the column has it, and back. */
   stored(name: string): string;
   nameOf(stored: string): string;
-  /** Gives a live lease a new fencing token, and lets it live for so long from now on, ms. Answers the token, or nothing. */
+  /**
+   * Gives a live lease a new fencing token, and lets it live for so long from now on, ms. Answers the token, or nothing if the lease is
+   * over, or has another fencing token by now.
+   */
   advance(table: Table, lease: LeaseRef, ttl: number): Promise<number | undefined>;
 }

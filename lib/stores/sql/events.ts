@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
-import { SchedulerLockConfigError } from '../../errors.js';
+import { SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import {
   DEAD_KEPT,
   type DeadLetter,
@@ -19,8 +19,10 @@ import type { SqlDialect } from './dialect.js';
 import type { SqlHistory } from './history.js';
 import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
+import { describeFailure } from './failure.js';
 import { lockedBy } from './locked-by.js';
 import { giveUp, type Operations } from './operations.js';
+import { tries } from './tries.js';
 
 /** How often events that are too old are deleted, ms. */
 const TIDY = 3_600_000;
@@ -44,12 +46,12 @@ export class SqlEvents<Table> implements EventStore {
   ) {}
 
   /**
-   * Creates the table, unless `migrate` is false.
+   * Looks at the table, and creates it if it is missing, unless `migrate` is false.
    *
-   * @throws SchedulerLockConfigError if it is missing then
+   * @throws SchedulerLockConfigError if it is missing then, or if the user may not use it
    */
   async init(): Promise<void> {
-    await this.operations.run(() => (this.options.migrate ? this.#create() : this.#look()), giveUp);
+    await this.operations.run(() => this.#prepare(), giveUp);
     this.#ready = true;
   }
 
@@ -89,10 +91,10 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
     return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
+      const { fence, first } = await this.#held(table, lease);
+      if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
-      const [row] = await this.dialect.rows(table, [lease.name]);
-      if (row === undefined || isFree(row) || row.by !== lockedBy(lease)) return { held: false, dead };
-      const first = firstPlace(row) ?? Infinity;
+      if (fence !== lease.fencingToken) return { held: false, dead };
       for (;;) {
         const event = await this.#first(
           lease.name,
@@ -200,9 +202,28 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
     const fencingToken = await events.advance(table, lease, ttl);
-    // The lease has run out meanwhile: the next holder takes the event.
-    if (fencingToken === undefined) return { held: false as const };
+    // The lease has run out meanwhile: the next holder takes the event. Or the same was asked twice.
+    if (fencingToken === undefined) return AGAIN;
     return { held: true as const, event: delivered(kept(row)), fencingToken };
+  }
+
+  /** The same is asked again: the lease has got another fencing token with its event. */
+  async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
+    const { events } = this.dialect;
+    const [row] = await events.read(
+      `SELECT ${COLUMNS}, args FROM {t} WHERE name = ? AND dead IS NULL AND taken = ?`,
+      [events.stored(name), token],
+    );
+    if (row === undefined) return { held: false, dead: [] };
+    return { held: true, event: delivered(kept(row)), fencingToken, dead: [] };
+  }
+
+  /** The fencing token of the live lease with the token of this one, NaN if there is none, and the place of the first call in line. */
+  async #held(table: Table, lease: LeaseRef): Promise<{ fence: number; first: number }> {
+    const [row] = await this.dialect.rows(table, [lease.name]);
+    if (row === undefined || isFree(row) || row.by !== lockedBy(lease))
+      return { fence: NaN, first: Infinity };
+    return { fence: Number(row.fence), first: firstPlace(row) ?? Infinity };
   }
 
   async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
@@ -252,20 +273,35 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     return [];
   }
 
-  async #create(): Promise<void> {
-    for (const statement of this.dialect.events.creation) await this.dialect.migrate(statement);
+  /** A user who may create nothing need not, if the table is there. */
+  async #prepare(): Promise<void> {
+    const { dialect, options } = this;
+    try {
+      const isThere = await this.#look().then(
+        () => true,
+        (error: unknown) => {
+          if (!options.migrate || dialect.failure(error) !== 'table') throw error;
+          return false;
+        },
+      );
+      if (!isThere) for (const statement of dialect.events.creation) await dialect.migrate(statement);
+    } catch (error) {
+      const failure = error instanceof SchedulerLockError ? undefined : dialect.failure(error);
+      if (failure !== 'table' && failure !== 'forbidden') throw error;
+      const what =
+        failure === 'table'
+          ? 'is missing, or lacks columns'
+          : `cannot be created or used by this user: ${describeFailure(error)}`;
+      throw new SchedulerLockConfigError([
+        `store: the table ${dialect.events.table} for kept calls ${what}. Run this as a user who may:\n${dialect.setup()}`,
+      ]);
+    }
   }
 
   async #look(): Promise<void> {
-    const { events } = this.dialect;
-    try {
-      await events.read(`SELECT ${COLUMNS} FROM {t} WHERE id = ''`, []);
-    } catch (error) {
-      if (this.dialect.failure(error) !== 'table') throw error;
-      throw new SchedulerLockConfigError([
-        `store: the table ${events.table} for kept calls is missing, or lacks columns. Run this: ${events.creation.join('; ')};`,
-      ]);
-    }
+    const columns = `${COLUMNS}, slot, args`;
+    for (const statement of tries('{t}', { columns, key: 'id', text: 'args' }))
+      await this.dialect.events.read(statement, []);
   }
 
   async #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {

@@ -14,8 +14,10 @@ export type SqlFailure =
   | 'table'
   /** Certainly not carried out. */
   | 'refused'
-  /** User, password or database are wrong, or rights are missing: the next try will fail as well. */
+  /** User, password or database are wrong: the next try will fail as well. */
   | 'denied'
+  /** A right, or the schema, is missing: the next try will fail as well. */
+  | 'forbidden'
   /** Perhaps carried out. */
   | 'unknown';
 
@@ -57,6 +59,11 @@ export function isNotConnected(error: Readonly<Record<string, unknown>>): boolea
     String(message),
   );
 }
+
+/** Whether a client asks for TLS, and the server has none. Only the messages of drivers tell. */
+export const wantsTls = ({ code, message }: Readonly<Record<string, unknown>>): boolean =>
+  code === 'HANDSHAKE_NO_SSL_SUPPORT' ||
+  /server does not support (ssl|secure) connection/i.test(String(message));
 
 /**
  * The message of an error as a part of a sentence: on one line, without a full stop, and without the credentials that a URL

@@ -2,6 +2,7 @@ import { StoreUnavailableError } from '../../errors.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { giveUp, type Operations } from './operations.js';
+import { tries } from './tries.js';
 
 /**
  * The two tables of histories: looked at when they are needed, and created if they are missing and the store may create them. The store
@@ -60,7 +61,7 @@ export class HistoryTables<Table> {
     try {
       for (const statement of this.dialect.history.creation) await this.dialect.migrate(statement);
     } catch (refused) {
-      if (this.dialect.failure(refused) === 'denied') return this.#missing(refused);
+      if (this.dialect.failure(refused) === 'forbidden') return this.#missing(refused);
       throw refused;
     }
     const left = await this.#look();
@@ -71,17 +72,12 @@ export class HistoryTables<Table> {
   async #look(): Promise<unknown> {
     const { history } = this.dialect;
     try {
-      for (const [table, columns, column] of [
+      for (const [table, columns, key] of [
         ['{runs}', 'name, entry, kind, noted_at, expires_at, data', 'name'],
         ['{instances}', 'id, catalogue, seen_at, data', 'id'],
-      ]) {
-        const nothing = `WHERE ${column} = '' AND 1 = 0`;
-        await history.read(
-          `INSERT INTO ${table} (${columns}) SELECT ${columns} FROM ${table} ${nothing}`,
-          [],
-        );
-        await history.read(`UPDATE ${table} SET data = '' ${nothing}`, []);
-        await history.read(`DELETE FROM ${table} ${nothing}`, []);
+      ] as const) {
+        for (const statement of tries(table, { columns, key, text: 'data' }))
+          await history.read(statement, []);
       }
       return undefined;
     } catch (error) {
@@ -94,15 +90,15 @@ export class HistoryTables<Table> {
     const { runs, instances } = this.dialect.history;
     const failure = this.dialect.failure(error);
     if (failure === 'table') return this.#missing(error);
-    if (failure !== 'denied') return undefined;
-    return `The user may not use the tables ${runs} and ${instances} (${describeFailure(error)}), so no histories are kept. GRANT SELECT, INSERT, UPDATE, DELETE.`;
+    if (failure !== 'forbidden') return undefined;
+    return `The user may not use the tables ${runs} and ${instances} (${describeFailure(error)}), so no histories are kept. Run this as a user who may:\n${this.dialect.setup()}`;
   }
 
   #missing(error: unknown): string {
-    const { runs, instances, creation } = this.dialect.history;
+    const { runs, instances } = this.dialect.history;
     return (
       `The tables ${runs} and ${instances} are missing, or lack columns (${describeFailure(error)}), so no histories are kept. ` +
-      `Run this:\n${creation.map((statement) => `${statement};`).join('\n')}`
+      `Run this:\n${this.dialect.setup()}`
     );
   }
 }

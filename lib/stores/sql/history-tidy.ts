@@ -1,11 +1,9 @@
 import type { Clock } from '../../clock.js';
-import { INSTANCES_KEPT, type Kept, MAX_INSTANCES } from '../history-store.js';
+import { INSTANCES_KEPT, type Kept, MAX_INSTANCES, UNUSED_LIST } from '../history-store.js';
 import type { HistoryDialect } from './history-dialect.js';
 
 /** How often an instance deletes what is too old, ms. */
 const EVERY = 300_000;
-/** How long a list of jobs is kept that no instance has, ms: the one that has brought it tells of itself in a moment. */
-const UNUSED = 3_600_000;
 /** How many locks are counted by one statement. */
 const AT_ONCE = 100;
 
@@ -82,7 +80,7 @@ export class HistoryTidy {
     if (last !== undefined) await history.read(`${forget} <= ${history.int}`, [String(last['seen_at'])]);
     // MySQL deletes from no table that a subquery reads, unless that is inside another one.
     await history.read(
-      `DELETE FROM {instances} WHERE catalogue IS NULL AND seen_at < ${history.now} - ${UNUSED}
+      `DELETE FROM {instances} WHERE catalogue IS NULL AND seen_at < ${history.now} - ${UNUSED_LIST}
 AND id NOT IN (SELECT catalogue FROM (SELECT catalogue FROM {instances} WHERE catalogue IS NOT NULL) used)`,
       [],
     );

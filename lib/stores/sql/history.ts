@@ -256,7 +256,9 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
 
   /** The same for those that only read: whoever looks on may have no right to write. */
   async #look<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
-    await this.#tables.whenReady().catch(() => undefined);
+    await this.#tables.whenReady().catch((error: unknown) => {
+      if (this.dialect.history.unusable !== undefined) throw error;
+    });
     return this.#carryOut(operation, lock);
   }
 

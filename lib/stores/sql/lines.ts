@@ -129,6 +129,8 @@ export class SqlLines<Table> {
     request: WaitingRequest,
     row: LockRow,
   ): Promise<AcquireResult | typeof AGAIN> {
+    // A late ask must not shorten the lease of a kept call, which has the same token.
+    if (Number(row.remaining) >= request.ttl) return readTaken(request, row);
     const { wait: _wait, ...lease } = request;
     const [renewed] = await this.dialect.renew(table, [{ ...lease, fencingToken: Number(row.fence) }]);
     return renewed === true ? readTaken(request, row) : AGAIN;

@@ -149,7 +149,7 @@ export class Operations<Table> {
       return new StoreUnavailableError(`The database did not answer: ${reason}.`, { outcome: 'unknown' });
     }
     const what = [...errorsIn(error)].some(isNotConnected) ? 'cannot be reached' : 'refused the call';
-    const refused = failure === 'table' || failure === 'denied';
+    const refused = failure === 'table' || failure === 'denied' || failure === 'forbidden';
     return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
 }

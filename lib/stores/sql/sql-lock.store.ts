@@ -52,7 +52,6 @@ const START_WAIT = 8_000;
  * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
  */
 export class SqlLockStore<Table> implements LockStore {
-  readonly label: string;
   readonly events: EventStore;
   readonly history: Required<HistoryStore>;
   readonly #events: SqlEvents<Table>;
@@ -72,7 +71,6 @@ export class SqlLockStore<Table> implements LockStore {
     dialect: SqlDialect<Table>,
     { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock },
   ) {
-    this.label = `the table ${dialect.table} of ${dialect.kind}`;
     this.#dialect = dialect;
     this.#lines = new SqlLines(dialect);
     this.#table = new SqlTable(dialect, { migrate, clock });
@@ -80,6 +78,11 @@ export class SqlLockStore<Table> implements LockStore {
     this.#clock = clock;
     this.history = this.#history = new SqlHistory(dialect, this.#operations, migrate, clock);
     this.events = this.#events = new SqlEvents(dialect, this.#operations, this.#history, { migrate, clock });
+  }
+
+  /** The table, with its place as soon as that is known. */
+  get label(): string {
+    return `the table ${this.#dialect.table} of ${this.#dialect.kind}`;
   }
 
   /**
@@ -147,6 +150,11 @@ export class SqlLockStore<Table> implements LockStore {
         (error: unknown) => told.failed(error as Error),
       ),
   };
+
+  /** Closes connections of a pool that do not answer. Other clients have to do that by themselves. */
+  reconnect(silence?: number): void {
+    this.#dialect.reconnect(silence);
+  }
 
   /** Calls find out by asking that their turn has come, unless the database tells them. */
   hints(process: string, called: (token: string) => void): HintChannel | undefined {
@@ -231,7 +239,9 @@ export class SqlLockStore<Table> implements LockStore {
     } catch (error) {
       // One of the names may be the reason.
       if (error instanceof LockStateError) return [];
-      const { message, refused } = error as StoreUnavailableError;
+      const { message, outcome, refused } = error as StoreUnavailableError;
+      // The connection may be: the attempts find out by themselves.
+      if (outcome === 'unknown') return [];
       throw new StoreUnavailableError(message, { outcome: 'not-applied', refused });
     }
   }

@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
-import type { MissingParts, SqlDialect } from './dialect.js';
+import type { Fault, MissingParts, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { notAllowed, tableError, TableError } from './table-judgement.js';
 
@@ -60,7 +60,7 @@ export class SqlTable<Table> {
   /** The last complete table. */
   #known: Table | undefined;
   #closed = false;
-  readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'migrate' | 'failure'>;
+  readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'setup' | 'migrate' | 'failure'>;
   readonly #migrate: boolean;
   readonly #clock: Clock;
 
@@ -161,7 +161,7 @@ export class SqlTable<Table> {
         const look = await this.#dialect.look();
         if ('table' in look) return this.#complete(work, look.table);
         if (!('missing' in look) || !work.create || repeats === REPEATS)
-          throw tableError(look, this.#known !== undefined);
+          throw tableError(look, this.#known !== undefined, this.#setup(look));
         work.missing = look;
         const error = await this.#try(work, look);
         const failure = error === undefined ? 'conflict' : this.#dialect.failure(error);
@@ -176,9 +176,13 @@ export class SqlTable<Table> {
         }
       }
     } catch (error) {
-      const denied = !(error instanceof TableError) && this.#dialect.failure(error) === 'denied';
-      this.#fail(work, denied && work.missing !== undefined ? notAllowed(work.missing, error) : error);
+      const forbidden = !(error instanceof TableError) && this.#dialect.failure(error) === 'forbidden';
+      this.#fail(work, forbidden ? notAllowed(work.missing, error, this.#setup(work.missing)) : error);
     }
+  }
+
+  #setup(found: Fault | undefined): string {
+    return this.#dialect.setup(found !== undefined && 'migration' in found ? found.migration : undefined);
   }
 
   /** Resolves to the error with which it failed. */

@@ -22,6 +22,8 @@ export interface TableFacts {
   readonly unique: boolean;
   /** What else keeps the store from using the table, with what to do. */
   readonly problem?: string | undefined;
+  /** Whether that is to run all SQL of the store: it follows. */
+  readonly setsUp?: boolean | undefined;
 }
 
 /** The SQL that makes a table fit. */
@@ -48,7 +50,7 @@ const DIGITS = 3;
 
 /** Judges a table by its columns: what is missing or wrong, with what to do; `undefined` if the store can use it. */
 export function judgeTable(
-  { table, columns, unique, problem }: TableFacts,
+  { table, columns, unique, problem, setsUp }: TableFacts,
   ddl: TableDdl,
 ): Fault | undefined {
   const lacking = <Name extends string>(names: readonly Name[]): Name[] =>
@@ -84,7 +86,8 @@ export function judgeTable(
     const demand = `take ${LOCKED_BY_LENGTH} characters, as ShedLock's does`;
     return unfit('locked_by', demand, ddl.longLockedBy);
   }
-  return problem === undefined ? undefined : { problem };
+  if (problem === undefined) return undefined;
+  return setsUp === true ? { problem, setsUp } : { problem };
 }
 
 /** The column of the names. */
@@ -117,28 +120,36 @@ export class TableError extends Error {}
 /** What to say about a table that was complete before. */
 const WAS_THERE = {
   table:
-    'It was there before, and the leases that lived in it are forgotten: an empty one would let others win while their ' +
-    'holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:',
+    'It was there before. If it was moved or renamed, move it back, or give its place (`schema`, `table`) and start again. Otherwise ' +
+    'the leases that lived in it are forgotten: an empty one would let others win while their holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:',
   columns:
     'It had that before, and what was in it is forgotten (fencing tokens, which ticks have run); if the table was made anew, so are the ' +
     'leases that lived in it. When the jobs that run have ended, start an instance that may alter it, call migrate(), or run this:',
 } as const;
 
-/** The error for what a look has found. @param wasThere whether an earlier look has found the table complete */
-export function tableError(found: Fault, wasThere: boolean): TableError {
-  if ('problem' in found) return new TableError(found.problem);
+/**
+ * The error for what a look has found.
+ *
+ * @param wasThere whether an earlier look has found the table complete
+ * @param setup all SQL that a person has to run
+ */
+export function tableError(found: Fault, wasThere: boolean, setup: string): TableError {
+  if ('problem' in found)
+    return new TableError(found.setsUp === true ? `${found.problem}\n${setup}` : found.problem);
   const help = wasThere ? WAS_THERE[found.lacks] : 'Run this, or leave it to the store (migrate: true):';
-  return new TableError(`${found.missing} ${help}\n${sqlOf(found)}`);
+  return new TableError(`${found.missing} ${help}\n${setup}`);
 }
 
-/** The error if the store may not create what is missing. @param error what the database said */
-export function notAllowed(missing: MissingParts, error: unknown): TableError {
+/**
+ * The error if the user lacks a right.
+ *
+ * @param missing what could not be created; `undefined`: the table could not be looked at, or not be written
+ * @param error what the database said
+ */
+export function notAllowed(missing: MissingParts | undefined, error: unknown, setup: string): TableError {
+  const what =
+    missing === undefined ? 'The user lacks a right' : `${missing.missing} It could not be created`;
   return new TableError(
-    `${missing.missing} It could not be created: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${sqlOf(missing)}`,
+    `${what}: ${describeFailure(error)}. Put that right, or run this as a user who may:\n${setup}`,
   );
-}
-
-/** The migration, to be run by hand. */
-function sqlOf({ migration }: MissingParts): string {
-  return migration.map((statement) => `${statement};`).join('\n');
 }

@@ -1,4 +1,5 @@
 import { SchedulerLockConfigError } from '../../errors.js';
+import { show } from '../../wording.js';
 
 /** Options of a store in a database. */
 export interface SqlStoreOptions {
@@ -9,9 +10,10 @@ export interface SqlStoreOptions {
    */
   readonly table?: string | undefined;
   /**
-   * The place of the table: a schema in PostgreSQL, a database in MySQL. It has to exist.
+   * The place of the table: a schema in PostgreSQL, a database in MySQL. It has to exist. Give it if a connection of the pool may have
+   * been led elsewhere (`SET search_path`, `USE`) before the store first looks at its table: that look fails otherwise.
    *
-   * @default where the connection looks
+   * @default where a new connection of the pool looks. The store finds out once, and names its tables in full from then on
    */
   readonly schema?: string | undefined;
   /**
@@ -27,35 +29,107 @@ export interface SqlStoreOptions {
 /** The defaults, in one place. */
 export const SQL_DEFAULTS = { table: 'shedlock', migrate: true } as const;
 
-/**
- * The name of the table as it stands in statements: quoted, so that it can never be anything but a name.
- *
- * @param quote the quote character; doubled inside a name
- * @param maxLength the longest name that the database allows, bytes; it would cut longer ones
- * @throws SchedulerLockConfigError if a name is invalid
- */
-export function quotedTable(
-  { table = SQL_DEFAULTS.table, schema }: SqlStoreOptions,
-  quote: '"' | '`',
-  maxLength: number,
-): string {
-  const names = { ...(schema === undefined ? undefined : { schema }), table };
-  const problems = Object.entries(names).flatMap(([option, name]) => {
-    const problem = identifierProblem(name, maxLength);
-    return problem === undefined ? [] : [`store: ${option}: ${problem}`];
-  });
-  if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-  return Object.values(names)
-    .map((name) => quote + name.replaceAll(quote, quote + quote) + quote)
-    .join('.');
+/** How a database takes names. */
+export interface NameRules {
+  /** Doubled inside a name. */
+  readonly quote: '"' | '`';
+  /** The longest name, bytes. The database would cut longer ones. */
+  readonly maxLength: number;
+  /** What else keeps a quoted name from being used. */
+  readonly problem?: (quoted: string) => string | undefined;
 }
 
-function identifierProblem(name: unknown, maxLength: number): string | undefined {
+/** What the names of the other tables have behind that of the locks: kept calls, and histories. */
+export type Suffix = '' | '_events' | '_runs' | '_instances';
+
+/**
+ * The tables of a store, as they stand in statements: quoted, so that a name can never be anything but a name; and in full as soon as it
+ * is known where they are. What a connection calls `shedlock` is up to whoever has used it before.
+ */
+export class TableNames {
+  /** The name of the table of the locks, without quotes. */
+  readonly table: string;
+  /** Whether a person has said where the tables are. */
+  readonly given: boolean;
+  /** Where the tables are, if that is known for good. */
+  #schema: string | undefined;
+
+  /** @throws SchedulerLockConfigError if a name is invalid */
+  constructor(
+    { table = SQL_DEFAULTS.table, schema }: SqlStoreOptions,
+    private readonly rules: NameRules,
+  ) {
+    this.table = table;
+    this.#schema = schema;
+    this.given = schema !== undefined;
+    const problems = Object.entries({ ...(schema === undefined ? undefined : { schema }), table }).flatMap(
+      ([option, name]) => {
+        const problem = givenProblem(option, name) ?? this.#problemOf(name);
+        return problem === undefined ? [] : [`store: ${option}: ${problem}`];
+      },
+    );
+    if (problems.length > 0) throw new SchedulerLockConfigError(problems);
+  }
+
+  get schema(): string | undefined {
+    return this.#schema;
+  }
+
+  /** From now on all names are in full. */
+  settle(schema: string): void {
+    this.#schema = schema;
+  }
+
+  /**
+   * A table, quoted.
+   *
+   * @param schema where it is, if that is not known for good yet
+   * @throws SchedulerLockConfigError if its name is too long
+   */
+  quoted(suffix: Suffix = '', schema: string | undefined = this.#schema): string {
+    const name = this.table + suffix;
+    const problem = this.#problemOf(name);
+    if (problem !== undefined) throw new SchedulerLockConfigError([`store: table: ${problem}`]);
+    return [...(schema === undefined ? [] : [schema]), name].map((each) => this.quotedName(each)).join('.');
+  }
+
+  quotedName(name: string): string {
+    const { quote } = this.rules;
+    return quote + name.replaceAll(quote, quote + quote) + quote;
+  }
+
+  /** Those whose names are not too long. */
+  possible<S extends Suffix>(suffixes: readonly S[]): S[] {
+    return suffixes.filter((suffix) => this.problemOf(suffix) === undefined);
+  }
+
+  /** Why there can be no table with this suffix; `undefined` if there can. */
+  problemOf(suffix: Suffix): string | undefined {
+    return this.#problemOf(this.table + suffix);
+  }
+
+  #problemOf(name: string): string | undefined {
+    const { maxLength, problem } = this.rules;
+    if (Buffer.byteLength(name) > maxLength)
+      return `'${name.slice(0, 40)}…' is longer than ${maxLength} bytes.`;
+    return problem?.(this.quotedName(name));
+  }
+}
+
+function givenProblem(option: string, name: unknown): string | undefined {
   if (typeof name !== 'string') return `expected a text, got ${name === null ? 'null' : typeof name}.`;
   if (name === '') return 'it is empty.';
-  if (Buffer.byteLength(name) > maxLength)
-    return `'${name.slice(0, 40)}…' is longer than ${maxLength} bytes.`;
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(name)) return 'it holds a control character.';
-  return undefined;
+  const parts = name.split('.').map(unquoted);
+  if (parts.length === 2 && option === 'table')
+    return `${show(name)} would be the name of a table, dot included. Give its place apart: schema: ${show(parts[0])}, table: ${show(parts[1])}.`;
+  if (parts.length > 1) return `${show(name)} has a dot. Give the bare name.`;
+  return parts[0] === name
+    ? undefined
+    : `${show(name)} is quoted by the store itself. Give it without quotes.`;
 }
+
+/** A name without the quotes that it would have in SQL. */
+const unquoted = (name: string): string =>
+  /^(["`])(.+)\1$|^\[(.+)\]$/.exec(name)?.slice(2).find(Boolean) ?? name;

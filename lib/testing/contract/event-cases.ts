@@ -1,7 +1,7 @@
 import { v4 as uuid } from 'uuid';
 import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../../stores/event-store.js';
 import type { LeaseRef } from '../../stores/lock-store.js';
-import { check, show } from './assert.js';
+import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, type Kit, SHORT } from './kit.js';
 
@@ -86,7 +86,7 @@ export const eventCases: readonly CaseDefinition[] = [
       const own = { ...lease, fencingToken, event: one.id };
       await kit.stillHeld(own, 'while it runs');
       await none(kit, own, 'after it has completed', { outcome: 'completed' });
-      await kit.store.release(lease);
+      await kit.store.release(own);
       await kit.free(lease.name, 'after the release');
     },
   },
@@ -102,7 +102,8 @@ export const eventCases: readonly CaseDefinition[] = [
       for (const _ of all) {
         const result = await next(kit, lease, lease.event === undefined ? {} : { outcome: 'completed' });
         order.push(all.findIndex(({ id }) => id === result.event?.id));
-        lease = { ...lease, event: result.event?.id ?? '' };
+        const { fencingToken } = result as Taken;
+        lease = { ...lease, fencingToken, event: result.event?.id ?? '' };
       }
       check(order.join() === '1,3,0,4,2', () => `the order should be 1,3,0,4,2, but is ${order.join()}`);
     },
@@ -125,7 +126,8 @@ export const eventCases: readonly CaseDefinition[] = [
         () =>
           `the first one should be delivered, with the arguments of the last, but got ${show(result.event ?? result)}`,
       );
-      const own = await takes(kit, { ...lease, event: first.id }, other.id, {
+      const { fencingToken } = result as Taken;
+      const own = await takes(kit, { ...lease, fencingToken, event: first.id }, other.id, {
         what: 'the one with another key',
         outcome: 'completed',
       });
@@ -206,7 +208,7 @@ export const eventCases: readonly CaseDefinition[] = [
       );
       const count = await events(kit).redeliver(lease.name);
       check(count === 1, () => `1 dead letter should be put back, but the answer is ${count}`);
-      await takes(kit, lease, one.id, { what: 'after it was put back it' });
+      await takes(kit, own, one.id, { what: 'after it was put back it' });
     },
   },
   {
@@ -221,7 +223,7 @@ export const eventCases: readonly CaseDefinition[] = [
       await none(kit, own, 'after its run has failed', { outcome: 'failed' });
       await events(kit).redeliver(lease.name);
       for (const one of [second, event(lease.name, { key: 'k' })]) await keep(kit, one);
-      const again = await takes(kit, lease, first.id, { what: 'after it was put back it' });
+      const again = await takes(kit, own, first.id, { what: 'after it was put back it' });
       await takes(kit, again, second.id, {
         what: 'the one that came after that',
         outcome: 'completed',
@@ -316,7 +318,54 @@ export const eventCases: readonly CaseDefinition[] = [
         () =>
           `the same lease should get the same event, still with delivery 1, but got ${show(again.event ?? again)}`,
       );
-      await none(kit, { ...lease, event: one.id }, 'after its run', { outcome: 'completed' });
+      const { fencingToken } = again as Taken;
+      await none(kit, { ...lease, fencingToken, event: one.id }, 'after its run', { outcome: 'completed' });
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'the lease of an event ends the one before: what arrives late for that changes nothing',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const [first, second] = [event(lease.name), event(lease.name)];
+      for (const one of [first, second]) await keep(kit, one);
+      await kit.extend(lease);
+      const own = await takes(kit, lease, first.id, { what: 'the first one' });
+      const taken = { reason: 'taken', holder: lease.holder };
+      answers(
+        await kit.extend({ ...lease, ttl: 1 }),
+        { held: false, ...taken },
+        'extend of the lease before',
+      );
+      const released = await kit.store.release(lease);
+      answers(released, { released: false, reason: 'taken' }, 'release of the lease before');
+      const again = await next(kit, lease, { takes: [{ job: 'job', ttl: 1 }] });
+      check(
+        again.event?.id === first.id && (again as Taken).fencingToken === own.fencingToken,
+        () =>
+          `next that is sent again should be told the same event and fencing token, but got ${show(again)}`,
+      );
+      await kit.wait(SHORT);
+      await kit.stillHeld(own, 'after late calls for the lease before');
+      answers(await kit.extend(own), { held: true, restored: undefined }, 'extend of the lease of the event');
+      await takes(kit, own, second.id, { what: 'the second one', outcome: 'completed' });
+    },
+  },
+  {
+    rule: 15,
+    sentence: 'next for a lease that another one of its token has ended gets nothing, and ends no run',
+    needs: ['events'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const one = event(lease.name);
+      await keep(kit, one);
+      const own = await takes(kit, lease, one.id, { what: 'it' });
+      const again = await takes(kit, own, one.id, { what: 'after an interruption it', outcome: 'aborted' });
+      await next(kit, own, { outcome: 'aborted' });
+      await none(kit, again, 'after its run', { outcome: 'completed' });
+      const result = await next(kit, lease);
+      check(!result.held, () => `a lease that is over should get nothing, but got ${show(result)}`);
     },
   },
   {

@@ -112,6 +112,23 @@ export class Kit {
     throw new Error(`${what}: the lock should be free by now, but every attempt was refused`);
   }
 
+  /**
+   * Two leases of one token: the first one is over, the second one lives. The first one was renewed once: a store may know it from then
+   * on.
+   */
+  async twoOfOneToken(name: string): Promise<readonly [older: LeaseRef, newer: LeaseRef]> {
+    const older = await this.take(name, { ttl: SHORT });
+    const { fencingToken: first, ...request } = older;
+    await this.extend(older);
+    let newer = older;
+    await this.until('the token of a lease that is over should be granted another one', async () => {
+      const again = { ...request, ttl: HOUR };
+      newer = granted(again, await this.store.acquire(again));
+      return newer.fencingToken > first;
+    });
+    return [older, newer];
+  }
+
   /** Lets time pass until `isSo`. */
   async until(what: string, isSo: () => Promise<boolean>): Promise<void> {
     for (let waited = 0; waited < PATIENCE; waited += LOOK_AGAIN) {

@@ -179,6 +179,18 @@ export const lineCases: readonly CaseDefinition[] = [
     },
   },
   {
+    rule: 11,
+    sentence: 'to ask again for a grant that lives for longer does not shorten it',
+    needs: ['lines'],
+    async run(kit) {
+      const request = waits(kit, kit.name());
+      const lease = await granted(kit, request, 'an attempt that waits, at a free lock,');
+      await granted(kit, { ...request, ttl: 1 }, 'the same attempt again, for 1 ms');
+      await kit.wait(SHORT);
+      await kit.stillHeld(lease, 'after it asked again');
+    },
+  },
+  {
     rule: 12,
     sentence: 'a release gives the process of the first in line a hint',
     needs: ['lines', 'hints'],

@@ -19,6 +19,66 @@ export const ownershipCases: readonly CaseDefinition[] = [
   },
   {
     rule: 3,
+    sentence: 'extend of a lease whose token has a newer one is told who has the lock, and changes nothing',
+    async run(kit) {
+      const [older, newer] = await kit.twoOfOneToken(kit.name());
+      const taken = { held: false, reason: 'taken', holder: newer.holder };
+      for (const lease of [older, { ...older, ttl: MONTH }])
+        answers(await kit.extend(lease), taken, 'extend of the older lease');
+      const [first = {}, second = {}] = await kit.store.extend([older, newer]);
+      answers(first, taken, 'extend of the older lease beside the newer one');
+      answers(second, { held: true, restored: undefined }, 'extend of the newer lease');
+      await kit.wait(SHORT);
+      await kit.stillHeld(newer, 'after renewals of the older one');
+    },
+  },
+  {
+    rule: 3,
+    sentence:
+      'release of a lease whose token has a newer one is told that the lock is taken, and changes nothing',
+    async run(kit) {
+      const [older, newer] = await kit.twoOfOneToken(kit.name());
+      for (const options of [{}, { keepFor: 1 }, { outcome: 'failed' } as const])
+        answers(
+          await kit.store.release(older, options),
+          { released: false, reason: 'taken' },
+          'release of the older lease',
+        );
+      await kit.wait(SHORT);
+      await kit.stillHeld(newer, 'after releases of the older one');
+      answers(await kit.extend(newer), { held: true, restored: undefined }, 'extend of the newer one');
+    },
+  },
+  {
+    rule: 3,
+    sentence:
+      'release of a grant that was never answered, with the fencing token 0, frees the lock of its token',
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const unknown = { ...lease, fencingToken: 0 };
+      answers(
+        await kit.store.release(unknown, { outcome: 'abandoned' }),
+        { released: true },
+        'release of a grant that was never answered',
+      );
+      answers(await kit.extend(lease), { held: false, reason: 'expired' }, 'extend after it');
+      await kit.free(lease.name, 'after it');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'acquire again with the token of a live lease does not shorten it',
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      const { fencingToken, ...request } = lease;
+      const again = await kit.store.acquire({ ...request, ttl: 1 });
+      answers(again, { acquired: true, fencingToken }, 'acquire again');
+      await kit.wait(SHORT);
+      await kit.stillHeld(lease, 'after an acquire for 1 ms with its token');
+    },
+  },
+  {
+    rule: 3,
     sentence: 'extend by a stranger is told who has the lock, and changes nothing',
     async run(kit) {
       const lease = await kit.take(kit.name());

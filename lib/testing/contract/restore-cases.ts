@@ -68,15 +68,33 @@ export const restoreCases: readonly CaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: "a restored lease keeps the store's fencing token where that is the greater one",
+    sentence: 'a forgotten lease is not restored where the side data names a newer one of its token',
     needs: ['forget'],
-    restore: true,
     async run(kit) {
       const lease = await kit.take(kit.name());
       await kit.forget(lease.name);
       const result = await kit.extend({ ...lease, fencingToken: lease.fencingToken - 1 });
-      answers(result, { held: true, restored: true }, 'extend of a forgotten lease');
+      answers(result, { held: false, reason: 'expired' }, 'extend of the older lease');
+      await kit.free(lease.name, 'after that');
+    },
+  },
+  {
+    rule: 3,
+    sentence: 'extend restores a lease where an older one of its token still has the lock',
+    restore: true,
+    async run(kit) {
+      const older = await kit.take(kit.name());
+      const lease = { ...older, fencingToken: older.fencingToken + 1 };
+      answers(
+        await kit.extend(lease),
+        { held: true, restored: true },
+        'extend over an older one of its token',
+      );
       await checkRecorded(kit, lease, lease.fencingToken);
+      answers(await kit.extend(lease), { held: true, restored: undefined }, 'the next extend');
+      const lost = { held: false, reason: 'taken', holder: lease.holder };
+      answers(await kit.extend(older), lost, 'extend of the older lease');
+      answers(await kit.store.release(lease), { released: true }, 'release of the restored lease');
     },
   },
   {

@@ -27,6 +27,20 @@ export interface DatabaseSubject<P extends Pool> {
   readonly create?: readonly string[] | undefined;
 }
 
+/**
+ * What a variant of a connection or a table can change: who wins when calls come together, clocks and zones, how names and states are
+ * kept, and that a session forgets everything.
+ */
+const DIFFERS =
+  /exactly one (wins|is the first)|made at once are|stay apart|concurrent|simultaneous|clock|every name is a lock of its own|is repeated|as short as|as long as|batch|in line|fencing tokens grow after|remember|^rule 9:/;
+
+/** Registers only the cases that a variant can change. All of them run once on each server. */
+export const whatDiffers =
+  (test: (name: string, body: () => Promise<void>) => unknown) =>
+  (name: string, body: () => Promise<void>): void => {
+    if (DIFFERS.test(name)) test(name, body);
+  };
+
 /** The contract on a database, as users have it: two instances, each with a pool of several connections. */
 export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): DatabaseContract {
   const pools: P[] = [];

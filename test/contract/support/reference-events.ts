@@ -46,6 +46,8 @@ export class ReferenceEvents implements EventStore {
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
     const { name, token } = lease;
     const dead: DeadLetter[] = [];
+    const again = this.takenBefore(lease);
+    if (again !== undefined) return { ...again, dead };
     if (outcome !== undefined) this.end(lease, outcome);
     if (outcome !== undefined) this.store.history.ended(lease, outcome, record);
     if (!this.isHeld(lease)) return { held: false, dead };
@@ -119,8 +121,24 @@ export class ReferenceEvents implements EventStore {
       .sort((a, b) => a.place - b.place);
   }
 
-  protected isHeld({ name, token }: LeaseRef): boolean {
-    return this.store.lock(name)?.token === token;
+  protected isHeld(lease: LeaseRef): boolean {
+    return this.store.lock(lease.name)?.token === lease.token && !this.isPast(lease);
+  }
+
+  /** Whether the token of the lease has a newer one. */
+  protected isPast({ name, token, fencingToken }: LeaseRef): boolean {
+    const state = this.store.states.get(this.store.key(name));
+    return state?.token === token && state.fence > fencingToken;
+  }
+
+  /** The same is asked again. */
+  protected takenBefore(lease: LeaseRef) {
+    const { name, token } = lease;
+    if (this.store.lock(name)?.token !== token || !this.isPast(lease)) return undefined;
+    const event = this.events.find((one) => one.name === name && one.taken === token);
+    const fencingToken = this.store.states.get(this.store.key(name))?.fence ?? 0;
+    if (event === undefined) return { held: false } as const;
+    return { held: true, event: { ...event, queuedAt: 0 }, fencingToken } as const;
   }
 
   protected canTake(job: string, event: KeptEvent): boolean {

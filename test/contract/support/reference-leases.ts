@@ -90,7 +90,8 @@ export class ReferenceLeases implements LockStore {
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const lock = this.lock(lease.name);
     const state = this.states.get(this.key(lease.name));
-    if (state?.token === lease.token && state.ended) return { released: false, reason: 'ended' };
+    const newest = this.isNewest(lease, state);
+    if (newest && this.states.get(this.key(lease.name))?.ended) return { released: false, reason: 'ended' };
     if (this.isOutlived(lease, lock, state)) {
       this.locks.delete(this.key(lease.name));
       return this.release(lease, options);
@@ -99,7 +100,6 @@ export class ReferenceLeases implements LockStore {
     if (owner) this.free(lease, options);
     if (this.endsStart(lease, state, options.outcome)) this.noteEnd(lease, options.outcome ?? 'completed');
     const unknown = lock === undefined && lease.fencingToken !== 0;
-    const newest = state?.token === lease.token;
     if (newest || (this.isBehind(lease, state) && (unknown || owner))) this.recordEnd(lease, state, options);
     if (owner) return { released: true };
     return { released: false, reason: lock === undefined ? 'expired' : 'taken' };
@@ -292,7 +292,16 @@ export class ReferenceLeases implements LockStore {
   }
 
   protected owns(lease: LeaseRef, lock: LockEntry): boolean {
-    return lease.token === lock.token;
+    return lease.token === lock.token && !this.isPast(lease, this.states.get(this.key(lease.name)));
+  }
+
+  protected isNewest(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return state?.token === lease.token && !this.isPast(lease, state) && !this.isBehind(lease, state);
+  }
+
+  /** Whether its token has a newer lease. A grant that was never answered (0) may be that one. */
+  protected isPast({ token, fencingToken }: LeaseRef, state: StateEntry | undefined): boolean {
+    return state?.token === token && fencingToken !== 0 && state.fence > fencingToken;
   }
 
   protected takenBy(state: StateEntry | undefined): ExtendResult {
@@ -300,12 +309,12 @@ export class ReferenceLeases implements LockStore {
   }
 
   protected mayRestore(lease: LeaseRef, state: StateEntry | undefined): boolean {
-    return state?.token === lease.token || this.isBehind(lease, state);
+    return this.isNewest(lease, state) || this.isBehind(lease, state);
   }
 
   /** Whether what is known is older than the lease: the store has lost the last writes, or all of them. */
-  protected isBehind({ token, fencingToken }: LeaseRef, state: StateEntry | undefined): boolean {
-    return state === undefined || (state.token !== token && state.fence < fencingToken);
+  protected isBehind({ fencingToken }: LeaseRef, state: StateEntry | undefined): boolean {
+    return state === undefined || state.fence < fencingToken;
   }
 
   /** Whether the lock is that of an older lease: it was over when this one was granted. */
@@ -315,7 +324,7 @@ export class ReferenceLeases implements LockStore {
 
   protected hasEnded(lease: LeaseRef, state: StateEntry | undefined, lock?: LockEntry): boolean {
     if (lock?.kept === true) return true;
-    return state?.token === lease.token && state.ended;
+    return state?.token === lease.token && state.ended && !this.isBehind(lease, state);
   }
 
   protected restoreState(lease: LeaseRef, state: StateEntry | undefined): void {

@@ -159,7 +159,7 @@ export class ReferenceStore extends ReferenceLeases {
 
   protected liveOn({ name, ttl }: AcquireRequest): void {
     const lock = this.lock(name);
-    if (lock !== undefined) lock.freeAt = this.now() + ttl;
+    if (lock !== undefined) lock.freeAt = Math.max(lock.freeAt, this.now() + ttl);
   }
 }
 

@@ -30,6 +30,7 @@ export class ProxyConnection {
   readonly #replies: Lane;
   /** Requests that the server has not answered yet; it answers in this order. */
   readonly #unanswered: string[] = [];
+  #forgotten = false;
 
   constructor(
     private readonly client: Socket,
@@ -44,8 +45,12 @@ export class ProxyConnection {
     const framer = (): Framer => (options.protocol === 'resp' ? new RespFramer() : rawFramer);
     const requests = framer();
     const replies = framer();
-    client.on('data', (chunk: Buffer) => requests.push(chunk).forEach((bytes) => this.#requests.push(bytes)));
-    server.on('data', (chunk: Buffer) => replies.push(chunk).forEach((bytes) => this.#takeReply(bytes)));
+    client.on('data', (chunk: Buffer) => {
+      if (!this.#forgotten) requests.push(chunk).forEach((bytes) => this.#requests.push(bytes));
+    });
+    server.on('data', (chunk: Buffer) => {
+      if (!this.#forgotten) replies.push(chunk).forEach((bytes) => this.#takeReply(bytes));
+    });
     // A close follows every error.
     client.on('error', () => undefined);
     server.on('error', () => undefined);
@@ -53,11 +58,12 @@ export class ProxyConnection {
       if (client.closed && server.closed) onClose();
     };
     client.on('close', () => {
+      if (this.#forgotten) server.destroy();
       this.#requests.end();
       closed();
     });
     server.on('close', () => {
-      this.#replies.end();
+      if (!this.#forgotten) this.#replies.end();
       closed();
     });
     server.on('connect', () => this.update());
@@ -80,6 +86,13 @@ export class ProxyConnection {
     this.#server.resume();
     this.#requests.pump();
     this.#replies.pump();
+  }
+
+  /** From now on nothing passes, and neither side is told. */
+  forget(): void {
+    this.#forgotten = true;
+    this.#requests.destroy();
+    this.#replies.destroy();
   }
 
   cut(): void {

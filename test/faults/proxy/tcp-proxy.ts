@@ -61,6 +61,11 @@ export class TcpProxy {
     this.#connections.clear();
   }
 
+  /** The connections that there are stay open, but nothing passes any more, as if the network had forgotten them. New ones work. */
+  forget(): void {
+    for (const connection of this.#connections) connection.forget();
+  }
+
   /** Breaks all connections and refuses new ones (ECONNREFUSED), or listens again. */
   async refuse(refuse = true): Promise<void> {
     if (!refuse) return until(() => this.listen().then(() => true), { timeout: 5_000 }).then(() => undefined);

@@ -141,10 +141,13 @@ export class StoreModel {
     const { fencingToken } = answer;
     const attempt = lock.starts.begin(lease);
     if ((answer.attempt ?? 1) !== (attempt ?? 1)) return `granted as run ${String(attempt)}`;
-    if (fencingToken <= lock.fence) return `granted with a fencing token above ${lock.fence}`;
+    // A store that keeps it with the lock still knows what it has granted.
+    const again = ours && fencingToken === owner?.fencingToken;
+    if (!again && fencingToken <= lock.fence) return `granted with a fencing token above ${lock.fence}`;
     const granted = this.#regrant(lease, fencingToken, attempt);
     const fresh = { lease: granted, ended: false };
-    Object.assign(lock, { owner: granted, kept: false, record: fresh, fence: fencingToken });
+    const fence = Math.max(lock.fence, fencingToken);
+    Object.assign(lock, { owner: granted, kept: false, record: fresh, fence });
     return undefined;
   }
 

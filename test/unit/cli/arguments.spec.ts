@@ -95,8 +95,14 @@ test.each([
   ],
   [['why', 'A.b', '--at', '3 am'], /--at: '3 am' is no time. Write it as 2026-11-22T03:00, in the zone /],
   [['status', '--zone', 'X'], /no time zone. Give a name such as/],
+  [['sql', '--url', 'x'], /sql takes --store, --table, --schema, --grant, --shedlock, not --url/],
+  [['acl', '--table', 't'], /acl takes --key-prefix, --user, not --table/],
+  [['sql', 'postgres'], /sql takes no further words/],
+  [['status', '--grant', 'app'], /--grant is an option of sql, not of status/],
   [['status', '--table', 't'], /--table and --schema are of databases/],
   [['status', '--url', 'postgres://h/d', '--key-prefix', 'p'], /--key-prefix is of Redis/],
+  [['status', '--ca', 'ca.pem'], /--ca is for TLS, and the URL begins with redis:\/\/. Write rediss:/],
+  [['status', '--config', 'locks.mjs', '--table', 't'], /--config names the store whole: leave/],
 ])('%j cannot work', (argv, message) => {
   expect(problem(argv)).toMatch(message);
 });
@@ -112,6 +118,8 @@ describe('a URL that cannot work is never quoted:', () => {
     ['a protocol of something else', 'https://me:geheim@db'],
     ['a "#" in the password', 'postgres://me:pa#geheim@db/jobs'],
     ['a "/" in the password', 'redis://me:12/geheim@db'],
+    ['a "?" behind it', 'mysql://me:12?geheim@db'],
+    ['both', 'postgres://me:12/a?geheim@db/jobs'],
     ['no host', 'redis:///geheim'],
     ['no port', 'redis://me:geheim@db:port'],
   ])('%s', (_what, url) => {

@@ -8,9 +8,22 @@ import { TestShell } from './support/shell.js';
 const FILE = 'docs/shell.md';
 
 /** The blocks of the page that show a command and what it says. */
-const shown = [
-  ...textOf(FILE).matchAll(/^```console\n\$ npx nestjs-scheduler-lock (.+)\n((?:.*\n)*?)```$/gm),
+const shownBy = (file: string) => [
+  ...textOf(file).matchAll(/^```console\n\$ npx nestjs-scheduler-lock (.+)\n((?:.*\n)*?)```$/gm),
 ];
+const shown = shownBy(FILE);
+
+test.each(['docs/postgres.md', 'docs/mysql.md', 'docs/redis.md'])(
+  '%s shows what the shell prints that a store needs',
+  async (file) => {
+    const [[, command = '', output = ''] = [], ...others] = shownBy(file);
+    expect(others).toEqual([]);
+    const shell = new TestShell();
+    expect(await shell.run(...command.split(' '))).toBe(0);
+    expect(output).toBe(shell.out);
+    expect(shell.open).toBe(0);
+  },
+);
 
 describe('docs/shell.md', () => {
   test.each(shown.map(([, command = '', output = '']) => [command, output]))(

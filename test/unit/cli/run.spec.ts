@@ -61,6 +61,13 @@ describe('exits', () => {
   });
 });
 
+test('the help for a URL that is missing shows the form of a URL, with user and password', async () => {
+  const shell = new TestShell(fine);
+  shell.env = {};
+  expect(await shell.run('status')).toBe(2);
+  expect(shell.err).toContain('postgres://user:password@host/database');
+});
+
 describe('no secret is shown:', () => {
   const url = 'redis://me:ge%23heim@db:6379';
 
@@ -103,6 +110,36 @@ describe('--watch', () => {
     shell.interrupt();
     expect(await code).toBe(0);
     expect(shell.open).toBe(0);
+  });
+
+  test('in 80 x 24 with many jobs no line wraps, those that need attention stay, and what is left out is counted', async () => {
+    const names = Array.from({ length: 30 }, (_, i) => `InvoiceJobsOfTheNorth.sendReminders${i}`);
+    const failed = run(names[29] ?? '', at(12, 20), {
+      outcome: 'failed',
+      error: 'no mail server '.repeat(9),
+    });
+    const shell = new TestShell(
+      storeOf({
+        instances: [
+          instance(
+            'api-1:1:aa',
+            names.map((name) => job(name)),
+          ),
+        ],
+        entries: [...names.slice(0, 29).map((name) => run(name, at(12, 20))), failed],
+      }),
+    );
+    shell.terminal = { columns: 80, rows: 24 };
+    const code = shell.run('status', '--watch');
+    await until(() => shell.clock.pending === 1);
+    // oxlint-disable-next-line no-control-regex -- colours and the cursor take no column
+    const lines = shell.out.replaceAll(/\u001b\[[0-9;]*[A-Za-z]/g, '').split('\n');
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80);
+    expect(lines).toHaveLength(24);
+    expect(lines[3]).toMatch(/^InvoiceJobsOfTheNorth\.sendReminders29 +failing .*…$/);
+    expect(lines[22]).toBe('… and 11 lines more');
+    shell.interrupt();
+    expect(await code).toBe(0);
   });
 
   test('with --json it is one line each', async () => {

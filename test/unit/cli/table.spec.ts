@@ -38,6 +38,23 @@ test('names stay whole in a terminal that is too narrow for them', () => {
   expect(line).toBe(`${name}  the store w…`);
 });
 
+describe('columns that may be spared are left out of a terminal that is too narrow for them, the first named first:', () => {
+  const heads = ['JOB', 'SCHEDULE', 'NEXT', 'WHY'];
+  const rows = [cells('Jobs.refresh', '*/10 * * * *', '12:30', 'the store was away')];
+
+  test.each([
+    [60, 'JOB           SCHEDULE      NEXT   WHY', 'Jobs.refresh  */10 * * * *  12:30  the store was away'],
+    [40, 'JOB           NEXT   WHY', 'Jobs.refresh  12:30  the store was away'],
+    [31, 'JOB           WHY', 'Jobs.refresh  the store was aw…'],
+  ])('%i columns', (columns, head, row) => {
+    expect(table(heads, rows, { ...look, columns }, [1, 2])).toEqual([head, row]);
+  });
+
+  test('not without a terminal', () => {
+    expect(table(heads, rows, look, [1, 2])[0]).toContain('SCHEDULE');
+  });
+});
+
 test('without a terminal nothing is shortened', () => {
   expect(table(['WHY'], [cells('x'.repeat(500))], look)[1]).toBe('x'.repeat(500));
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
+import { ConsoleLogger, Logger } from '@nestjs/common';
 import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
 import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import { LogListener } from '../../../lib/events/log.listener.js';
@@ -21,6 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   jest.restoreAllMocks();
+  Logger.overrideLogger(new ConsoleLogger());
 });
 
 /** What the logger is told of the module's options. */
@@ -88,12 +89,13 @@ describe('SchedulerLockEvents', () => {
     new LogListener(events, logging());
     const heard = jest.fn(() => undefined);
     events.on(heard);
-    const level = jest.spyOn(Logger, 'isLevelEnabled').mockImplementation(() => {
+    const logger = new ConsoleLogger();
+    jest.spyOn(logger, 'isLevelEnabled').mockImplementation(() => {
       throw new Error('no level');
     });
+    Logger.overrideLogger(logger);
     expect(events.hears('acquired')).toBe(true);
     events.emit(ACQUIRED);
-    level.mockRestore();
     expect(heard).toHaveBeenCalledTimes(1);
     expect(lines.join()).toMatch(/A listener of the event "acquired" failed: Error: no level/);
   });
@@ -337,17 +339,33 @@ describe('the log', () => {
   it('of leases only where somebody reads the level debug, asked each time', () => {
     const events = new SchedulerLockEvents();
     new LogListener(events, logging());
-    const level = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
+    Logger.overrideLogger(new ConsoleLogger('app', { logLevels: ['log', 'warn'] }));
     expect([events.hears('acquired'), events.hears('released'), events.hears('lost')]).toEqual([
       false,
       false,
       true,
     ]);
     events.emit(ACQUIRED);
-    level.mockReturnValue(true);
+    Logger.overrideLogger(new ConsoleLogger('app', { logLevels: ['log', 'debug'] }));
     expect(events.hears('acquired')).toBe(true);
     events.emit(ACQUIRED);
     expect(lines).toHaveLength(1);
+    Logger.overrideLogger(false);
+    expect([events.hears('acquired'), events.hears('released')]).toEqual([false, false]);
+  });
+
+  it("of leases for a logger other than Nest's own, which filters by itself", () => {
+    const events = new SchedulerLockEvents();
+    new LogListener(events, logging());
+    const own = { log: jest.fn(), error: jest.fn(), warn: jest.fn(), debug: jest.fn() };
+    Logger.overrideLogger(own);
+    expect(events.hears('acquired')).toBe(true);
+    // Nest remembers levels that were given before, though they are of a logger that is not used any more.
+    Logger.overrideLogger(['log']);
+    Logger.overrideLogger(own);
+    events.emit(ACQUIRED);
+    expect(lines).toHaveLength(1);
+    Reflect.set(Logger, 'logLevels', undefined);
   });
 
   it('of no question of its own about a job of which nothing is known', () => {

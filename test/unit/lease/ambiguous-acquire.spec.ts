@@ -100,7 +100,8 @@ describe('an acquire whose outcome is not known', () => {
   it('has no fencing token when it is released, though its own start has refused a second copy', async () => {
     const app = new Harness();
     const refused = gate();
-    app.store.next('acquire', () => refused.opened.then(() => ({ acquired: false, reason: 'already-ran' })));
+    const late = () => refused.opened.then(() => ({ acquired: false, reason: 'already-ran' }));
+    app.store.next('acquire', late, silence);
     const tokens: number[] = [];
     const release = app.store.release.bind(app.store);
     app.store.release = (lease, options) => {
@@ -109,7 +110,7 @@ describe('an acquire whose outcome is not known', () => {
     };
     const call = { ...app.call(), job: 'Reports.nightly', start: { tick: app.clock.now() } };
     void app.runner.run(call, () => undefined);
-    await app.clock.advance(2_000);
+    await app.clock.advance(4_000);
     refused.open();
     await app.clock.advance(0);
     expect(tokens).toEqual([0, 0]);

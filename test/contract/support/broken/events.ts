@@ -4,6 +4,22 @@ import { type KeptEvent, ReferenceEvents } from '../reference-events.js';
 import { ReferenceStore } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';
 
+/** Takes a lease for its token alone. */
+class ComparesTokensOnly extends ReferenceEvents {
+  protected override isPast(): boolean {
+    return false;
+  }
+}
+
+/** Takes another event for a lease that is over. */
+class TakesForOldLeases extends ReferenceEvents {
+  protected override takenBefore(): undefined {}
+
+  protected override isHeld({ name, token }: LeaseRef): boolean {
+    return this.store.lock(name)?.token === token;
+  }
+}
+
 /** The same fencing token for all events of a lease. */
 class OneTokenForAll extends ReferenceEvents {
   protected override advance(...run: Parameters<ReferenceEvents['advance']>): number {
@@ -102,6 +118,13 @@ class CountsEachAnswer extends ReferenceEvents {
   protected override take(event: KeptEvent, token: string): void {
     Object.assign(event, { taken: token, delivery: event.delivery + 1, begun: true });
   }
+
+  protected override takenBefore(lease: LeaseRef) {
+    const again = super.takenBefore(lease);
+    const event = this.events.find(({ id }) => id === again?.event?.id);
+    if (again?.event === undefined || event === undefined) return again;
+    return { ...again, event: { ...again.event, delivery: (event.delivery += 1) } };
+  }
 }
 
 class FindsHeldLocks extends ReferenceEvents {
@@ -194,6 +217,16 @@ export const brokenEvents: readonly BrokenStore[] = [
     'an event is kept once, and delivered once, however often the same is asked',
     "the same lease should get the same event, still with delivery 1, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
     CountsEachAnswer,
+  ),
+  broken(
+    'the lease of an event ends the one before: what arrives late for that changes nothing',
+    "next that is sent again should be told the same event and fencing token, but got {'held':true,'event':{'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0},'fencingToken':1767225600000002,'dead':[]}",
+    ComparesTokensOnly,
+  ),
+  broken(
+    'next for a lease that another one of its token has ended gets nothing, and ends no run',
+    "a lease that is over should get nothing, but got {'held':true,'dead':[]}",
+    TakesForOldLeases,
   ),
   broken(
     'events are found that nobody in line may be about to work off, while their lock is held; or while it is free',

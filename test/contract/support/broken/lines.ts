@@ -63,6 +63,13 @@ class LetsOldGrantsRunOut extends ReferenceStore {
   protected override liveOn(): void {}
 }
 
+class ShortensOldGrants extends ReferenceStore {
+  protected override liveOn({ name, ttl }: AcquireRequest): void {
+    const lock = this.lock(name);
+    if (lock !== undefined) lock.freeAt = this.now() + ttl;
+  }
+}
+
 class TellsEverybody extends ReferenceStore {
   protected override tell({ wait, token }: Standing): void {
     const all = [...this.lines.values()].flat().filter((one) => one.wait.process === wait.process);
@@ -190,6 +197,11 @@ export const brokenLines: readonly BrokenStore[] = [
     'rule 11: a grant that is asked for again lives for its whole ttl from then on',
     'after it asked again: expiresIn should be within (1800000, 3600000] ms, but is 360000',
     LetsOldGrantsRunOut,
+  ),
+  broken(
+    'rule 11: to ask again for a grant that lives for longer does not shorten it',
+    "after it asked again: the lock should be taken, but an attempt was granted ({'acquired':true,'fencingToken':1767225600030000})",
+    ShortensOldGrants,
   ),
   broken(
     'rule 12: a release gives the process of the first in line a hint',

@@ -59,6 +59,28 @@ export class TrustsFormerHolders extends ReferenceStore {
   }
 }
 
+/** Takes a lease for its token alone. */
+class ComparesTokensOnly extends ReferenceStore {
+  protected override isPast(): boolean {
+    return false;
+  }
+}
+
+/** Takes a grant that was never answered for an old one. */
+class KnowsAnsweredGrantsOnly extends ReferenceStore {
+  protected override owns(lease: LeaseRef, lock: LockEntry): boolean {
+    return lease.fencingToken > 0 && super.owns(lease, lock);
+  }
+}
+
+/** Counts the ttl of each acquire from then on. */
+class ShortensWhenAskedAgain extends ReferenceStore {
+  protected override repeatGrant(request: AcquireRequest, state: StateEntry) {
+    this.setLock(request, request.ttl);
+    return super.repeatGrant(request, state);
+  }
+}
+
 /** Deletes the record of a lease together with its lock. */
 class ForgetsEndedLeases extends ReferenceStore {
   protected override recordEnd({ name }: LeaseRef): void {
@@ -149,6 +171,26 @@ export const brokenOwnership: readonly BrokenStore[] = [
     'rule 3: extend by the owner renews the lease for its ttl from now on',
     'after a renewal for ten hours: expiresIn should be within (18000000, 36000000] ms, but is 3600000',
     RenewsNothing,
+  ),
+  broken(
+    'rule 3: extend of a lease whose token has a newer one is told who has the lock, and changes nothing',
+    "extend of the older lease should answer {'held':false,'reason':'taken','holder':'<holder>'}, but answered {'held':true}",
+    ComparesTokensOnly,
+  ),
+  broken(
+    'rule 3: release of a lease whose token has a newer one is told that the lock is taken, and changes nothing',
+    "release of the older lease should answer {'released':false,'reason':'taken'}, but answered {'released':true}",
+    ComparesTokensOnly,
+  ),
+  broken(
+    'rule 3: release of a grant that was never answered, with the fencing token 0, frees the lock of its token',
+    "release of a grant that was never answered should answer {'released':true}, but answered {'released':false,'reason':'taken'}",
+    KnowsAnsweredGrantsOnly,
+  ),
+  broken(
+    'rule 3: acquire again with the token of a live lease does not shorten it',
+    "after an acquire for 1 ms with its token: the lock should be taken, but an attempt was granted ({'acquired':true,'fencingToken':1767225600030000})",
+    ShortensWhenAskedAgain,
   ),
   broken(
     'rule 3: extend by a stranger is told who has the lock, and changes nothing',

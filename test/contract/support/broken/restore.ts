@@ -24,9 +24,17 @@ class LeavesSideDataEvicted extends ReferenceStore {
   }
 }
 
-class TakesTheLeasesFencingToken extends ReferenceStore {
-  protected override restoreState(lease: LeaseRef): void {
-    super.restoreState(lease, undefined);
+/** Takes the side data of any lease of its token for its own. */
+class RestoresWhatItsTokenNames extends ReferenceStore {
+  protected override isPast(): boolean {
+    return false;
+  }
+}
+
+/** Takes the lock of its token for its own. */
+class RestoresOverOtherTokensOnly extends ReferenceStore {
+  protected override isBehind(lease: LeaseRef, state: StateEntry | undefined): boolean {
+    return state?.token !== lease.token && super.isBehind(lease, state);
   }
 }
 
@@ -141,9 +149,14 @@ export const brokenRestore: readonly BrokenStore[] = [
     LeavesSideDataEvicted,
   ),
   broken(
-    "rule 3: a restored lease keeps the store's fencing token where that is the greater one",
-    'the fencing token should be the greater one, 1767225600000000, but the store has 1767225599999999',
-    TakesTheLeasesFencingToken,
+    'rule 3: a forgotten lease is not restored where the side data names a newer one of its token',
+    "extend of the older lease should answer {'held':false,'reason':'expired'}, but answered {'held':true,'restored':true}",
+    RestoresWhatItsTokenNames,
+  ),
+  broken(
+    'rule 3: extend restores a lease where an older one of its token still has the lock',
+    "extend over an older one of its token should answer {'held':true,'restored':true}, but answered {'held':true}",
+    RestoresOverOtherTokensOnly,
   ),
   broken(
     "rule 3: a restored lease brings the lease's own fencing token back where that is the greater one",

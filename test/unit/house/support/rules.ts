@@ -5,7 +5,8 @@ import { type Import, nodesOf, type Source } from './sources.js';
 const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
-const CONTRACT = 'stores/(lock-store|lease-ref|event-store|history-store|fast-port|line|rules)';
+const CONTRACT =
+  'stores/(lock-store|lease-ref|event-store|history-store|fast-port|line|rules|foreign-clients)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -33,7 +34,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'cli/',
-    `${CONTRACT}|insight/.+|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store)|stores/postgres/(postgres-lock.store|postgres-dialect)|stores/mysql/(mysql-lock.store|client)`,
+    `${CONTRACT}|insight/.+|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl)|stores/postgres/(postgres-lock.store|postgres-dialect|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
     'the shell reads by insight, opens stores, and knows nothing of Nest',
   ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],

@@ -37,6 +37,43 @@ const now = async (): Promise<number> => Number((await client.time())[0]) * 1_00
 const ids = async (): Promise<string[]> =>
   (await store.history.instances()).map(({ instance }) => instance).sort();
 
+describe('a list of jobs', () => {
+  const LISTS = `{${INSTANCES}}:jobs:`;
+  const HOUR = 3_600_000;
+  const kept = (catalogue: string): Promise<number> => client.pttl(LISTS + catalogue);
+
+  test('that no instance has any more is forgotten in an hour: jobs that come and go leave no pile of lists', async () => {
+    for (let n = 1; n <= 300; n++) await store.history.beat(beatOf({ catalogue: `list-${n}`, jobs: JOBS }));
+    const keys = await client.keys(`${LISTS}*`);
+    const left = await Promise.all(keys.map(async (key) => [key, await client.pttl(key)] as const));
+    expect(left.filter(([, ms]) => ms > HOUR).map(([key]) => key)).toEqual([`${LISTS}list-300`]);
+    expect(left.every(([, ms]) => ms > 0)).toBe(true);
+    expect(await store.history.instances()).toMatchObject([{ jobs: JOBS }]);
+  });
+
+  test('that another instance has is kept as long as that one is remembered, also if it is gone', async () => {
+    await store.history.beat(beatOf({ instance: 'gone', jobs: JOBS }));
+    await store.history.beat(beatOf());
+    await store.history.beat(beatOf({ catalogue: 'list-2', jobs: [] }));
+    expect(await kept('list-1')).toBeGreaterThan(HOUR);
+    expect((await store.history.instances()).find(({ instance }) => instance === 'gone')).toMatchObject({
+      jobs: JOBS,
+    });
+    await store.history.beat(beatOf({ instance: 'gone', catalogue: 'list-2' }));
+    expect(await kept('list-1')).toBeLessThanOrEqual(HOUR);
+  });
+
+  test('that comes back within the hour is kept again, and one whose name begins like it is another one', async () => {
+    await store.history.beat(beatOf({ jobs: JOBS }));
+    await store.history.beat(beatOf({ instance: 'second', catalogue: 'list-10', jobs: JOBS }));
+    await store.history.beat(beatOf({ catalogue: 'list-2', jobs: [] }));
+    expect(await kept('list-1')).toBeLessThanOrEqual(HOUR);
+    expect(await store.history.beat(beatOf())).toMatchObject({ known: true });
+    expect(await kept('list-1')).toBeGreaterThan(HOUR);
+    expect(await kept('list-2')).toBeLessThanOrEqual(HOUR);
+  });
+});
+
 describe('an instance', () => {
   test('is remembered with its beat, and with the list of its jobs, which it tells once', async () => {
     const before = await now();

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../../lib/errors.js';
 import { RedisReplyError, runScript, sendScript } from '../../../../lib/stores/redis/redis-client.js';
+import { RedisConnection } from '../../../../lib/stores/redis/redis-connection.js';
 import { script } from '../../../../lib/stores/redis/script.js';
 
 const SCRIPT = script('return 1');
@@ -14,6 +15,10 @@ class Client {
 
   evalsha = (): Promise<unknown> => this.#answer('evalsha');
   eval = (): Promise<unknown> => this.#answer('eval');
+  mget = async (): Promise<null[]> => [];
+  connect = async (): Promise<void> => undefined;
+  on = (): this => this;
+  off = (): this => this;
 
   async #answer(command: string): Promise<unknown> {
     this.sent.push(command);
@@ -24,7 +29,7 @@ class Client {
 }
 
 const run = (client: Client): Promise<unknown> =>
-  runScript({ client: () => client as never }, SCRIPT, 0, []).catch((error: unknown) => error);
+  runScript(new RedisConnection(client), SCRIPT, 0, []).catch((error: unknown) => error);
 
 const replyError = (message: string): Error => Object.assign(new Error(message), { name: 'ReplyError' });
 
@@ -40,7 +45,7 @@ test('a failure of either is a failure of the run', async () => {
   expect(await run(cut)).toMatchObject({ outcome: 'unknown' });
 });
 
-test('nothing waits in a client that is not connected', async () => {
+test('nothing waits in a client that is not connected, and before it is opened nothing waits for that', async () => {
   const client = new Client([]);
   client.status = 'reconnecting';
   const error = await run(client);
@@ -56,7 +61,7 @@ test('a client that throws has failed', () => {
     throw new Error('no such command');
   };
   const told = { answered: () => undefined, failed: (error: Error) => failed.push(error) };
-  sendScript({ client: () => client as never }, SCRIPT, 0, [], told);
+  sendScript(new RedisConnection(client), SCRIPT, 0, [], told);
   expect(failed).toMatchObject([{ message: 'Redis did not answer: no such command.', outcome: 'unknown' }]);
 });
 

@@ -28,6 +28,8 @@ async function renewed(name: string, fields: Partial<LeaseRef> = {}): Promise<Le
   return lease;
 }
 
+const contentOf = ({ token, fencingToken }: LeaseRef): string => `${token} ${fencingToken}`;
+
 async function extend(lease: LeaseRef): Promise<ExtendResult> {
   const [result] = await store.extend([lease]);
   if (result === undefined) throw new Error('no result');
@@ -40,10 +42,10 @@ async function sentFor(...leases: LeaseRef[]): Promise<string[][]> {
   return sent.filter(([command]) => command === 'evalsha').map((command) => command.slice(3));
 }
 
-test('the first renewal sends all that a restore needs, the others a key and a token for each lease, and the ttl once', async () => {
+test('the first renewal sends all that a restore needs, the others the content of its lock for each lease, and the ttl once', async () => {
   const [one, two] = [await renewed('one'), await renewed('two')];
   await store.extend([one, two]);
-  const short = [lockKey('one'), lockKey('two'), String(HOUR), one.token, two.token];
+  const short = [lockKey('one'), lockKey('two'), String(HOUR), contentOf(one), contentOf(two)];
   expect(await sentFor(one, two)).toEqual([short]);
   // The same lease, told of anew: the store does not know that it has been renewed.
   const [[keys, ...rest] = [], ...others] = await sentFor({ ...one });
@@ -96,7 +98,7 @@ test('each lease that has not its lock any more is looked at as a whole, and jud
     { held: false, reason: 'taken', holder: 'host:2:def' },
     { held: null, error: { code: 'LOCK_STATE', lock: 'broken' } },
   ]);
-  expect(await client.get(lockKey('gone'))).toBe(leases[1]?.token);
+  expect(await client.get(lockKey('gone'))).toBe(contentOf(leases[1] as LeaseRef));
 });
 
 test('a Redis that does not answer fails each', async () => {
@@ -104,4 +106,28 @@ test('a Redis that does not answer fails each', async () => {
   await store.extend(leases);
   jest.spyOn(client, 'evalsha').mockRejectedValue(new Error('Connection is closed.'));
   await expect(store.extend(leases)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+});
+
+test('a short renewal of a lease whose token has a newer one changes nothing', async () => {
+  const older = await renewed('kept');
+  await extend(older);
+  await client.del(lockKey('kept'));
+  const { fencingToken: _, ...request } = older;
+  const again = await store.acquire({ ...request, ttl: 10 * HOUR });
+  expect(again).toMatchObject({ acquired: true });
+  expect(await store.extend([older])).toEqual([{ held: false, reason: 'taken', holder: older.holder }]);
+  expect(await client.pttl(lockKey('kept'))).toBeGreaterThan(9 * HOUR);
+});
+
+test('a lock of an older version of this library, which has only the token, is known as its lease', async () => {
+  const lease = await renewed('old');
+  await client.set(lockKey('old'), lease.token, 'PX', HOUR);
+  const refused = { acquired: false, reason: 'held', holder: lease.holder };
+  const other = { name: 'old', token: 'another', ttl: HOUR, holder: 'host:2:def' };
+  expect(await store.acquire(other)).toMatchObject(refused);
+  const wait = { limit: HOUR, priority: 0, process: 'two' };
+  expect(await store.acquire({ ...other, wait })).toMatchObject(refused);
+  expect(await store.inspect(['old'])).toMatchObject([{ state: 'held', holder: lease.holder }]);
+  const newer = { ...other, token: 'newer', fencingToken: lease.fencingToken + 1 };
+  expect(await store.extend([newer])).toEqual([{ held: true, restored: true }]);
 });

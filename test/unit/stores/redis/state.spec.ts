@@ -49,10 +49,10 @@ async function forgetRetention(): Promise<void> {
 }
 
 describe('what Redis keeps', () => {
-  test('for a lease: the token in the lock, everything else in the state beside it', async () => {
+  test('for a lease: the token and the fencing token in the lock, everything else in the state beside it', async () => {
     const before = Number((await client.time())[0]);
     const { token, fencingToken } = await take();
-    expect(await client.get(LOCK)).toBe(token);
+    expect(await client.get(LOCK)).toBe(`${token} ${fencingToken}`);
     const { since, kept, ...state } = await client.hgetall(STATE);
     expect(state).toEqual({ token, fence: String(fencingToken), holder: 'host:1:abc' });
     expect(Number(since)).toBeGreaterThanOrEqual(before);
@@ -135,7 +135,7 @@ describe('what Redis keeps', () => {
     expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
     const { since: ___, kept: ____, ...after } = await client.hgetall(STATE);
     expect(after).toEqual(before);
-    expect(await client.get(LOCK)).toBe(lease.token);
+    expect(await client.get(LOCK)).toBe(`${lease.token} ${lease.fencingToken}`);
   });
 
   test('after a restore over an older lease: what is known of it, and what it has replaced', async () => {
@@ -173,7 +173,7 @@ describe('what Redis keeps', () => {
       expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
       const { since: ___, kept: ____, ...after } = await client.hgetall(STATE);
       expect(after).toEqual(before);
-      expect(await client.get(LOCK)).toBe(lease.token);
+      expect(await client.get(LOCK)).toBe(`${lease.token} ${lease.fencingToken}`);
       expect(await client.pttl(LOCK)).toBeLessThanOrEqual(lease.ttl);
     },
   );

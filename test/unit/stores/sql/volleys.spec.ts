@@ -110,6 +110,35 @@ test('a look that nobody answers keeps no attempt back', async () => {
   expect(await Promise.all(asked)).toHaveLength(12);
 });
 
+test('a look that is late refuses those that have not been sent by then', async () => {
+  let answer!: () => void;
+  const answered = new Promise<void>((resolve) => (answer = resolve));
+  const attempt = jest.fn(async () => {
+    answer();
+    await new Promise((resolve) => setImmediate(resolve));
+    return { ...NOTHING_SEEN, granted: 7 };
+  });
+  const rows = jest.fn(async (_table: object, asked: readonly string[] = []) => {
+    await answered;
+    return asked.map(heldRow);
+  });
+  const store = new SqlLockStore(scripted({ attempt, rows }), { migrate: false });
+  const results = await Promise.all(names(40).map((name) => store.acquire({ ...request, name })));
+  expect(results.filter(({ acquired }) => acquired)).toHaveLength(10);
+  expect([attempt.mock.calls.length, rows.mock.calls.length]).toEqual([10, 1]);
+});
+
+test('a look whose connection breaks leaves it to the attempts', async () => {
+  const attempt = jest.fn(async () => ({ ...NOTHING_SEEN, granted: 7 }));
+  const rows = async (): Promise<LockRow[]> => {
+    throw new Error('reset');
+  };
+  const failure = () => 'unknown' as const;
+  const store = new SqlLockStore(scripted({ attempt, rows, failure }), { migrate: false });
+  const results = await Promise.all(names(25).map((name) => store.acquire({ ...request, name })));
+  expect(results.filter(({ acquired }) => acquired)).toHaveLength(25);
+});
+
 test('an attempt whose caller has given up meanwhile is not sent', async () => {
   let answer!: () => void;
   const answered = new Promise<void>((resolve) => (answer = resolve));

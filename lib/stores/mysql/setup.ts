@@ -1,0 +1,62 @@
+import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
+import { OUR_COLUMNS } from '../sql/table-judgement.js';
+import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
+import { eventsDdl } from './events.js';
+import { historyDdl } from './history.js';
+import { mysqlDdl, mysqlNames } from './schema.js';
+
+/** The table as ShedLock's README creates it. */
+const shedlockDdl = (table: string): string => `CREATE TABLE IF NOT EXISTS ${table} (
+  name VARCHAR(64) NOT NULL PRIMARY KEY,
+  lock_until TIMESTAMP(3) NOT NULL,
+  locked_at TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3),
+  locked_by VARCHAR(255) NOT NULL
+)`;
+
+/**
+ * All SQL that a store needs whose user may create nothing. It can be run again, but for the columns that it adds to a table of ShedLock.
+ *
+ * @throws SchedulerLockConfigError if a name is invalid
+ */
+export function mysqlSetup({ user, shedlock = false, ...options }: SqlStoreOptions & SetupOptions): string {
+  const names = mysqlNames(options);
+  const table = names.quoted();
+  const ours = mysqlDdl(table, 'timestamp');
+  const locks = shedlock ? [shedlockDdl(table), ours.addition(OUR_COLUMNS)] : ours.creation;
+  return setupOf(names, { user, locks });
+}
+
+export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
+  const others = names.possible(['_events', '_runs', '_instances']);
+  const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
+  const to = `TO ${user === undefined ? SOME_USER : account(user)}`;
+  const ddl = mysqlDdl(quoted(''), 'datetime');
+  return setupText(
+    {
+      place:
+        schema !== undefined && names.given
+          ? [`CREATE DATABASE IF NOT EXISTS ${names.quotedName(schema)}`]
+          : [],
+      locks: locks ?? ddl.creation,
+      // A user without rights on a table does not see that it is there.
+      note:
+        (locks ?? ddl.creation).join() === ddl.creation.join()
+          ? `If ShedLock has made this table, run this besides, once: ${ddl.addition(OUR_COLUMNS)};`
+          : undefined,
+      keptCalls: others.includes('_events') ? eventsDdl(names, schema) : [],
+      histories: others.includes('_instances') ? historyDdl(names, schema) : [],
+      rights: [
+        `GRANT SELECT, INSERT, UPDATE ON ${quoted('')} ${to}`,
+        ...others.map((suffix) => `GRANT SELECT, INSERT, UPDATE, DELETE ON ${quoted(suffix)} ${to}`),
+      ],
+    },
+    user !== undefined,
+  );
+}
+
+/** `app`, `app@10.%`, or what CURRENT_USER() says. */
+function account(user: string): string {
+  const [, name = user, host = '%'] = /^(.*)@([^@]*)$/s.exec(user) ?? [];
+  const text = (part: string): string => `'${part.replaceAll(/['\\]/g, '\\$&')}'`;
+  return `${text(name)}@${text(host)}`;
+}

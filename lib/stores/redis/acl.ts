@@ -1,0 +1,68 @@
+import { DEFAULT_KEY_PREFIX, hashTag } from './keys.js';
+
+/*
+ * The rights of the Redis user of an application, as ACL SETUSER takes them. AUTH and HELLO need none.
+ */
+
+/** `+info` is for ioredis, which asks a server whether it is ready and who is master. */
+export const ACL_LOCKS: readonly string[] =
+  '+evalsha +eval +get +mget +set +del +pexpire +pttl +hget +hmget +hset +time +info'.split(' ');
+/** What calls need besides that wait, or are kept. */
+export const ACL_WAITING: readonly string[] =
+  '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subscribe +unsubscribe'.split(' ');
+/** What histories need besides. */
+export const ACL_HISTORIES: readonly string[] = '+xadd +xrevrange +zadd +zrange +zrem +hdel'.split(' ');
+/** What `inspect()` needs besides. */
+export const ACL_INSPECT: readonly string[] = ['+scan', '+hgetall'];
+
+/** Whose rights. */
+export interface AclOptions {
+  readonly user?: string | undefined;
+  /** That of the store. */
+  readonly keyPrefix?: string | undefined;
+  /** That of its client. */
+  readonly clientPrefix?: string | undefined;
+  /** Whether the option `key` makes the keys of the locks: which ones is not known. */
+  readonly ownKeys?: boolean | undefined;
+}
+
+/** The keys of locks, and what is beside them. */
+function aclKeys({
+  keyPrefix = DEFAULT_KEY_PREFIX,
+  clientPrefix = '',
+  ownKeys = false,
+}: AclOptions): string[] {
+  const keys = `${pattern(clientPrefix + keyPrefix)}:*`;
+  const own = ownKeys ? ['~<your keys>', '~{<your keys>'] : [];
+  // Where the key of a lock has no hash tag, the others have one around it.
+  const beside = hashTag(clientPrefix + keyPrefix) === undefined ? [`~{${keys}`] : [];
+  return [...own, `~${keys}`, ...beside];
+}
+
+/** The channels on which calls in line are called. */
+const aclChannels = ({ keyPrefix = DEFAULT_KEY_PREFIX }: AclOptions): string =>
+  `&${pattern(keyPrefix)}:wake:*`;
+
+/** All rights that an application may need, as one command. */
+export function aclCommand(options: AclOptions, more: readonly string[] = []): string {
+  const commands = new Set([...ACL_LOCKS, ...ACL_WAITING, ...ACL_HISTORIES, ...ACL_INSPECT]);
+  const user = options.user ?? '<user>';
+  return ['ACL SETUSER', user, ...more, ...aclKeys(options), aclChannels(options), ...commands].join(' ');
+}
+
+/** The same for a new user, with what each part is for. */
+export function aclText(options: AclOptions): string {
+  const line = (what: string, rights: readonly string[]): string => `# ${what}: ${rights.join(' ')}`;
+  return [
+    '# Run the last line in redis-cli, with a password instead of <password>. It has the rights for all that there is:',
+    line('locks', [...ACL_LOCKS, ...aclKeys(options)]),
+    line('calls that wait, or are kept', [...ACL_WAITING, aclChannels(options)]),
+    line('histories (insight)', ACL_HISTORIES),
+    line('inspect()', ACL_INSPECT),
+    '# Add +cluster|slots on a Cluster, +select for a database with a number, and the keys that the option `key` makes.',
+    aclCommand(options, ['on', '><password>']),
+  ].join('\n');
+}
+
+/** A text in a pattern. No pattern can hold a blank, so any character may stand there. */
+const pattern = (text: string): string => text.replaceAll(/[\\*?[\]]/g, '\\$&').replaceAll(/\s/g, '?');

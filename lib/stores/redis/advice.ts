@@ -1,0 +1,26 @@
+/** What to do about a failure, by what Node, OpenSSL or Redis say of it. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [
+    /READONLY/,
+    'This server is a read-only replica: connect to the primary, or through Sentinel (`sentinels` and `name`), which leads to it.',
+  ],
+  [
+    /self[- ]signed certificate|unable to (verify|get)\b.*\b(certificate|issuer)/i,
+    "No known authority has signed the server's certificate. Give yours: `tls: { ca }` in the options, or the file in NODE_EXTRA_CA_CERTS.",
+  ],
+  [
+    /does not match certificate's altnames/i,
+    'The certificate is for another name: connect by that name, or give `tls: { servername }` in the options.',
+  ],
+  [
+    /alert (certificate required|bad certificate|handshake failure)|alert number (116|42|40)/i,
+    'Perhaps the server asks for a certificate of the client: `tls: { cert, key }` in the options.',
+  ],
+  [/max number of clients/, 'Raise `maxclients` of the server, or look who keeps so many connections.'],
+];
+
+/** A message, and what to do, if that is known. */
+export function withAdvice(message: string): string {
+  const [, advice] = ADVICE.find(([pattern]) => pattern.test(message)) ?? [];
+  return advice === undefined ? message : `${message} ${advice}`;
+}

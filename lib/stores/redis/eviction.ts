@@ -1,0 +1,35 @@
+import type { RedisClient } from './connection-options.js';
+
+/** The further members of a client that are needed here. */
+interface AskedClient extends RedisClient {
+  info?(section: string): Promise<string>;
+  /** Only a Cluster has it. */
+  nodes?(role: 'master'): AskedClient[];
+}
+
+/**
+ * What to say of a server that deletes keys when its memory is full; `undefined` if it does not, or does not tell: `INFO` is a right
+ * that locks do not need. Of a Cluster, each primary is asked.
+ *
+ * @param place of the server, without secrets
+ */
+export async function evictionWarning(client: RedisClient, place: string): Promise<string | undefined> {
+  const asked: AskedClient = client;
+  const nodes = asked.isCluster === true ? (asked.nodes?.('master') ?? []) : [asked];
+  const policies = await Promise.all(nodes.map((node) => evictionPolicy(node).catch(() => undefined)));
+  const [policy] = policies.filter((each) => each !== undefined);
+  if (policy === undefined) return undefined;
+  return (
+    `Keys are deleted in ${place} when its memory is full (maxmemory-policy ${policy}): a lock or a tick that it deletes is taken again, and ` +
+    'the job runs twice. Set maxmemory-policy to noeviction (CONFIG SET maxmemory-policy noeviction, and in its configuration), or ' +
+    'give the locks a Redis of their own.'
+  );
+}
+
+/** Its policy, if it is one that deletes keys, and the memory has a limit. */
+async function evictionPolicy(client: AskedClient): Promise<string | undefined> {
+  const info = (await client.info?.('memory')) ?? '';
+  const field = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
+  const policy = field('maxmemory_policy');
+  return policy === 'noeviction' || Number(field('maxmemory') ?? 0) === 0 ? undefined : policy;
+}

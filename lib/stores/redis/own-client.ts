@@ -1,0 +1,61 @@
+import { systemClock } from '../../clock.js';
+import type { RedisClient, RedisConnectionOptions } from './connection-options.js';
+import { loadDriver } from './driver.js';
+import type { WatchedClient } from './silence-watch.js';
+
+/** A client on which a channel can be heard. */
+export interface SubscribingClient {
+  readonly status: string;
+  connect(): Promise<unknown>;
+  subscribe(channel: string): Promise<unknown>;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  on(event: 'ready' | 'close' | 'error', listener: () => void): unknown;
+  disconnect(): void;
+}
+
+/** A client that this library creates. */
+export type OwnRedisClient = RedisClient & WatchedClient & SubscribingClient;
+
+/** How long one try to connect may take, ms. */
+const CONNECT_LIMIT = 5_000;
+
+/** How long a server may take to close its side of a connection, ms. After that, the client closes it alone. */
+const DISCONNECT_LIMIT = 100;
+
+export async function createClient(
+  target: string | RedisConnectionOptions,
+  more: object = {},
+): Promise<OwnRedisClient> {
+  const Redis = await loadDriver<OwnRedisClient>();
+  // Fail fast: no command waits in a queue, and no command is sent twice.
+  const options = {
+    connectTimeout: CONNECT_LIMIT,
+    retryStrategy: (times: number) => Math.min(50 * 2 ** Math.min(times - 1, 10), 1_000) + Math.random() * 50,
+    // After a failover the old master refuses writes: connecting again finds the new one.
+    reconnectOnError: (error: Error) => error.message.includes('READONLY'),
+    ...(typeof target === 'string' ? undefined : target),
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    enableAutoPipelining: false,
+    lazyConnect: false,
+    disconnectTimeout: DISCONNECT_LIMIT,
+    ...more,
+  };
+  const client = typeof target === 'string' ? new Redis(target, options) : new Redis(options);
+  // Without a listener ioredis prints every failed attempt. The caller of a command gets the relevant errors anyway.
+  client.on('error', () => undefined);
+  return client;
+}
+
+/** Resolves when nothing of it keeps the process alive. */
+export async function closeClient(client: OwnRedisClient): Promise<void> {
+  const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
+  const connected = client.status === 'ready' || client.status === 'connect';
+  client.disconnect();
+  // A live connection ends with an event. Otherwise there is no event, but a timer of ioredis keeps the process alive.
+  if (connected) return ended;
+  await new Promise<void>((resolve) =>
+    systemClock.setTimer(resolve, DISCONNECT_LIMIT + 10, { keepAlive: true }),
+  );
+}

@@ -1,0 +1,179 @@
+import { systemClock, type Timer } from '../../clock.js';
+import { StoreUnavailableError } from '../../errors.js';
+import { withAdvice } from './advice.js';
+import type { RedisClient } from './connection-options.js';
+import { describeError } from './redact.js';
+
+/** How long a caller waits. */
+export interface Patience {
+  /** For the whole call, ms; 0: not at all. */
+  readonly limit?: number | undefined;
+  /** Whether it waits no more: what has not been sent by then must not be. */
+  readonly givenUp?: boolean | undefined;
+}
+
+/**
+ * The part of its limit that a call may wait for the connection. It ends before its caller gives it up: so it has certainly not been
+ * sent, and nothing has to be undone.
+ */
+const SHARE = 0.9;
+/** How long a call waits whose caller has no limit, ms. */
+const WITHOUT_LIMIT = 1_000;
+/** A connection that was not there within this time counts as one that failed, ms. */
+const IN_VAIN = 1_000;
+/**
+ * How long a failure to connect is believed, ms: longer than the pause between two tries of a client. One that is older says nothing: the
+ * process may have been frozen since.
+ */
+const BELIEVED = 15_000;
+
+interface Options {
+  /** Called each time the client is connected, after the calls that waited for that. */
+  readonly available: () => void;
+  /** Finds out why the client cannot connect, if that does not say. Never rejects. */
+  readonly explain: () => Promise<string | undefined>;
+  /** Whether to listen for errors of the client. */
+  readonly hearsErrors: boolean;
+}
+
+interface Waiting {
+  readonly patience: Patience;
+  readonly send: () => void;
+  readonly failed: (error: Error) => void;
+  readonly timer: Timer;
+}
+
+/** Whether a command would go to the server at once. A client counts as ready until it has noticed that its connection is closed. */
+export function isConnected(client: RedisClient): boolean {
+  if (client.status !== 'ready') return false;
+  // One of a Cluster has no connection of its own.
+  const { stream } = client as { stream?: { writable?: boolean } | null };
+  return stream?.writable !== false;
+}
+
+/**
+ * Lets calls wait while a client connects, and tells those of a known outage at once. An outage is known if the last try to connect
+ * has failed, or was waited for in vain. A connection that has been lost just now is being made again: that takes a moment, and is worth
+ * waiting for. Nothing waits in the client: it would be sent when its caller has long given up.
+ */
+export class Readiness {
+  readonly #waiting = new Set<Waiting>();
+  #connected: boolean;
+  /** Why the client cannot connect, as it said last, or as was found out. */
+  #reason: string | undefined;
+  /** Whether that was looked for since there was a connection. */
+  #isExplained = false;
+  /** When the last try failed, monotonic, and why. */
+  #failedAt = -Infinity;
+  #failure: StoreUnavailableError | undefined;
+  readonly #stops: (() => void)[] = [];
+
+  constructor(
+    private readonly client: RedisClient,
+    private readonly options: Options,
+  ) {
+    this.#connected = client.status === 'ready';
+    this.#on('ready', this.#onReady);
+    this.#on('close', this.#onClose);
+    if (options.hearsErrors) this.#on('error', (error) => (this.#reason = describeError(error)));
+  }
+
+  /** Calls `send` when the client is connected, or `failed` if that is known to fail, or takes too long. */
+  wait(patience: Patience, send: () => void, failed: (error: Error) => void): void {
+    const known = this.#known();
+    if (known !== undefined) return failed(known);
+    const limit = (patience.limit ?? WITHOUT_LIMIT) * SHARE;
+    const give = (): void => {
+      this.#waiting.delete(waiting);
+      if (limit >= IN_VAIN) this.#fail();
+      failed(notConnected(this.client));
+    };
+    const waiting = { patience, send, failed, timer: systemClock.setTimer(give, limit) };
+    this.#waiting.add(waiting);
+  }
+
+  /** Nobody waits any more. */
+  stop(): void {
+    for (const stop of this.#stops) stop();
+    this.#end(() => notConnected(this.client));
+  }
+
+  #on(event: string, listener: (argument?: unknown) => void): void {
+    this.client.on(event, listener);
+    this.#stops.push(() => void this.client.off(event, listener));
+  }
+
+  readonly #onReady = (): void => {
+    this.#connected = true;
+    this.#isExplained = false;
+    this.#failedAt = -Infinity;
+    this.#end(() => undefined);
+    this.options.available();
+  };
+
+  readonly #onClose = (): void => {
+    // Only the first of these follows a connection: the others are tries to connect that have failed.
+    const wasConnected = this.#connected;
+    this.#connected = false;
+    if (wasConnected && this.client.status !== 'end') {
+      // Of the connection that is over, not of the next one.
+      this.#reason = undefined;
+      return;
+    }
+    void this.#lookFor();
+  };
+
+  /** A try to connect has failed. Those that wait are told why, if that can be found out. */
+  async #lookFor(): Promise<void> {
+    if (this.#reason === undefined && !this.#isExplained) {
+      this.#isExplained = true;
+      this.#reason = await this.options.explain();
+      // It has connected after all, and may have lost that connection as well.
+      if (!this.#isExplained) return;
+    }
+    this.#fail();
+    this.#end(() => this.#failure);
+  }
+
+  #fail(): void {
+    this.#failedAt = systemClock.monotonic();
+    this.#failure = this.#reason === undefined ? notConnected(this.client) : unreachable(this.#reason);
+  }
+
+  #known(): Error | undefined {
+    if (this.client.status === 'end') return notConnected(this.client);
+    return systemClock.monotonic() - this.#failedAt < BELIEVED ? this.#failure : undefined;
+  }
+
+  /** Those that wait go on, or fail. */
+  #end(problem: () => Error | undefined): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { patience, send, failed, timer } of waiting) {
+      timer.cancel();
+      const error = patience.givenUp === true ? tooLate() : problem();
+      if (error === undefined) send();
+      else failed(error);
+    }
+  }
+}
+
+/** What each status of a client means, where it is worth saying. */
+const MEANING: Readonly<Record<string, string>> = {
+  connect: ': the server accepts connections, but is frozen, or loads its data',
+  connecting: ': nothing answers at its address',
+  end: ': it has been closed',
+};
+
+export const notConnected = ({ status }: RedisClient): StoreUnavailableError =>
+  new StoreUnavailableError(`Redis is not connected (the client is "${status}"${MEANING[status] ?? ''}).`, {
+    outcome: 'not-applied',
+  });
+
+/** The error of a client that cannot connect. */
+export const unreachable = (reason: string): StoreUnavailableError =>
+  new StoreUnavailableError(withAdvice(`Redis cannot be reached: ${reason}.`), { outcome: 'not-applied' });
+
+/** A call that nobody waits for any more. */
+export const tooLate = (): StoreUnavailableError =>
+  new StoreUnavailableError('Redis answered only when nobody waited any more.', { outcome: 'not-applied' });

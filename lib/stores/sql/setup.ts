@@ -1,0 +1,55 @@
+/** Statements, and what they are for. */
+interface SetupPart {
+  readonly what: string;
+  readonly statements: readonly string[];
+}
+
+/** What a person runs in a database so that the store has all that it needs. */
+export interface SetupOptions {
+  /** The user of the applications; absent: the rights are comments. */
+  readonly user?: string | undefined;
+  /** Makes the table of the locks as ShedLock documents it, and adds our columns. */
+  readonly shedlock?: boolean | undefined;
+}
+
+/** What the SQL of a database has to know besides its names. */
+export interface SetupFacts {
+  readonly user: string | undefined;
+  /** Where the tables are, if that is not known for good. */
+  readonly schema?: string | undefined;
+  /** The statements for the table of the locks; absent: those that create it. */
+  readonly locks?: readonly string[] | undefined;
+}
+
+/** The parts of a setup, of which a database knows the statements. */
+export interface SetupParts {
+  /** Makes the schema or database, if it was given. */
+  readonly place: readonly string[];
+  readonly locks: readonly string[];
+  /** What else there is to know of their table. */
+  readonly note?: string | undefined;
+  readonly keptCalls: readonly string[];
+  readonly histories: readonly string[];
+  readonly rights: readonly string[];
+}
+
+/** Stands for the user where that is not known. */
+export const SOME_USER = '<user>';
+
+/** SQL as a person reads it: it can be run as a whole. */
+export function setupText(parts: SetupParts, isUserKnown: boolean): string {
+  const all: readonly SetupPart[] = [
+    { what: 'Where the tables are', statements: parts.place },
+    { what: parts.note === undefined ? 'Locks' : `Locks. ${parts.note}`, statements: parts.locks },
+    { what: "Calls that are kept (onHeld: 'queue')", statements: parts.keptCalls },
+    { what: 'Histories (insight)', statements: parts.histories },
+    {
+      what: 'Rights of the user',
+      statements: parts.rights.map((right) => (isUserKnown ? right : `-- ${right}`)),
+    },
+  ];
+  return all
+    .filter(({ statements }) => statements.length > 0)
+    .flatMap(({ what, statements }) => [`-- ${what}`, ...statements.map((statement) => `${statement};`)])
+    .join('\n');
+}

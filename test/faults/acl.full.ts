@@ -1,0 +1,266 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { SchedulerLockConfigError } from '../../lib/index.js';
+import { aclCommand } from '../../lib/stores/redis/acl.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
+import { projectRoot } from '../support/machine.js';
+import { startRedis, type LocalRedis } from '../support/local-redis.js';
+import { until } from '../support/until.js';
+import { hold, startApp, type TestApp } from './support/app.js';
+import { ACL_COMMANDS, ACL_HISTORY, ACL_INSPECT, ACL_KEYS } from './support/acl.js';
+import { look } from './support/redis-view.js';
+import { faultSuite } from './support/suite.js';
+
+faultSuite();
+
+const PASSWORD = 'correct-horse-battery';
+
+let server: LocalRedis;
+let warnings: jest.SpiedFunction<typeof console.warn>;
+beforeAll(async () => {
+  server = await startRedis();
+});
+beforeEach(async () => {
+  await server.command('FLUSHALL');
+  await server.command('SCRIPT', 'FLUSH');
+  await server.command('ACL', 'LOG', 'RESET');
+  warnings = jest.spyOn(console, 'warn').mockReturnValue();
+});
+afterEach(() => warnings.mockRestore());
+afterAll(() => server.stop());
+
+const user = (commands: readonly string[], keys: readonly string[] = ACL_KEYS): Promise<unknown> =>
+  server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', `>${PASSWORD}`, ...keys, ...commands);
+
+const start = (password = PASSWORD): Promise<TestApp> =>
+  startApp({
+    connection: { host: server.host, port: server.port, username: 'jobs', password },
+    ttl: '1m',
+    heartbeat: 50,
+  });
+
+/** The whole life of a lease, with every script in both of its forms. Resolves if nothing was refused. */
+async function cycle(): Promise<void> {
+  const app = await start();
+  const refusals = (): Error[] => app.heard('outage-started').map(({ error }) => error);
+  const { end } = await hold(app, 'job');
+  await app.event('renewed');
+  const second = await start();
+  expect(await second.locks.run('job', () => 'ran')).toMatchObject({
+    reason: 'held',
+    expiresIn: expect.any(Number),
+  });
+  await server.command('FLUSHALL');
+  await server.command('SCRIPT', 'FLUSH');
+  await until(() => app.heard('renewed').some(({ restored }) => restored));
+  await end();
+  expect(app.heard('released')).toMatchObject([{ confirmed: true }]);
+  const kept = await app.locks.run('kept', { atLeast: '30s' }, () => 'ran');
+  expect(kept).toEqual({ ran: true, value: 'ran' });
+  expect(await second.locks.run('kept', () => 'ran')).toMatchObject({ reason: 'cooling-down' });
+  expect(refusals()).toEqual([]);
+  await Promise.all([app.close(), second.close()]);
+}
+
+const refused = async (starting: Promise<unknown>): Promise<SchedulerLockConfigError> => {
+  const error: unknown = await starting.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(SchedulerLockConfigError);
+  return error as SchedulerLockConfigError;
+};
+
+test('a user with the commands and keys that the page on Redis lists can do all that is needed', async () => {
+  await user(ACL_COMMANDS);
+  await cycle();
+  expect(warnings.mock.calls).toEqual([]);
+  // With a fresh connection and a server that has lost its scripts.
+  await cycle();
+});
+
+test.each(ACL_COMMANDS.filter((command) => command !== '+info'))(
+  'a user without %s stops the start, with an error that names the command',
+  async (missing) => {
+    await user(ACL_COMMANDS.filter((command) => command !== missing));
+    const { message } = await refused(start());
+    expect(message.toLowerCase()).toContain(missing.slice(1));
+    expect(message).toContain('docs/redis.md');
+    expect(message).not.toContain(PASSWORD);
+    expect(await server.command('DBSIZE')).toBe(0);
+  },
+);
+
+test('a user without some commands is told the rule that allows them', async () => {
+  await user(ACL_COMMANDS.filter((command) => command !== '+pttl' && command !== '+hset'));
+  const { message } = await refused(start());
+  expect(message).toContain('may not run PTTL, HSET');
+  // All that it may need, so that one round suffices.
+  expect(message).toContain(aclCommand({ user: 'jobs' }));
+});
+
+test('a user without +info is told by ioredis that it cannot see whether the server is ready', async () => {
+  await user(ACL_COMMANDS.filter((command) => command !== '+info'));
+  await start();
+  expect(warnings.mock.calls).toEqual([[expect.stringContaining('Skipping the ready check')]]);
+});
+
+test('a user with what that page lists for inspect() sees every lock, and one without is told what is missing', async () => {
+  await user([...ACL_COMMANDS, ...ACL_INSPECT]);
+  const app = await start();
+  const { end } = await hold(app, 'job');
+  expect(await app.locks.inspect()).toMatchObject([{ name: 'job', state: 'held' }]);
+  for (const missing of ACL_INSPECT) {
+    await server.command('ACL', 'SETUSER', 'jobs', missing.replace('+', '-'));
+    await expect(app.locks.inspect()).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining(`inspect() needs ${ACL_INSPECT.join(' ')} besides`),
+    });
+    await server.command('ACL', 'SETUSER', 'jobs', missing);
+  }
+  await end();
+  expect(app.heard('outage-started')).toEqual([]);
+});
+
+/** A store with this user, and a lease of it whose run is remembered. */
+async function history() {
+  const store = new RedisLockStore({
+    host: server.host,
+    port: server.port,
+    username: 'jobs',
+    password: PASSWORD,
+  });
+  await store.init();
+  const request = { name: 'job', token: 'token', ttl: 60_000, holder: 'here', job: 'job', history: true };
+  const kept = { count: 10, age: 60_000 };
+  const run = async (): Promise<void> => {
+    const grant = await store.acquire(request);
+    if (!grant.acquired) throw new Error(grant.reason);
+    const lease = { ...request, fencingToken: grant.fencingToken };
+    expect(await store.release(lease, { record: { kept, duration: 1 } })).toEqual({ released: true });
+  };
+  const beat = { instance: 'here', startedAt: 0, every: 1, leads: [], catalogue: 'a', jobs: [], left: false };
+  const all = async (): Promise<void> => {
+    await run();
+    await store.history.interrupted({ name: 'job', fencingToken: 1, holder: 'gone', job: 'job', kept });
+    expect(await store.history.entries({ name: 'job', limit: 10 })).toHaveLength(2);
+    const miss = { name: 'job', job: 'job', instance: 'here', reason: 'held', count: 1, kept, tick: 1 };
+    expect(await store.history.miss(miss)).toMatchObject({ missed: false });
+    expect(await store.history.beat({ ...beat, next: [], last: [] })).toMatchObject({ known: true });
+    expect(await store.history.instances()).toMatchObject([{ instance: 'here' }]);
+  };
+  return { store, run, all };
+}
+
+test('a user with what that page lists for histories can keep and read them', async () => {
+  await user([...ACL_COMMANDS, ...ACL_HISTORY]);
+  const { store, all } = await history();
+  expect(await store.history.init()).toBeUndefined();
+  const before = await server.command('DBSIZE');
+  await all();
+  expect(before).toBe(0);
+  expect(await server.command('ACL', 'LOG')).toEqual([]);
+  await store.close();
+});
+
+test.each(ACL_HISTORY)(
+  'a user without %s has its locks all the same, and is told what to do',
+  async (missing) => {
+    await user([...ACL_COMMANDS, ...ACL_HISTORY.filter((command) => command !== missing)]);
+    const { store, run } = await history();
+    const problem = await store.history.init();
+    expect(problem).toContain(`may not run ${missing.slice(1).toUpperCase()}, which histories need`);
+    expect(problem).toContain(aclCommand({ user: 'jobs' }));
+    await run();
+    await run();
+    if (missing === '+xrevrange')
+      await expect(store.history.entries({ name: 'job', limit: 1 })).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        message: expect.stringContaining('Histories need'),
+      });
+    await store.close();
+  },
+);
+
+test('a user who may have the keys of locks only has its locks all the same', async () => {
+  const keys = ['~scheduler:*:lock', '~{scheduler:*:lock}:state'];
+  await user([...ACL_COMMANDS, ...ACL_HISTORY], keys);
+  const { store, run } = await history();
+  expect(await store.history.init()).toMatch(
+    /refused the scripts of histories: .*"scheduler:instances:probe-/,
+  );
+  await run();
+  expect(await server.command('KEYS', '*')).toEqual(['{scheduler:job:lock}:state']);
+  await store.close();
+});
+
+test('a user needs +select besides for another database than 0', async () => {
+  const inDatabase1 = (): Promise<TestApp> =>
+    startApp({
+      connection: { host: server.host, port: server.port, username: 'jobs', password: PASSWORD, db: 1 },
+    });
+  await user([...ACL_COMMANDS, '+select']);
+  const app = await inDatabase1();
+  await expect(app.locks.run('job', () => 'ran')).resolves.toMatchObject({ ran: true });
+  await user(ACL_COMMANDS);
+  const { message } = await refused(inDatabase1());
+  expect(message).toContain('select');
+});
+
+test('the page on Redis lists what these tests give', async () => {
+  const text = await readFile(join(projectRoot, 'docs/redis.md'), 'utf8');
+  const page = text.replaceAll(/\s+/g, ' ');
+  expect(page).toContain(`# locks: ${ACL_COMMANDS.join(' ')} ${ACL_KEYS.join(' ')}`);
+  expect(page).toContain(`# inspect(): ${ACL_INSPECT.join(' ')}`);
+  expect(page).toContain(`# histories (insight): ${ACL_HISTORY.join(' ')}`);
+});
+
+test.each(ACL_KEYS)(
+  'a user without the keys %s stops the start, with an error that names keys',
+  async (missing) => {
+    await user(
+      ACL_COMMANDS,
+      ACL_KEYS.filter((pattern) => pattern !== missing),
+    );
+    const { message } = await refused(start());
+    expect(message).toMatch(/"scheduler:[^"]*:lock" and "\{scheduler:[^"]*:lock\}:state"/);
+    expect(message).not.toContain(PASSWORD);
+  },
+);
+
+test('a wrong password stops the start, with an error that does not show it', async () => {
+  await user(ACL_COMMANDS);
+  const { message } = await refused(start('wrong-staple'));
+  expect(message).toMatch(/connection: Redis rejected the credentials: WRONGPASS/);
+  expect(message).not.toContain('wrong-staple');
+});
+
+test('a wrong password in a URL stops the start, with an error that does not show it', async () => {
+  await user(ACL_COMMANDS);
+  const url = `redis://jobs:wrong-staple@${server.host}:${server.port}`;
+  const error = await refused(startApp({ connection: url }));
+  expect(error.message).toMatch(/connection: Redis rejected the credentials: WRONGPASS/);
+  expect(`${error.stack} ${String(error.cause)}`).not.toContain('wrong-staple');
+});
+
+test('no password where one is needed stops the start', async () => {
+  await server.command('ACL', 'SETUSER', 'default', 'off');
+  try {
+    const { message } = await refused(startApp({ connection: server.url }));
+    expect(message).toMatch(/connection: Redis asks for a password and was given none, as in .* \(NOAUTH/);
+  } finally {
+    // The only way back in for a client without a name.
+    await server.restart();
+  }
+});
+
+test('a command that is taken away while jobs run is an outage, and leaves no half a grant', async () => {
+  await user(ACL_COMMANDS);
+  const app = await start();
+  await server.command('ACL', 'SETUSER', 'jobs', '-get');
+  expect(await app.locks.run('job', () => 'ran')).toMatchObject({ reason: 'store-unavailable' });
+  expect(await look(server, 'job')).toMatchObject({ token: null, fence: 0 });
+  await server.command('ACL', 'SETUSER', 'jobs', '+get');
+  await expect(app.locks.run('job', () => 'ran')).resolves.toMatchObject({ ran: true });
+});

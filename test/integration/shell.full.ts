@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { openStore } from '../../lib/cli/open.js';
+import { run as runShell } from '../../lib/cli/run.js';
+import { ticksOf } from '../../lib/cli/ticks.js';
+import { systemClock } from '../../lib/clock.js';
+import { RedisLockStore } from '../../lib/stores/redis/index.js';
+import { selfSigned } from '../faults/support/certificate.js';
+import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
+import type { DatabaseServer } from '../support/database-server.js';
+import { type LocalRedis, startRedis } from '../support/local-redis.js';
+import { freePort, projectRoot } from '../support/machine.js';
+
+const KEPT = { count: 100, age: 86_400_000 };
+const JOB = 'RefreshJobs.refresh';
+const PASSWORD = 'geheim#1';
+
+interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+async function shell(url: string, ...argv: string[]): Promise<Said> {
+  let [out, err] = ['', ''];
+  const code = await runShell(argv, {
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (err += text) },
+    env: { SCHEDULER_LOCK_URL: url },
+    clock: systemClock,
+    version: '0',
+    open: openStore,
+    ticks: () => ticksOf(projectRoot),
+    onInterrupt: () => undefined,
+  });
+  return { code, out, err };
+}
+
+describe('on Redis', () => {
+  let server: LocalRedis;
+  let admin: Redis;
+  let url: string;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    const open = new Redis(server.url);
+    await open.config('SET', 'requirepass', PASSWORD);
+    open.disconnect();
+    url = `redis://:${encodeURIComponent(PASSWORD)}@${server.host}:${server.port}`;
+    admin = new Redis(url);
+    await tell(new RedisLockStore(url));
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+
+  test('each command tells what the instances have told', async () => {
+    const status = await shell(url, 'status');
+    expect(status).toMatchObject({ code: 1, err: '' });
+    expect(status.out).toMatch(new RegExp(`^Redis ${server.host}:${server.port}, 1 instance up, `));
+    expect(status.out).toMatch(/RefreshJobs\.refresh +failing +0 0 1 1 \* .* failed 1\.2 s .*no mail server/);
+    expect((await shell(url, 'runs', JOB)).out).toMatch(
+      /RefreshJobs\.refresh +failed +1\.2 s .*api-1:1:aa +no mail/,
+    );
+    expect((await shell(url, 'why', JOB)).out).toMatch(/\ncause +ran\n/);
+    expect((await shell(url, 'instances')).out).toMatch(/api-1:1:aa +up /);
+    expect((await shell(url, 'locks')).out).toMatch(/RefreshJobs\.refresh +free /);
+  });
+
+  test('--key-prefix leads to the locks of another application', async () => {
+    const { code, out } = await shell(url, 'status', '--key-prefix', 'other');
+    expect(code).toBe(1);
+    expect(out).toContain('no instance has been seen');
+  });
+
+  test('a user who may only read is enough', async () => {
+    // The list of docs/shell.md.
+    const rights =
+      '+info +eval +evalsha +time +get +mget +pttl +hget +hgetall +zrange +xrevrange +scan'.split(' ');
+    const keys = ['~scheduler:*', '~{scheduler:*'];
+    await admin.call('ACL', 'SETUSER', 'reader', 'on', '>secret', ...keys, '-@all', ...rights);
+    const before = await admin.dbsize();
+    for (const command of ['status', 'runs', 'instances', 'locks'])
+      expect(await shell(url.replace(/:[^/]*@/, 'reader:secret@'), command)).toMatchObject({ err: '' });
+    expect(await admin.dbsize()).toBe(before);
+  });
+
+  test.each([
+    [
+      'a wrong password',
+      (): string => `redis://:falsch@${server.host}:${server.port}`,
+      /Redis rejected the credentials/,
+    ],
+    ['no password', (): string => server.url, /Redis asks for a password and was given none/],
+  ])('%s exits with 2, and shows no secret', async (_what, at, message) => {
+    const { code, out, err } = await shell(at(), 'status');
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(message);
+    expect(err).not.toMatch(/falsch|geheim/);
+    expect(err.trimEnd().split('\n')).toHaveLength(1);
+  });
+
+  test('a server that is away exits with 3', async () => {
+    const away = `redis://:${encodeURIComponent(PASSWORD)}@127.0.0.1:1`;
+    const { code, out, err } = await shell(away, 'status');
+    expect({ code, out }).toEqual({ code: 3, out: '' });
+    expect(err).toMatch(/^Redis cannot be reached: .*connect ECONNREFUSED 127.0.0.1:1\.\n$/);
+  });
+});
+
+test('--ca is enough for a server whose certificate nobody knows; without it, TLS fails', async () => {
+  const certificate = await selfSigned();
+  const port = await freePort();
+  const { certFile, keyFile } = certificate;
+  const tls = `--tls-port ${port} --tls-cert-file ${certFile} --tls-key-file ${keyFile} --tls-auth-clients no`;
+  const server = await startRedis({ args: tls.split(' ') });
+  try {
+    const url = `rediss://${server.host}:${port}`;
+    expect(await shell(url, 'locks', '--ca', certFile)).toMatchObject({ code: 0, err: '' });
+    expect((await shell(url, 'locks')).code).toBe(3);
+    const missing = await shell(url, 'locks', '--ca', `${certFile}.none`);
+    expect(missing).toMatchObject({
+      code: 2,
+      err: expect.stringMatching(/^--ca: the file .* cannot be read \(ENOENT\)\./),
+    });
+  } finally {
+    await server.stop();
+    await certificate.remove();
+  }
+});
+
+test('on PostgreSQL a server that cannot do TLS is no outage: the URL is wrong', async () => {
+  const server = await POSTGRES.provide();
+  try {
+    const { code, err } = await shell(`${server.url}?sslmode=require`, 'locks');
+    expect(err).toMatch(/does not support SSL/);
+    expect(code).toBe(2);
+  } finally {
+    await server.stop();
+  }
+});
+
+/** An instance that is up, and whose job has failed. */
+async function tell(store: RedisLockStore | SqlStore): Promise<void> {
+  await store.init();
+  await store.history.init();
+  const known = {
+    kind: 'cron',
+    schedule: '0 0 1 1 *',
+    timeZone: 'UTC',
+    enabled: true,
+    overdue: false,
+  } as const;
+  const tick = Date.UTC(2026, 0, 1);
+  const beat = {
+    instance: 'api-1:1:aa',
+    startedAt: tick,
+    every: 30_000,
+    leads: [],
+    catalogue: 'x',
+    left: false,
+  };
+  await store.history.beat({
+    ...beat,
+    jobs: [{ job: JOB, lock: JOB, ...known }],
+    next: [null],
+    last: [tick],
+  });
+  const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa', job: JOB, tick };
+  const grant = await store.acquire({ ...request, history: true });
+  if (!grant.acquired) throw new Error(`refused: ${grant.reason}`);
+  await store.release(
+    { ...request, fencingToken: grant.fencingToken, attempt: 1 },
+    { outcome: 'failed', record: { kept: KEPT, duration: 1_200, error: 'no mail server' } },
+  );
+  await store.close();
+}
+
+describe.each(DATABASES)('on $name', (database) => {
+  let server: DatabaseServer;
+  let pool: TestPool;
+  const table = `shell_${process.pid}`;
+
+  beforeAll(async () => {
+    server = await database.provide();
+    pool = database.pool(server.url);
+  });
+  afterAll(async () => {
+    for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+      await pool.rows(`DROP TABLE IF EXISTS ${table}${each}`);
+    await pool.end();
+    await server.stop();
+  });
+
+  test('a table that is missing exits with 2, and is not created; one that is there tells what instances have told', async () => {
+    for (let tries = 0; tries < 2; tries++) {
+      const { code, err } = await shell(server.url, 'locks', '--table', table);
+      expect(code).toBe(2);
+      expect(err).toContain(table);
+    }
+    await tell(pool.store({ table }));
+    const status = await shell(server.url, 'status', '--table', table);
+    expect(status).toMatchObject({ code: 1, err: '' });
+    expect(status.out).toMatch(/RefreshJobs\.refresh +failing .*no mail server/);
+    const locks = await shell(server.url, 'locks', '--table', table);
+    expect(locks).toMatchObject({ code: 0, err: '' });
+    expect(locks.out).toMatch(/RefreshJobs\.refresh +free /);
+  });
+
+  test('a wrong password exits with 2, or 3, and shows no secret', async () => {
+    const wrong = new URL(server.url);
+    wrong.username = 'nobody';
+    wrong.password = 'falsch';
+    const { code, err } = await shell(wrong.href, 'locks');
+    expect([2, 3]).toContain(code);
+    expect(err).not.toContain('falsch');
+  });
+});
+
+test('on PostgreSQL a user who may write no history is enough, as docs/shell.md says', async () => {
+  const server = await POSTGRES.provide();
+  const pool = POSTGRES.pool(server.url);
+  const [table, reader] = [`shell_read_${process.pid}`, `reader_${process.pid}`];
+  await tell(pool.store({ table }));
+  await pool.rows(`CREATE ROLE ${reader} LOGIN PASSWORD 'secret'`);
+  await pool.rows(`GRANT SELECT ON ${table}, ${table}_runs, ${table}_instances TO ${reader}`);
+  await pool.rows(`GRANT INSERT, UPDATE ON ${table} TO ${reader}`);
+  try {
+    const url = new URL(server.url);
+    [url.username, url.password] = [reader, 'secret'];
+    for (const command of ['locks', 'status', 'runs', 'instances'])
+      expect(await shell(url.href, command, '--table', table)).toMatchObject({ err: '' });
+  } finally {
+    await pool.rows(`DROP OWNED BY ${reader}`);
+    await pool.rows(`DROP ROLE ${reader}`);
+    for (const each of ['', '_runs', '_instances']) await pool.rows(`DROP TABLE IF EXISTS ${table}${each}`);
+    await pool.end();
+    await server.stop();
+  }
+});

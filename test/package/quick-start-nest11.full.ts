@@ -1,0 +1,3 @@
+import { proveQuickStart } from './support/quick-start.js';
+
+proveQuickStart('nest11');

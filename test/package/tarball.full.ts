@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { makeTarball, npm, packProjectDryRun } from './support/tarball.js';
+
+jest.setTimeout(300_000);
+
+const MEGABYTE = 1_000_000;
+/** Two builds with one set of types, packed. It was 243 kB before histories, metrics, health and the shell. */
+const MOST = 324_000;
+/** What may be in the package: this, and the folder `dist`. */
+const FILES = ['LICENSE', 'README.md', 'monitoring/alerts.yml', 'monitoring/grafana.json', 'package.json'];
+
+interface Manifest {
+  main: string;
+  types: string;
+  bin: Record<string, string>;
+  exports: Record<string, string | Record<string, Record<string, string>>>;
+  typesVersions: Record<string, Record<string, string[]>>;
+  scripts: Record<string, string>;
+  dependencies: Record<string, string>;
+}
+
+/** npm runs them, or warns of them, where the package is installed: from a registry, a tarball or a repository. */
+const INSTALL_SCRIPTS = /^(pre|post)?(install|prepare)$|^prepublish$/;
+
+/** A folder into which the package was installed, and nothing it does not bring along itself. */
+let folder: string;
+/** The package in there. */
+let installed: string;
+let manifest: Manifest;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-tarball-'));
+  installed = join(folder, 'node_modules/nestjs-scheduler-lock');
+  await writeFile(join(folder, 'package.json'), '{ "private": true }');
+  const tarball = await makeTarball();
+  await npm(['install', '--omit=peer', '--omit=dev', '--no-package-lock', tarball.path], folder);
+  await tarball.remove();
+  manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+test('a tarball of the project holds the build, the documents, the licence, alerts and a dashboard, and nothing else', async () => {
+  const { files } = await packProjectDryRun();
+  const paths = files.map(({ path }) => path);
+  expect(paths.filter((path) => !path.startsWith('dist/')).sort()).toEqual(FILES);
+  expect(paths.filter((path) => path.startsWith('dist/') && !/\.(js|d\.ts)$/.test(path))).toEqual([
+    'dist/cjs/package.json',
+  ]);
+});
+
+test('it holds both builds, script by script, and is a download of less than 324 kB', async () => {
+  const { files, size } = await packProjectDryRun();
+  const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
+  const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));
+  // The shell is a program, which nobody requires.
+  const required = esm?.filter((path) => !path.startsWith('dist/cli/'));
+  expect(cjs).toEqual(required?.map((path) => path.replace('dist/', 'dist/cjs/')));
+  expect(cjs?.length).toBeGreaterThan(100);
+  expect(size).toBeLessThan(MOST);
+});
+
+test('every path that package.json names is there', async () => {
+  const { main, types, bin, exports, typesVersions } = manifest;
+  const named = [
+    main,
+    ...Object.values(bin),
+    types,
+    ...Object.values(exports).flatMap((entry) =>
+      typeof entry === 'string' ? [entry] : Object.values(entry).flatMap((files) => Object.values(files)),
+    ),
+    ...Object.values(typesVersions).flatMap((entries) => Object.values(entries).flat()),
+  ];
+  expect(named).toContain('./dist/testing/index.js');
+  for (const path of named)
+    expect({ path, size: (await stat(join(installed, path))).size }).toEqual({
+      path,
+      size: expect.any(Number),
+    });
+});
+
+test('it has no script that npm would run, or warn of, where it is installed', () => {
+  expect(Object.keys(manifest.scripts).filter((name) => INSTALL_SCRIPTS.test(name))).toEqual([]);
+});
+
+test('the shell is a program', async () => {
+  const [program = ''] = Object.values(manifest.bin);
+  const path = join(installed, program);
+  expect(await readFile(path, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+  // npm has linked it, and made it executable.
+  expect((await stat(path)).mode & 0o111).toBe(0o111);
+});
+
+test('no script names a source map that is not there', async () => {
+  const scripts = (await filesBelow(join(installed, 'dist'))).filter((path) => path.endsWith('.js'));
+  expect(scripts.length).toBeGreaterThan(0);
+  for (const path of scripts) expect(await readFile(path, 'utf8')).not.toContain('sourceMappingURL');
+});
+
+test('at most two runtime dependencies come along, under 0.25 MB', async () => {
+  const packages = (await readdir(join(folder, 'node_modules'))).filter((name) => !name.startsWith('.'));
+  const dependencies = packages.filter((name) => name !== 'nestjs-scheduler-lock');
+  expect(dependencies.sort()).toEqual(Object.keys(manifest.dependencies).sort());
+  expect(dependencies.length).toBeLessThanOrEqual(2);
+  const folders = dependencies.map((name) => join(folder, 'node_modules', name));
+  const files = (await Promise.all(folders.map(filesBelow))).flat();
+  const sizes = await Promise.all(files.map(sizeOf));
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MEGABYTE / 4);
+});
+
+async function filesBelow(path: string): Promise<string[]> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return (await stat(path)).size;
+}

@@ -1,0 +1,75 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { spawnSync } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { projectRoot } from '../support/machine.js';
+
+// npm, on a machine that does other things as well.
+jest.setTimeout(120_000);
+
+/** A repository with our scripts, and one dependency that needs no registry. */
+let clone: string;
+
+beforeEach(async () => {
+  clone = await mkdtemp(join(tmpdir(), 'scheduler-lock-hook-'));
+  const text = await readFile(join(projectRoot, 'package.json'), 'utf8');
+  const { scripts } = JSON.parse(text) as { scripts: Record<string, string> };
+  await writeFile(
+    join(clone, 'package.json'),
+    JSON.stringify({ name: 'clone', scripts, dependencies: { own: 'file:own' } }),
+  );
+  await mkdir(join(clone, 'own'));
+  await writeFile(join(clone, 'own/package.json'), '{ "name": "own", "version": "1.0.0" }');
+  await cp(join(projectRoot, 'tools/hook.mjs'), join(clone, 'tools/hook.mjs'));
+  run('git', 'init', '--quiet');
+  run('npm', 'install', '--package-lock-only');
+});
+
+afterEach(() => rm(clone, { recursive: true, force: true }));
+
+test('`npm ci` in a clone switches the hook on', () => {
+  expect(hooks()).toBe('');
+  run('npm', 'ci');
+  expect(hooks()).toBe('.githooks');
+});
+
+test('`npm ci` leaves alone whoever has switched the hook off, and CI', () => {
+  run('npm', 'run', 'hook', '--', 'off');
+  const off = hooks();
+  expect(off).toMatch(/[/]hooks$/);
+  run('npm', 'ci');
+  expect(hooks()).toBe(off);
+  run('git', 'config', '--unset', 'core.hooksPath');
+  run('npm', 'ci', { CI: 'true' });
+  expect(hooks()).toBe('');
+});
+
+test('`npm ci` works where the tools are missing, as in a tarball', async () => {
+  await rm(join(clone, 'tools'), { recursive: true });
+  run('npm', 'ci');
+  expect(hooks()).toBe('');
+});
+
+const hooks = (): string => run('git', 'config', '--default', '', '--get', 'core.hooksPath');
+
+/** Runs a program in there, outside of CI and of any other repository unless the last argument says so. */
+function run(command: string, ...given: (string | Record<string, string>)[]): string {
+  const args = given.filter((each) => typeof each === 'string');
+  const more = Object.assign(
+    { CI: '', npm_config_audit: 'false' },
+    ...given.filter((each) => typeof each === 'object'),
+  ) as Record<string, string>;
+  const git = Object.fromEntries(
+    Object.keys(process.env)
+      .filter((name) => name.startsWith('GIT_'))
+      .map((name) => [name, undefined]),
+  );
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    cwd: clone,
+    env: { ...process.env, ...git, ...more },
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${stdout}${stderr}`);
+  return stdout.trim();
+}
