@@ -44,6 +44,7 @@ export type {
   OutageEndedEvent,
   OutageStartedEvent,
   OverdueEvent,
+  HungEvent,
   LockDeletedEvent,
   OverrunEvent,
   QueuedEvent,

@@ -16,6 +16,7 @@ type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
 const FACTS: { readonly [C in WhyCause['cause']]: (cause: Of<C>, times: Times) => Pair[] } = {
   ran: ({ run }, times) => runOf(run, times),
   running: ({ run }, times) => runOf(run, times),
+  hung: (cause, times) => [...runOf(cause.run, times), ...instancesOf(cause)],
   interrupted: ({ run }, times) => runOf(run, times),
   overrun: ({ run }, times) => runOf(run, times),
   'lock-taken': ({ run, holder }, times) => [
@@ -26,6 +27,7 @@ const FACTS: { readonly [C in WhyCause['cause']]: (cause: Of<C>, times: Times) =
   missed: ({ reasons }, times) => reasons.map((reason) => ['instance', reasonOf(reason, times)]),
   'no-instance': (cause, times) => [...spanOf(cause, times), ...textsOf([['last instance', cause.last]])],
   off: (cause) => instancesOf(cause),
+  'clocks-behind': (cause) => [['behind', formatDuration(cause.behind)], ...instancesOf(cause)],
   'schedules-differ': (cause) => schedulesOf(cause),
   'not-a-tick': (cause, times) => [
     ...timesOf({ 'tick before': cause.before, 'tick after': cause.after }, times),
@@ -34,7 +36,7 @@ const FACTS: { readonly [C in WhyCause['cause']]: (cause: Of<C>, times: Times) =
   pending: ({ due }, times) => timesOf({ 'overdue from': due }, times),
   'unknown-job': ({ jobs }) => jobs.map((name) => ['known job', name]),
   'too-old': ({ since }, times) => timesOf({ 'kept since': since }, times),
-  unknown: () => [],
+  unknown: ({ reason }) => textsOf([['not known', reason]]),
 };
 
 function factsOf(cause: WhyCause, times: Times): Pair[] {

@@ -10,9 +10,12 @@ import type { Times } from './times.js';
 
 const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
   overdue: 'red',
+  hung: 'red',
   failing: 'red',
   interrupted: 'red',
   overrun: 'yellow',
+  disagree: 'yellow',
+  unknown: 'yellow',
   running: 'cyan',
   new: 'dim',
   off: 'dim',

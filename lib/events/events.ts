@@ -227,6 +227,17 @@ export interface OverdueEvent extends LockFacts {
   readonly reasons: readonly (MissReason & { readonly missedBy: string })[];
 }
 
+/**
+ * A run goes on here that should be over: past its `timeout`, past the next tick of its job, or though its lease is over. An alert: while
+ * it goes on, this instance starts no other run of the job. Again each hour.
+ */
+export interface HungEvent extends LeaseFacts {
+  readonly type: 'hung';
+  readonly job: string;
+  /** When it began, by the store's clock, epoch milliseconds. */
+  readonly since: number;
+}
+
 /** A run that a shutdown has to deal with. */
 export interface UnfinishedRun {
   readonly lock: string;
@@ -298,6 +309,7 @@ export type SchedulerLockEvent =
   | OverrunEvent
   | UnlockedEvent
   | OverdueEvent
+  | HungEvent
   | ElectedEvent
   | RevokedEvent
   | HookFailedEvent

@@ -130,6 +130,11 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why === '' ? '' : `: ${why}`}`;
     },
   },
+  hung: {
+    level: 'error',
+    text: (event) =>
+      `${subject(event)}: its run of ${new Date(event.since).toISOString()} hangs: it should be over, and goes on. This instance starts no other run of the job until it is restarted`,
+  },
   elected: {
     level: 'log',
     text: (event) => `${subject(event)}: this instance leads, fencing token ${event.fencingToken}`,

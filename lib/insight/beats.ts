@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { atEndOfTurn, type Clock, inModuleContext, type Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { Beat, HistoryStore, KnownJob } from '../stores/history-store.js';
+import type { Beat, HistoryStore, HungRun, Kept, KnownJob } from '../stores/history-store.js';
 
 /** A job, as an instance shows it to the fleet. */
 export interface ShownJob extends KnownJob {
@@ -19,6 +19,11 @@ export interface Shown {
   readonly jobs: () => readonly ShownJob[];
   /** The elections that it leads. */
   readonly leads: () => readonly string[];
+  /** Its runs that should be over, and go on. */
+  readonly hung: () => readonly HungRun[];
+  readonly kept: Kept;
+  /** The store has answered a beat. @param took how long that took, ms */
+  readonly answered: (took: number) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
   readonly twin?: (startedAt: number) => void;
 }
@@ -125,7 +130,8 @@ export class Beats {
     const shown = this.shown.jobs();
     const jobs = shown.map(({ next: _next, last: _last, ...job }) => job);
     const catalogue = createHash('sha256').update(JSON.stringify(jobs)).digest('base64url').slice(0, 22);
-    const { instance, version, every } = this.shown;
+    const { instance, version, every, kept } = this.shown;
+    const hung = this.shown.hung();
     const beat: Beat = {
       instance,
       startedAt: this.#startedAt,
@@ -133,6 +139,8 @@ export class Beats {
       ...(version === undefined ? undefined : { version }),
       ...(this.#clockOffset === undefined ? undefined : { clockOffset: this.#clockOffset }),
       leads: this.shown.leads(),
+      ...(hung.length > 0 && { hung }),
+      kept,
       catalogue,
       next: shown.map(({ next }) => next ?? null),
       last: shown.map(({ last }) => last ?? null),
@@ -141,9 +149,11 @@ export class Beats {
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
     const { time, known } = await this.history.beat(this.#known === catalogue ? beat : { ...beat, jobs });
     // The store has looked at its clock about half-way.
-    this.#clockOffset = Math.round(time - now - (this.clock.monotonic() - sent) / 2);
+    const took = this.clock.monotonic() - sent;
+    this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
+    this.shown.answered(took);
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
   }
 }

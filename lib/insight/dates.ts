@@ -53,11 +53,61 @@ export function dueOf(facts: JobFacts): number | undefined {
   const { known, knownBy, runs } = facts;
   const { interval } = known;
   if (interval === undefined) return undefined;
-  const due = lastStartOf(facts)?.due;
-  if (due !== undefined) return due;
+  const due = Math.max(lastStartOf(facts)?.due ?? -Infinity, facts.seen?.due ?? -Infinity);
+  if (due !== -Infinity) return due;
   const enabled = knownBy.filter(({ job }) => job.enabled && job.interval === interval);
   const start = runs[0]?.startedAt ?? Math.min(...enabled.map(({ startedAt }) => startedAt), Infinity);
   return start === Infinity ? undefined : start + interval;
+}
+
+/** Ticks that come more often are judged this often, at the same ones on all instances, ms. */
+const MINUTE = 60_000;
+
+/** The newest tick whose time of grace is over. `undefined`: none is, or the job is never overdue, or nobody knows its runs. */
+export function ripeTick(facts: JobFacts): number | undefined {
+  const { known, time } = facts;
+  const { overdue: grace, kind } = known;
+  if (grace === false || known.lock === undefined || kind === 'hand') return undefined;
+  if (kind === 'interval') {
+    const due = dueOf(facts);
+    return due !== undefined && due <= time - grace ? due : undefined;
+  }
+  const dates = datesOf(facts);
+  const now = time - lateness(facts);
+  const tick = dates.newest(now - grace);
+  const unit = unitOf(grace);
+  if (tick === undefined || dates.next(tick) - tick >= unit) return tick;
+  return dates.newest(Math.floor(now / unit) * unit - grace);
+}
+
+/** When {@link ripeTick} has another answer, at the earliest. */
+export function nextRipe(facts: JobFacts): number {
+  const { known, time } = facts;
+  const { overdue: grace, kind } = known;
+  if (grace === false || kind === 'hand') return Infinity;
+  if (kind === 'interval') {
+    const over = (dueOf(facts) ?? Infinity) + grace;
+    return over > time ? over : Infinity;
+  }
+  const late = lateness(facts);
+  const [now, dates, unit] = [time - late, datesOf(facts), unitOf(grace)];
+  const tick = dates.next(now - grace);
+  const isFrequent = dates.next(tick) - tick < unit;
+  return late + (isFrequent ? (Math.floor(now / unit) + 1) * unit : tick + grace);
+}
+
+const unitOf = (grace: number): number => Math.max(1_000, Math.min(MINUTE, grace));
+
+/**
+ * How much later than by the store's clock the ticks of a cron job come, ms: those on which it may run fire it by their own clocks. Of
+ * several the one that is first counts.
+ */
+export function lateness({ known, knownBy }: JobFacts): number {
+  if (known.kind !== 'cron') return 0;
+  const offsets = knownBy
+    .filter(({ state, job }) => state === 'up' && job.enabled)
+    .map(({ clockOffset = 0 }) => clockOffset);
+  return offsets.length === 0 ? 0 : Math.max(0, Math.min(...offsets));
 }
 
 /** The first tick after a run began; Infinity if there is none. A run that catches up with an old tick begins long after it. */

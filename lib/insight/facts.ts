@@ -2,10 +2,7 @@ import type { KnownJob, MissEntry } from '../stores/history-store.js';
 import type { JobInfo, LockInfo } from '../stores/lock-store.js';
 import type { InstanceInfo, RunInfo } from './types.js';
 
-/*
- * What is known of one job at one time. How it is, and why, follow from this alone: the page, the shell, the health check and the
- * metrics cannot disagree.
- */
+/* What is known of one job at one time. How it is, and why, follow from this alone: see judgement.ts. */
 
 /** The dates of one cron expression, epoch milliseconds. */
 export interface TickDates {
@@ -24,7 +21,12 @@ export interface TickDates {
 export type TickFinder = (schedule: string, timeZone: string | undefined) => TickDates | undefined;
 
 /** An instance that knows the job. */
-export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'startedAt' | 'seenAt'> {
+export interface KnownBy extends Pick<
+  InstanceInfo,
+  'instance' | 'state' | 'seenAt' | 'kept' | 'clockOffset' | 'hung'
+> {
+  /** By the store's clock, as far as it is known by how much the own one is off. */
+  readonly startedAt: number;
   /** The job, as this instance knows it. */
   readonly job: InstanceInfo['jobs'][number];
 }
@@ -33,8 +35,12 @@ export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'star
 export interface JobFacts {
   /** The job, as the newest instance that is up knows it. If none is up: the one that was seen last. */
   readonly known: KnownJob;
-  /** The store's time. */
+  /** The time that is asked about: now, by the store's clock. */
   readonly time: number;
+  /** When the store has told this, by its clock. Absent: it has not yet. */
+  readonly asOf?: number;
+  /** What this instance has seen by itself since then. */
+  readonly seen?: Seen;
   /** The instances that know it, the newest first, those that are not up any more included. */
   readonly knownBy: readonly KnownBy[];
   /** Its lock. Absent if the store does not know it, or its name is made from arguments. */
@@ -45,11 +51,21 @@ export interface JobFacts {
   readonly others: readonly RunInfo[];
   /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
-  /** Since when the runs under its lock are kept. Absent if none is. */
+  /** Since when all runs under its lock are kept, if older ones were dropped. */
   readonly since?: number;
   readonly ticks?: TickFinder;
   /** Shows a time in sentences. @default in UTC */
   readonly show?: (time: number) => string;
+}
+
+/** What an instance sees without asking the store: by its own runs, and by the refusals of its calls. */
+export interface Seen {
+  /** The newest tick that was started, or found a run of the job. */
+  readonly tick: number;
+  /** When an interval is due again. */
+  readonly due?: number;
+  /** How the run of that tick has ended, if it was here. */
+  readonly outcome?: RunInfo['outcome'];
 }
 
 /** For how long a tick may be late if its job is never overdue, ms: some time passes between a tick and its start. */
@@ -67,14 +83,34 @@ export const scheduleKey = ({ schedule, timeZone, interval }: KnownJob): string 
   JSON.stringify([schedule, timeZone, interval]);
 
 /** What the lock remembers of the last start of the job. */
-export const lastStartOf = ({ known, lock }: JobFacts): JobInfo | undefined =>
+export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): JobInfo | undefined =>
   lock?.jobs.find(({ job }) => job === known.job);
 
 /** Whether the store says that this tick, or a newer one, was started. */
 export function wasStarted(facts: JobFacts, tick: number): boolean {
-  const last = lastStartOf(facts)?.tick ?? -Infinity;
+  const last = Math.max(lastStartOf(facts)?.tick ?? -Infinity, facts.seen?.tick ?? -Infinity);
   return last >= tick || facts.runs.some((run) => (run.tick ?? -Infinity) >= tick);
 }
+
+/**
+ * Whether the job was there before a tick: an instance, which may be gone, knew this schedule then. If none is remembered from that
+ * time (one that restarts under the same id is not), its last start tells, if it was for a date of this schedule.
+ */
+export function wasExpected(facts: JobFacts, tick: number): boolean {
+  const { known, knownBy, ticks } = facts;
+  const then = knownBy.filter(({ startedAt, job }) => startedAt <= tick && job.enabled);
+  const agrees = ({ job }: KnownBy): boolean => job.enabled && scheduleKey(job) === scheduleKey(known);
+  if (then.length > 0)
+    return then.some((by) => agrees(by) && (known.kind === 'interval' || hadDate(by.job, tick)));
+  const { tick: last, due } = lastStartOf(facts) ?? {};
+  if (known.kind === 'interval') return due !== undefined;
+  if (last === undefined || known.schedule === undefined || !knownBy.some(agrees)) return false;
+  return last < tick && ticks?.(known.schedule, known.timeZone)?.newest(last) === last;
+}
+
+/** A job that was made at run time may be younger than its instance, and than a tick. */
+const hadDate = ({ last, next }: KnownBy['job'], tick: number): boolean =>
+  (last === undefined && next === undefined) || (last ?? -Infinity) >= tick || (next ?? Infinity) <= tick;
 
 /**
  * Whether a run went on at a time, for certain: of one that was interrupted nobody knows when it ended. The store may have been told of
@@ -92,7 +128,7 @@ export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 
 /** Whether the run itself went wrong. */
-export const hasFailed = ({ outcome }: Pick<JobInfo | RunInfo, 'outcome'>): boolean =>
+export const hasFailed = ({ outcome }: Partial<Pick<RunInfo, 'outcome'>>): boolean =>
   outcome === 'failed' || outcome === 'timed-out';
 
 /** The fields that have a value: an answer has no others. */

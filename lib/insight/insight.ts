@@ -1,9 +1,9 @@
 import { SchedulerLockConfigError } from '../errors.js';
-import type { HistoryStore } from '../stores/history-store.js';
-import type { LockInfo, LockStore } from '../stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
 import { hasFailed, type JobFacts, type KnownBy, type TickFinder, wasInterrupted } from './facts.js';
-import { factsOf, instanceOf, jobsOf, type LockFacts, newestFirst, runsOf, wasRemoved } from './join.js';
+import { factsOf, type LockFacts, runsOf, wasRemoved } from './join.js';
+import { Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import type { InstanceInfo, JobView, RunInfo, Why } from './types.js';
 import { attentionFirst, viewOf } from './view.js';
@@ -36,9 +36,6 @@ export interface InsightQuery {
   readonly bad?: boolean;
 }
 
-/** How many locks to ask for in one call, or at the same time. */
-const LOCKS_PER_INSPECT = 100;
-const ASKED_AT_ONCE = 8;
 /** How many entries of a lock tell how a job is. If several jobs share it, one may push out the others. */
 const FEW = 20;
 const SOME = 200;
@@ -60,8 +57,7 @@ const ALL = 1_000;
  * (`StoreUnavailableError`). Times are the store's, epoch milliseconds.
  */
 export class Insight {
-  readonly #inspect: (names: readonly string[]) => Promise<LockInfo[]>;
-  readonly #history: HistoryStore;
+  readonly #reader: Reader;
   readonly #zone: string | undefined;
   readonly #more: Pick<JobFacts, 'ticks' | 'show'>;
 
@@ -75,20 +71,19 @@ export class Insight {
           `Use a store of this package, or add \`${missing}\` to yours, as the interface LockStore describes it.`,
       ]);
     }
-    this.#inspect = store.inspect.bind(store);
-    this.#history = history;
+    this.#reader = new Reader(history, store.inspect.bind(store));
     this.#zone = options.zone;
     this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: options.ticks }) };
   }
 
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
-    const fleet = await this.#fleet();
+    const fleet = await this.#reader.fleet();
     const jobs = [...fleet.jobs.values()].filter((knownBy) => !wasRemoved(knownBy, fleet.instances));
     const sharing = new Map<string, number>();
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
-    const locks = await this.#locks([...sharing.keys()], (name) =>
+    const locks = await this.#reader.locks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
     return jobs.map((knownBy) => viewOf(this.#facts(knownBy, locks, fleet.time))).sort(attentionFirst);
@@ -102,7 +97,7 @@ export class Insight {
    */
   async job(name: string): Promise<JobView | undefined> {
     checkName('job()', name);
-    const { instances, jobs, time } = await this.#fleet();
+    const { instances, jobs, time } = await this.#reader.fleet();
     const knownBy = jobs.get(name);
     if (knownBy === undefined || wasRemoved(knownBy, instances)) return undefined;
     return viewOf(this.#facts(knownBy, await this.#locksOf(knownBy, SOME), time));
@@ -121,7 +116,7 @@ export class Insight {
     if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
       throw problem(`runs(): limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const locks = await this.#locks(names, () => (bad || job !== undefined ? ALL : limit));
+    const locks = await this.#reader.locks(names, () => (bad || job !== undefined ? ALL : limit));
     return [...locks.values()]
       .flatMap(runsOf)
       .filter(
@@ -133,7 +128,7 @@ export class Insight {
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
   async instances(): Promise<InstanceInfo[]> {
-    return (await this.#fleet()).instances;
+    return (await this.#reader.fleet()).instances;
   }
 
   /**
@@ -147,16 +142,10 @@ export class Insight {
   async why(job: string, at?: number | Date | string): Promise<Why> {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
-    const fleet = await this.#fleet();
+    const fleet = await this.#reader.fleet();
     const knownBy = fleet.jobs.get(job);
     if (knownBy === undefined) return whyUnknown(job, [...fleet.jobs.keys()].sort());
     return why(this.#facts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time), time);
-  }
-
-  async #fleet(): Promise<Fleet> {
-    const records = await this.#history.instances();
-    const instances = newestFirst(records.map(instanceOf));
-    return { instances, jobs: jobsOf(instances), time: Math.max(0, ...records.map(({ time }) => time)) };
   }
 
   #facts(
@@ -166,53 +155,21 @@ export class Insight {
   ): JobFacts {
     const { lock } = knownBy[0].job;
     const known = lock === undefined ? undefined : locks.get(lock);
-    return factsOf(knownBy, known ?? { entries: [] }, { ...this.#more, time });
+    const now = Math.max(time, known?.lock?.time ?? 0);
+    return factsOf(knownBy, known ?? { entries: [] }, { ...this.#more, time: now, asOf: now });
   }
 
   #locksOf([{ job }]: readonly [KnownBy, ...KnownBy[]], limit: number): Promise<Map<string, LockFacts>> {
-    return this.#locks(job.lock === undefined ? [] : [job.lock], () => limit);
+    return this.#reader.locks(job.lock === undefined ? [] : [job.lock], () => limit);
   }
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#fleet();
+    const { jobs } = await this.#reader.fleet();
     const known = job === undefined ? [...jobs.values()].flat() : (jobs.get(job) ?? []);
     const names = new Set(known.map((by) => by.job.lock).filter((name) => name !== undefined));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
-
-  async #locks(names: readonly string[], limitOf: (name: string) => number): Promise<Map<string, LockFacts>> {
-    const locks = new Map<string, LockInfo>();
-    for (let from = 0; from < names.length; from += LOCKS_PER_INSPECT)
-      for (const lock of await this.#inspect(names.slice(from, from + LOCKS_PER_INSPECT)))
-        locks.set(lock.name, lock);
-    // The other way round, a run that ends in between would be in neither answer.
-    const facts = await fewAtOnce(names, async (name) => {
-      const lock = locks.get(name);
-      const entries = await this.#history.entries({ name, limit: limitOf(name) });
-      return [name, { entries, ...(lock !== undefined && { lock }) }] as const;
-    });
-    return new Map(facts);
-  }
-}
-
-/** What the store has told of its instances. */
-interface Fleet {
-  readonly instances: InstanceInfo[];
-  readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;
-  /** The store's time. */
-  readonly time: number;
-}
-
-/** Asks for all, but never for more than a few at the same time. */
-async function fewAtOnce<T>(names: readonly string[], ask: (name: string) => Promise<T>): Promise<T[]> {
-  const answers: T[] = [];
-  const left = names.values();
-  const askOn = async (): Promise<void> => {
-    for (const name of left) answers.push(await ask(name));
-  };
-  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, askOn));
-  return answers;
 }
 
 const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);

@@ -9,6 +9,8 @@ import type { InstanceInfo, InstanceState, RunInfo } from './types.js';
 
 /** After how many beats without one an instance counts as gone. */
 const BEATS = 3;
+/** From this part of its age on an entry may be the oldest that is left. */
+const NEARLY = 0.9;
 /** Of an outcome for a lease under which nothing ran. */
 const NO_RUN = 'abandoned';
 
@@ -40,9 +42,20 @@ export function newestFirst(instances: readonly InstanceInfo[]): InstanceInfo[] 
 /** Each job, by its name, with the instances that know it, {@link newestFirst}. */
 export function jobsOf(instances: readonly InstanceInfo[]): Map<string, [KnownBy, ...KnownBy[]]> {
   const jobs = new Map<string, [KnownBy, ...KnownBy[]]>();
-  for (const { jobs: known, instance, state, startedAt, seenAt } of newestFirst(instances))
+  for (const { jobs: known, clockOffset = 0, hung = [], ...rest } of newestFirst(instances))
     for (const job of known) {
-      const by = { instance, state, startedAt, seenAt, job };
+      const { instance, state, seenAt, kept } = rest;
+      const by = {
+        instance,
+        state,
+        seenAt,
+        clockOffset,
+        startedAt: rest.startedAt + clockOffset,
+        job,
+        ...given({ kept }),
+        // What goes on there ends with it.
+        hung: state === 'up' ? hung.filter((run) => run.job === job.job) : [],
+      };
       const others = jobs.get(job.job);
       if (others === undefined) jobs.set(job.job, [by]);
       else others.push(by);
@@ -83,7 +96,7 @@ export function runsOf({ lock, entries }: LockFacts): RunInfo[] {
 }
 
 /** When a lease began, by the store's clock. */
-const startOf = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
+export const startOf = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
 
 function runOf(entry: RunEntry): RunInfo {
   const { type: _type, at, ...run } = entry;
@@ -131,17 +144,16 @@ function startUnder(lock: LockInfo, entries: readonly RunEntry[]): JobInfo | und
 export function factsOf(
   knownBy: readonly [KnownBy, ...KnownBy[]],
   lockFacts: LockFacts,
-  more: Pick<JobFacts, 'time' | 'ticks' | 'show'>,
+  more: Pick<JobFacts, 'time' | 'asOf' | 'seen' | 'ticks' | 'show'>,
 ): JobFacts {
   const { job: known } = knownBy[0];
   const { lock, entries } = lockFacts;
-  const runs = runsOf(lockFacts);
+  const runs = withHung(runsOf(lockFacts), knownBy);
   return {
     ...more,
     known,
     knownBy,
-    time: Math.max(more.time, lock?.time ?? 0),
-    ...given({ lock, since: keptSince(runs) }),
+    ...given({ lock, since: keptSince(runs, knownBy, more.time) }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     misses: entries
@@ -151,8 +163,32 @@ export function factsOf(
   };
 }
 
-/** Since when no run is missing: those that completed are the first to be pushed out. */
-function keptSince(runs: readonly RunInfo[]): number | undefined {
+/** A run that its live instance says to go on was not interrupted, though its lease has ended by itself. */
+function withHung(runs: readonly RunInfo[], knownBy: readonly KnownBy[]): readonly RunInfo[] {
+  const hung = new Map<number, RunInfo>();
+  for (const { hung: told = [], instance, job } of knownBy)
+    for (const { fencingToken, tick } of told) {
+      const ids = { lock: job.lock ?? job.job, job: job.job, fencingToken, instance, ...given({ tick }) };
+      hung.set(fencingToken, { ...ids, startedAt: startOf(fencingToken), outcome: 'running', hung: true });
+    }
+  if (hung.size === 0) return runs;
+  for (const { fencingToken, outcome } of runs)
+    if (outcome !== 'running' && outcome !== 'interrupted') hung.delete(fencingToken);
+  return [...hung.values(), ...runs.filter(({ fencingToken }) => !hung.has(fencingToken))].sort(
+    (one, other) => other.fencingToken - one.fencingToken,
+  );
+}
+
+/** Since when no run is missing, if some may have been dropped: those that completed are the first to be pushed out. */
+function keptSince(
+  runs: readonly RunInfo[],
+  [{ kept }]: readonly [KnownBy, ...KnownBy[]],
+  time: number,
+): number | undefined {
   const completed = runs.filter(({ outcome }) => outcome === 'completed');
-  return (completed.length > 0 ? completed : runs).at(-1)?.startedAt;
+  const oldest = completed.at(-1)?.startedAt;
+  if (oldest === undefined) return undefined;
+  // Of an instance that does not tell how many it keeps, nobody knows whether that is all.
+  const { count = 1, age = 0 } = kept ?? {};
+  return completed.length >= count || oldest < time - age * NEARLY ? oldest : undefined;
 }

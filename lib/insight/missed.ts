@@ -6,14 +6,15 @@ import type { RunInfo, WhyCause } from './types.js';
 const ASKED_BY = 1_000;
 
 /** Says nothing of why the job did not run: somebody else should have run it. */
-const PASSIVE = new Set(['not-leader', 'disabled']);
+const PASSIVE = 'not-leader';
 /** Reasons for which something else had the lock. */
 const TAKEN = new Set(['held', 'cooling-down', 'queued', 'queue-full']);
 
 /** Why a tick that has come was not started, as far as runs and instances tell. */
 export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefined {
   if (tick > facts.time) return undefined;
-  const misses = missesOf(facts, tick);
+  // That it is disabled somewhere keeps nobody else from it.
+  const misses = missesOf(facts, tick).filter(({ reason }) => reason !== 'disabled');
   const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
   return lockTaken(facts, tick, misses) ?? storeAway(tick, misses) ?? missed(misses);
@@ -55,14 +56,20 @@ const newestOf = (runs: readonly RunInfo[]): RunInfo | undefined =>
   [...runs].sort((one, other) => other.fencingToken - one.fencingToken)[0];
 
 function storeAway(tick: number, misses: readonly MissEntry[]): WhyCause | undefined {
-  const telling = misses.filter(({ reason }) => !PASSIVE.has(reason));
+  const telling = misses.filter(({ reason }) => reason !== PASSIVE);
   if (telling.length === 0 || telling.some(({ reason }) => reason !== 'store-unavailable')) return undefined;
   return {
     cause: 'store-away',
     from: Math.min(tick, ...telling.map(({ since = tick }) => since)),
-    to: Math.max(...telling.map(({ at }) => at)),
+    ...given({ to: endOf(telling) }),
     instances: telling.map(({ instance }) => instance),
   };
+}
+
+/** When the last one was answered again, if all have told. */
+function endOf(telling: readonly MissEntry[]): number | undefined {
+  const ends = telling.map(({ until }) => until).filter((until) => until !== undefined);
+  return ends.length < telling.length ? undefined : Math.max(...ends);
 }
 
 function missed(misses: readonly MissEntry[]): WhyCause | undefined {

@@ -3,7 +3,7 @@ import { displayName } from '../lock-name.js';
 import { asClause } from '../wording.js';
 import { type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { timesIn } from './times.js';
-import type { RunInfo, ScheduleView, WhyCause } from './types.js';
+import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
 
 /*
  * What a person reads who is on call, at night, and has not seen this job before.
@@ -45,6 +45,8 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}.`,
   running: ({ run }, words) =>
     `It is running on ${displayName(run.instance)} since ${words.time(run.startedAt)}, for ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} now.`,
+  hung: ({ run, instances }, words) =>
+    `It hangs on ${some(instances.map(displayName))}: a run that began at ${words.fullTime(run.startedAt)}, ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
   interrupted: ({ run }, words) =>
     run.outcome === 'aborted'
       ? `${begunOf(run, words)}, aborted${after(run)}, as the instance was shutting down or had lost the lock${because(run)}.`
@@ -53,18 +55,29 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
   'store-away': ({ from, to, instances }, words) =>
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
-  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons), 5, ' ')}`,
+  missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
   off: ({ instances }) =>
     `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
+  'clocks-behind': ({ behind, instances }) =>
+    `Its ticks come ${formatDuration(behind)} late: the clock of ${some(instances.map(displayName))} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>
-    `${nobody(words)}, and the instances do not agree when it runs: ${some(schedules.map(scheduleOf), 5, '; ')}.`,
+    `${words.tick === undefined ? 'The' : `${nobody(words)}, and the`} instances do not agree when it runs: ${some(schedules.map(scheduleOf), 5, '; ')}.`,
   'not-a-tick': (cause, words) => noTick(cause, words),
   pending: ({ due }, words) => pending(due, words),
   'unknown-job': ({ jobs }, { facts }) => unknownJobSentence(facts.known.job, jobs, true),
   'too-old': ({ since }, words) =>
     `Nobody knows any more what became of ${words.theTick}: nothing so old is kept${since === undefined ? '' : `, only what came after ${words.fullTime(since)}`}.`,
-  unknown: (_cause, words) => unknown(words),
+  unknown: ({ reason }, words) => (reason === undefined ? unknown(words) : UNKNOWN[reason](words)),
+};
+
+/** Why nobody can tell how a job is. */
+const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
+  'not-asked': () => 'Nothing is known of it yet: the store has not answered this instance.',
+  'old-facts': (words) =>
+    `It is not known whether anybody has started ${words.theTick}: the store has not answered since.`,
+  'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
+  'no-dates': () => 'It is not known when it should run: no instance has told of a date of it.',
 };
 
 /**
@@ -163,19 +176,24 @@ const REASONS: Readonly<Record<string, string>> = {
   'shutting-down': 'the instance was shutting down',
   disabled: 'the job is switched off',
   'not-leader': 'the instance was not the leader',
-  'clock-skew': 'the clock was ahead of that of the store',
   'already-ran': 'the store said that this tick, or a newer one, was started already',
   'invalid-name': 'the name of the lock was not valid',
 };
 
 /** A sentence for each reason. */
-function reasonsOf(reasons: Of<'missed'>['reasons']): string[] {
+function reasonsOf(reasons: Of<'missed'>['reasons'], { facts }: Words): string[] {
   const instances = new Map<string, string[]>();
   for (const { reason, count, instance } of reasons) {
-    const text = `${REASONS[reason] ?? displayName(reason)}${count > 1 ? ` (${count} times in a row)` : ''}`;
+    const by = facts.knownBy.find((each) => each.instance === instance);
+    const text = `${reason === 'clock-skew' ? ahead(by?.clockOffset) : (REASONS[reason] ?? displayName(reason))}${count > 1 ? ` (${count} times in a row)` : ''}`;
     instances.set(text, [...(instances.get(text) ?? []), displayName(instance)]);
   }
   return [...instances].map(([text, names]) => `On ${some(names)}, ${text}.`);
+}
+
+function ahead(offset = 0): string {
+  const by = offset < 0 ? `${formatDuration(-offset)} ahead` : 'ahead';
+  return `the clock was ${by} of that of the store, which refuses ticks that are yet to come; either clock may be the wrong one`;
 }
 
 function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string {
@@ -186,7 +204,13 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? undefined
       : `${displayName(last)} was the last one, and was last seen at ${words.time(from)}`;
   const next = to === undefined ? 'none has come since' : `the next one started at ${words.time(to)}`;
-  return `No instance that knows the job ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.`;
+  const off = words.facts.knownBy.filter(({ state, job }) => state === 'up' && !job.enabled);
+  const which = off.length === 0 ? 'that knows the job' : 'on which the job is switched on';
+  const rest =
+    off.length === 0
+      ? ''
+      : ` It is switched off on ${some(off.map(({ instance }) => displayName(instance)))}.`;
+  return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.${rest}`;
 }
 
 /** `0 3 * * * in UTC on api-1, api-2`. */
@@ -228,13 +252,13 @@ function pending(due: number, words: Words): string {
   return `${capital(theTick)} has not been started yet${overdue}.`;
 }
 
-function unknown({ facts, tick, theTick }: Words): string {
+function unknown(words: Words): string {
+  const { facts, tick, theTick } = words;
   const { lock, kind } = facts.known;
   const start = lastStartOf(facts);
   if (tick !== undefined && start?.tick === tick)
     return `${capital(theTick)} was started${start.outcome === undefined ? '' : ` (${start.outcome})`}, but nothing more is kept of its run.`;
-  if (lock === undefined)
-    return 'The name of its lock is made from the arguments of each call, so its runs are not kept.';
+  if (lock === undefined) return UNKNOWN['no-lock'](words);
   if (kind === 'hand' || tick === undefined)
     return kind === 'hand'
       ? 'It has no schedule: it runs when it is called. No run is known of that time.'

@@ -20,6 +20,8 @@ export interface RunInfo {
   readonly duration?: number;
   /** How it ended. `interrupted`: its lease ended by itself, as its instance died, froze or lost the store. */
   readonly outcome: ReleaseOutcome | 'running' | 'interrupted';
+  /** It should be over, and goes on: past its `timeout`, or though its lease is over. Its instance starts no other run of the job. */
+  readonly hung?: true;
   /** What it threw, as far as the option `insight.error` lets it be kept. */
   readonly error?: string;
   readonly traceId?: string;
@@ -41,16 +43,40 @@ export interface InstanceInfo extends Omit<InstanceRecord, 'next' | 'last' | 'le
 /**
  * How a job is, the first that applies:
  *
+ * - `hung`: a run goes on past its `timeout`, or though its lease is over
  * - `overrun`: a run goes on past the next tick. It needs attention once that tick would be overdue
  * - `running`
- * - `interrupted`: its last run was, or was aborted (its instance shut down, or lost the lock)
+ * - `off`: disabled on all instances, but for those that were shut down
+ * - `unknown`: too little is known to tell: see the answer to `why`
  * - `overdue`: its newest tick was not started in time, by nobody
+ * - `interrupted`: its last run was, or was aborted (its instance shut down, or lost the lock)
  * - `failing`: its last run failed or passed its timeout
- * - `off`: disabled wherever it is known
- * - `new`: it never ran, and no tick has come yet; or none of its dates is known, so that nobody can tell whether it is on time
+ * - `disagree`: instances that are up have other schedules or time zones for it, or the clocks of all are behind
+ * - `new`: it never ran, and no tick has come yet
  * - `ok`
  */
-export type JobStatus = 'overrun' | 'running' | 'interrupted' | 'overdue' | 'failing' | 'off' | 'new' | 'ok';
+export type JobStatus =
+  | 'hung'
+  | 'overrun'
+  | 'running'
+  | 'off'
+  | 'unknown'
+  | 'overdue'
+  | 'interrupted'
+  | 'failing'
+  | 'disagree'
+  | 'new'
+  | 'ok';
+
+/**
+ * Why nobody can tell how a job is:
+ *
+ * - `not-asked`: this instance has had no answer of the store yet
+ * - `old-facts`: a tick should have been started by now, and the store has not answered since
+ * - `no-lock`: the name of its lock is made from arguments, so its runs are not kept
+ * - `no-dates`: none of the dates at which it should run is known
+ */
+export type UnknownReason = 'not-asked' | 'old-facts' | 'no-lock' | 'no-dates';
 
 /** A job of the fleet. */
 export interface JobView extends Pick<
@@ -70,7 +96,7 @@ export interface JobView extends Pick<
   readonly failures: number;
   /** The instances that are up and know it. */
   readonly instances: readonly string[];
-  /** For a job that needs attention: the answer to `why(job)`. */
+  /** For a job that needs attention, or is `unknown`: the answer to `why(job)`. */
   readonly why?: Why;
 }
 
@@ -92,6 +118,8 @@ export type Why = {
 export type WhyCause =
   | { readonly cause: 'ran'; readonly run: RunInfo }
   | { readonly cause: 'running'; readonly run: RunInfo }
+  /** Runs that should be over go on: each holds up the job on its instance. */
+  | { readonly cause: 'hung'; readonly run: RunInfo; readonly instances: readonly string[] }
   /** Its end is not known, or it was aborted. */
   | { readonly cause: 'interrupted'; readonly run: RunInfo }
   /** An earlier run of the job was still going on. */
@@ -102,14 +130,16 @@ export type WhyCause =
       readonly cause: 'store-away';
       /** When an instance first found it away: it may have been so before. */
       readonly from: number;
-      /** When the last of these instances has told of it: by then the store was back. */
+      /** When the last of these instances was answered again, as far as they have told. */
       readonly to?: number;
       /** Those that could not ask it. */
       readonly instances: readonly string[];
     }
   /** What kept each instance from it. */
   | { readonly cause: 'missed'; readonly reasons: readonly (MissReason & { readonly instance: string })[] }
-  /** No instance that knows the job was up: since the `last` one was seen (`from`), until another one started (`to`). */
+  /** The clocks of these instances, on which alone it runs, are so much behind that of the store, milliseconds: its ticks come late. */
+  | { readonly cause: 'clocks-behind'; readonly behind: number; readonly instances: readonly string[] }
+  /** No instance on which the job is switched on was up: since the `last` one was seen (`from`), until another one started (`to`). */
   | { readonly cause: 'no-instance'; readonly from?: number; readonly to?: number; readonly last?: string }
   | { readonly cause: 'off'; readonly instances: readonly string[] }
   | { readonly cause: 'schedules-differ'; readonly schedules: readonly ScheduleView[] }
@@ -126,4 +156,4 @@ export type WhyCause =
   /** Older than the runs that are kept: those since then. */
   | { readonly cause: 'too-old'; readonly since?: number }
   /** No start of it is known, and no instance has told why. Or only that it was started: nothing is kept of its run. */
-  | { readonly cause: 'unknown' };
+  | { readonly cause: 'unknown'; readonly reason?: UnknownReason };

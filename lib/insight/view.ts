@@ -1,6 +1,6 @@
 import { datesOf, dueOf } from './dates.js';
 import { given, type JobFacts } from './facts.js';
-import { failuresOf, isOff, statusOf } from './status.js';
+import { failuresOf, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
 import { why } from './why.js';
 
@@ -8,7 +8,7 @@ import { why } from './why.js';
 export function viewOf(facts: JobFacts): JobView {
   const { known, knownBy, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
-  const { status, attention, tick } = statusOf(facts);
+  const { status, attention, tick } = judge(facts);
   return {
     job,
     kind,
@@ -19,7 +19,7 @@ export function viewOf(facts: JobFacts): JobView {
       last: runs[0],
       next: nextOf(facts),
       overdue: status === 'overdue' ? tick : undefined,
-      why: attention ? why(facts) : undefined,
+      why: attention || status === 'unknown' ? why(facts) : undefined,
     }),
     failures: failuresOf(facts),
     instances: knownBy.filter(({ state }) => state === 'up').map(({ instance }) => instance),
@@ -37,13 +37,16 @@ function nextOf(facts: JobFacts): number | undefined {
 /** The compiler checks that none is missing. */
 const RANKS: Readonly<Record<JobStatus, number>> = {
   overdue: 0,
-  failing: 1,
-  interrupted: 2,
-  overrun: 3,
-  running: 4,
-  new: 5,
-  ok: 6,
-  off: 7,
+  hung: 1,
+  failing: 2,
+  interrupted: 3,
+  overrun: 4,
+  disagree: 5,
+  unknown: 6,
+  running: 7,
+  new: 8,
+  ok: 9,
+  off: 10,
 };
 
 /** Those that need attention first, the worst of them at the top; jobs of the same status by name. */

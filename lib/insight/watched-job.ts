@@ -1,7 +1,10 @@
 import type { Emit } from '../events/events.js';
 import type { Kept } from '../stores/history-store.js';
+import type { TickDates } from './facts.js';
+import type { ShownJob } from './beats.js';
+import type { RunInfo } from './types.js';
 
-/** A job that is watched. */
+/** A job that is watched: where it is disabled, too, as somebody has to see that nobody runs it. */
 export interface WatchedJob {
   readonly job: string;
   /** Name of its lock. */
@@ -12,13 +15,12 @@ export interface WatchedJob {
   readonly comesLate: boolean;
   /** How long after its tick it counts as overdue, ms. */
   readonly grace: number;
-  /** Milliseconds between two runs of an interval; absent for a cron job. */
-  readonly interval?: number | undefined;
-  /** The newest date not after `at`, epoch milliseconds. */
-  readonly newest: (at: number) => number | undefined;
-  /** The first date after `at`, or Infinity. */
-  readonly next: (at: number) => number;
-  /** Whether the scheduler may fire it now. */
+  /** Milliseconds between two runs of an interval. */
+  readonly interval: number | undefined;
+  /** The job, as this instance shows it to the fleet. */
+  readonly shown: () => ShownJob;
+  readonly dates: TickDates;
+  /** Whether its scheduler may fire it now. */
   readonly isOn: () => boolean;
   /** How long after its start the scheduler begins to fire it, ms. */
   readonly initialDelay: number;
@@ -43,4 +45,8 @@ export interface Watcher {
   readonly idleReason: () => string | undefined;
   /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */
   readonly clockOffset: () => number | undefined;
+  /** The runs of jobs that go on here. */
+  readonly runs: () => readonly RunInfo[];
+  /** Whether the last run of a job here has failed. */
+  readonly hasFailed: (job: string) => boolean;
 }

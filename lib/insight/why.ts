@@ -1,6 +1,6 @@
-import type { KnownJob } from '../stores/history-store.js';
+import { INSTANCES_KEPT, type KnownJob } from '../stores/history-store.js';
 import { nearest } from '../wording.js';
-import { datesOf, dueOf } from './dates.js';
+import { datesOf, dueOf, lateness } from './dates.js';
 import {
   given,
   graceOf,
@@ -15,7 +15,7 @@ import {
 } from './facts.js';
 import { causesOfMiss } from './missed.js';
 import { sentenceOf, unknownJobSentence } from './sentence.js';
-import { statusOf } from './status.js';
+import { judge } from './judgement.js';
 import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 const MINUTE = 60_000;
@@ -30,9 +30,35 @@ const SOME = 10;
  */
 export function why(facts: JobFacts, at?: number): Why {
   if (at !== undefined) return whyAt(facts, at);
-  const { run, tick } = statusOf(facts);
+  const { status, run, tick, reason } = judge(facts);
+  if (status === 'hung' && run !== undefined) return answer(facts, hung(facts, run), run.tick);
+  if (status === 'off') return answer(facts, switchedOff(facts));
+  if (status === 'disagree') return answer(facts, disagreement(facts));
+  if (reason !== undefined) return answer(facts, { cause: 'unknown', reason }, tick);
   if (tick !== undefined) return whyTick(facts, tick);
   return run === undefined ? whyNewest(facts) : whyRun(facts, run);
+}
+
+const hung = ({ runs }: JobFacts, run: RunInfo): WhyCause => ({
+  cause: 'hung',
+  run,
+  instances: [...new Set(runs.filter((each) => each.hung).map(({ instance }) => instance))],
+});
+
+function switchedOff({ knownBy }: JobFacts): WhyCause {
+  const up = knownBy.filter(({ state }) => state === 'up');
+  return { cause: 'off', instances: (up.length > 0 ? up : knownBy).map(({ instance }) => instance) };
+}
+
+function disagreement(facts: JobFacts): WhyCause {
+  const up = facts.knownBy.filter(({ state, job }) => state === 'up' && job.enabled);
+  const schedules = schedulesOf(up);
+  if (schedules.length > 1) return { cause: 'schedules-differ', schedules };
+  return {
+    cause: 'clocks-behind',
+    behind: lateness(facts),
+    instances: up.map(({ instance }) => instance),
+  };
 }
 
 /** @param jobs the names of all jobs that some instance knows */
@@ -131,6 +157,7 @@ function answer(facts: JobFacts, cause: WhyCause, tick?: number): Why {
 }
 
 function causeOfRun(run: RunInfo): WhyCause {
+  if (run.hung) return { cause: 'hung', run, instances: [run.instance] };
   if (run.outcome === 'running') return { cause: 'running', run };
   return { cause: wasInterrupted(run) ? 'interrupted' : 'ran', run };
 }
@@ -145,14 +172,18 @@ function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
 }
 
 function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
-  const { knownBy, since = Infinity } = facts;
-  // Before anything was kept, instances may have been up of which nobody knows.
-  const isRemembered = since <= tick || knownBy.some(({ startedAt }) => startedAt <= tick);
-  if (!isRemembered || upAt(facts, tick).length > 0) return undefined;
+  // On which it may run: those that have it disabled can only look on.
+  const knownBy = facts.knownBy.filter(({ job }) => job.enabled);
+  // Before that, instances may have been up of which nobody knows any more.
+  const isRemembered =
+    tick > facts.time - INSTANCES_KEPT || knownBy.some(({ startedAt }) => startedAt <= tick);
+  if (!isRemembered || knownBy.length === 0 || knownBy.some((by) => wasUp(by, tick))) return undefined;
   const [last] = knownBy
     .filter(({ seenAt }) => seenAt < tick)
     .sort((one, other) => other.seenAt - one.seenAt);
   const to = Math.min(...knownBy.map(({ startedAt }) => startedAt).filter((start) => start > tick));
+  // All that were up had it disabled, and nobody has died: that was meant.
+  if (upAt(facts, tick).length > 0 && last?.state !== 'gone' && to === Infinity) return undefined;
   return {
     cause: 'no-instance',
     ...given({ from: last?.seenAt, last: last?.instance, to: to === Infinity ? undefined : to }),
@@ -188,7 +219,7 @@ function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
 /** Not all dates are known. But a time between two of them, of which instances that were up have told nothing, is hardly one. */
 function isProbablyNoTick(facts: JobFacts, tick: number): WhyCause | undefined {
   if (facts.known.kind !== 'cron') return undefined;
-  const dates = datesOf(facts);
+  const dates = datesOf(facts, knownAt(facts, tick));
   const isBetween = dates.newest(tick) !== undefined && dates.next(tick) !== Infinity;
   return isBetween && dates.newest(tick) !== tick ? notATick(facts, tick) : undefined;
 }
@@ -205,7 +236,8 @@ function notATick(facts: JobFacts, at: number): WhyCause {
   };
 }
 
-function tooOld({ since, knownBy }: JobFacts, tick: number): WhyCause | undefined {
-  const oldest = since ?? Math.min(...knownBy.map(({ startedAt }) => startedAt));
+/** Older than what is kept of runs, or else than the instances that are remembered. */
+function tooOld({ since, time }: JobFacts, tick: number): WhyCause | undefined {
+  const oldest = since ?? time - INSTANCES_KEPT;
   return tick < oldest ? { cause: 'too-old', since: oldest } : undefined;
 }

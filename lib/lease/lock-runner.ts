@@ -15,7 +15,7 @@ import type { Lease } from './lease.js';
 import type { LockCall, RunResult, Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
-import { type Admission, type AnyRun, Run } from './run.js';
+import { type Admission, type AnyRun, type OpenRun, Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 
@@ -32,7 +32,7 @@ export interface Condition {
   /** When the store last answered a call for a lock, epoch milliseconds; `undefined`: not yet. */
   readonly answeredAt: number | undefined;
   /** The jobs whose last run here failed or passed its timeout. */
-  readonly failing: readonly string[];
+  readonly failing: ReadonlySet<string>;
 }
 
 /** A signal may abort with anything. */
@@ -154,7 +154,17 @@ export class LockRunner {
   /** What is known of the store and of the jobs here, without asking anybody. */
   get condition(): Condition {
     const { outages, failing } = this.#engine;
-    return { away: outages.isAway, answeredAt: outages.answeredAt, failing: [...failing] };
+    return { away: outages.isAway, answeredAt: outages.answeredAt, failing };
+  }
+
+  /** The runs of jobs that go on here. */
+  get runs(): OpenRun[] {
+    return [...this.#busy.values()].flatMap((run) => run?.info ?? []);
+  }
+
+  /** The store has answered a call that is for no lock. */
+  heard(): void {
+    this.#engine.outages.heard();
   }
 
   /** A call was refused, or not even made, because this process is running a job under the lock. */

@@ -160,7 +160,7 @@ export class Releases {
     asked.listen((outcome) => {
       release.unsettled -= 1;
       if ('error' in outcome) return;
-      this.outages.succeeded('release', name);
+      // An answer that comes too late for its call ends no outage: nothing can run by such answers.
       const isFinal = hasEnded(outcome.result) || release.facts.outcome !== 'abandoned';
       if (isFinal && release.unanswered && release.trying === undefined) this.end(release);
       this.#probeOthers();

@@ -23,13 +23,23 @@ import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import type { EndOfRun } from './recorder.js';
 import { reportAcquired, reportDeleted, reportMismatch, reportReleased, reportSkipped } from './reports.js';
 import { undo, undoOthers, wasNotApplied } from './undo.js';
+import type { Writable } from './writable.js';
 import { refuseUndone } from './work.js';
 
 /** How a job ended. */
 type Ended<T> = { readonly value: T } | { readonly error: unknown };
 
+/** A run of a job that goes on here. */
+export interface OpenRun extends Pick<LeaseRef, 'tick' | 'attempt' | 'fencingToken'> {
+  readonly lock: string;
+  readonly job: string;
+  readonly instance: string;
+  /** For how long it should have been over, as its `timeout` has passed or its lease is lost, ms; below 0: it should not. */
+  readonly overFor: number;
+}
+
 /** A run, whatever its job returns. */
-export type AnyRun = Pick<Run<unknown>, 'call' | 'isLive' | 'refused'>;
+export type AnyRun = Pick<Run<unknown>, 'call' | 'isLive' | 'refused' | 'info'>;
 
 /** What a run tells those that let it in. */
 export interface Admission {
@@ -123,6 +133,18 @@ export class Run<T> {
   #over(): void {
     this.#line?.over();
     this.admission.over(this);
+  }
+
+  /** What there is to know of it while its job runs. */
+  get info(): OpenRun | undefined {
+    const lease = this.#lease;
+    if (lease?.ref.job === undefined || !lease.confirmed || this.engine.closing) return undefined;
+    const { name: lock, job, fencingToken, holder: instance, tick, attempt } = lease.ref;
+    const overFor = this.engine.clock.monotonic() - lease.abortedAt;
+    const facts: Writable<OpenRun> = { lock, job, fencingToken, instance, overFor };
+    if (tick !== undefined) facts.tick = tick;
+    if (attempt !== undefined) facts.attempt = attempt;
+    return facts;
   }
 
   /** Another call for the lock was refused, or not even made, because of this run. */

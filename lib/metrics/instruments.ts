@@ -84,7 +84,15 @@ export const INSTRUMENTS = {
     unit: 's',
     attributes: [JOB],
     description:
-      'Time since the tick that no instance has started; 0: the job is on time. Absent while the store is away',
+      'Time since the tick that no instance has started; 0: the job is on time. Absent while that is not known',
+  },
+  overtime: {
+    name: 'scheduler_lock.run.overtime',
+    type: 'gauge',
+    unit: 's',
+    attributes: [JOB],
+    description:
+      'Age of a run here that hangs or runs into the next tick, and needs attention; 0: there is none',
   },
   available: {
     name: 'scheduler_lock.store.available',

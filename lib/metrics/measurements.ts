@@ -1,5 +1,6 @@
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import type { Judgement } from '../insight/judgement.js';
 import {
   ELECTION,
   ERROR_TYPE,
@@ -22,8 +23,7 @@ export interface Measurement {
 export interface Source {
   state(): {
     readonly away: boolean;
-    readonly overdue: ReadonlyMap<string, number>;
-    readonly watched: readonly string[];
+    readonly jobs: ReadonlyMap<string, Judgement>;
     readonly elections: readonly string[];
     readonly led: readonly string[];
     readonly at: number;
@@ -69,8 +69,7 @@ export class Measurements {
 
   /** What is so at this moment. */
   now(): Measurement[] {
-    const { away, overdue, watched, elections, led, at } = this.health.state();
-    const known = away ? [] : watched;
+    const { away, jobs, elections, led, at } = this.health.state();
     return [
       { instrument: 'available', value: away ? 0 : 1, attributes: {} },
       ...elections.map((name): Measurement => ({
@@ -78,11 +77,20 @@ export class Measurements {
         value: led.includes(name) ? 1 : 0,
         attributes: { [ELECTION]: name },
       })),
-      // Without the store this instance cannot know what others have started: it says nothing.
-      ...known.map((job): Measurement => {
-        const late = Math.max(0, at - (overdue.get(job) ?? at)) / SECOND;
-        return { instrument: 'overdue', value: late, attributes: { [JOB]: this.#jobs.of(job) } };
-      }),
+      ...[...jobs].flatMap(([job, judgement]) => this.#ofJob(job, judgement, at)),
+    ];
+  }
+
+  #ofJob(job: string, { status, attention, tick, run }: Judgement, at: number): Measurement[] {
+    const attributes = { [JOB]: this.#jobs.of(job) };
+    const since = (time: number | undefined): number => Math.max(0, at - (time ?? at)) / SECOND;
+    const isLong = attention && run?.outcome === 'running';
+    return [
+      { instrument: 'overtime', value: isLong ? since(run.startedAt) : 0, attributes },
+      // One that knows nothing says nothing: others may know better.
+      ...(status === 'unknown'
+        ? []
+        : [{ instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes } as const]),
     ];
   }
 

@@ -4,12 +4,16 @@ import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
-import { Watch } from '../insight/watch.js';
+import { Reader } from '../insight/read.js';
+import type { Judgement } from '../insight/judgement.js';
+import { startOf } from '../insight/join.js';
+import type { RunInfo } from '../insight/types.js';
+import { HUNG, Watch } from '../insight/watch.js';
 import type { JobSettings } from '../options/check.js';
 import type { InsightSettings } from '../options/insight.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { CronTimeClass } from '../scheduler/tick-finder.js';
-import type { KnownJob } from '../stores/history-store.js';
+import type { HungRun, KnownJob } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import type { BoundJob } from './bound-job.js';
@@ -33,33 +37,38 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     const { insight, instanceId: instance, clock } = settings;
     if (insight === undefined || history === undefined) return;
     const { keep: count, age, beat: every, version } = insight;
-    this.#watch = new Watch(history, clock, {
-      instance,
-      kept: { count, age },
-      emit: events.emit,
-      idleReason: () => (leader.leads ? undefined : 'not-leader'),
-      clockOffset: () => this.#beats?.clockOffset,
-    });
+    const kept = { count, age };
+    const { store } = host;
+    if (store.inspect !== undefined)
+      this.#watch = new Watch(new Reader(history, store.inspect.bind(store)), history, clock, {
+        instance,
+        kept,
+        emit: events.emit,
+        idleReason: () => (leader.leads ? undefined : 'not-leader'),
+        clockOffset: () => this.#beats?.clockOffset,
+        runs: () => this.#runs(),
+        hasFailed: (job) => host.condition.failing.has(job),
+      });
     this.#beats = new Beats(history, clock, {
       instance,
       version,
       every,
+      kept,
+      hung: () => this.#hung(),
+      answered: (took) => {
+        host.heard(took);
+        this.#watch?.arm();
+      },
       jobs: () => this.#known().map((bound) => this.#shown(bound)),
       leads: () => host.elections.led,
       twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
     });
   }
 
-  /** The jobs that are overdue as far as this instance knows, each with the tick that nobody has started. */
-  get overdue(): ReadonlyMap<string, number> {
+  /** How each job is that is watched, as far as this instance knows. */
+  get judgements(): ReadonlyMap<string, Judgement> {
     this.#known();
-    return this.#watch?.overdue ?? new Map();
-  }
-
-  /** The jobs for which {@link overdue} is known. */
-  get watched(): readonly string[] {
-    this.#known();
-    return this.#watch?.jobs ?? [];
+    return this.#watch?.judgements ?? new Map();
   }
 
   /** When the store last answered a sign of life of this instance, and when it last did not, epoch milliseconds. */
@@ -82,13 +91,15 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** @param jobs those that this instance knows at the moment */
   start(jobs: () => readonly BoundJob[]): void {
     this.#jobs = jobs;
-    if (this.#watch === undefined || !this.host.remembers) return;
+    if (!this.host.remembers) return;
     for (const job of jobs()) this.#add(job);
     this.#beats?.start();
     const stops = [
       // What the store has lost, or was not there to hear, it hears at once.
       this.host.store.onAvailable?.(() => this.#beats?.start()),
       this.events.on('outage-ended', () => this.#watch?.available()),
+      this.events.on('timeout', ({ job }) => this.#watch?.soon(job)),
+      this.events.on('lost', ({ job }) => this.#watch?.soon(job)),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
   }
@@ -111,11 +122,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Watches a job from now on, if a schedule starts it. */
   #add(bound: BoundJob): void {
     const { job, name, schedule, settings } = bound;
-    const { insight } = this.host.settings;
-    const grace = graceOf(settings, insight);
-    if (schedule === undefined || typeof name !== 'string' || grace === false || !settings.oncePerTick)
-      return;
-    if (!settings.enabled || settings.history === false) return;
+    const grace = graceOf(settings, this.host.settings.insight);
+    if (schedule === undefined || typeof name !== 'string' || grace === false) return;
     const watched: WatchedJob = {
       job,
       lock: name,
@@ -123,8 +131,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       comesLate: settings.catchUp !== false,
       grace,
       interval: schedule.every,
-      newest: (at) => schedule.newestBefore(at),
-      next: (at) => schedule.nextAfter(at),
+      shown: () => this.#shown(bound),
+      dates: { newest: (at) => schedule.newestBefore(at), next: (at) => schedule.nextAfter(at) },
       isOn: () => bound.state() === 'started',
       initialDelay: schedule.initialDelay,
     };
@@ -151,6 +159,24 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Before the store closes. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#left;
+  }
+
+  #runs(): RunInfo[] {
+    return this.host.runs.map(({ overFor, ...run }) => ({
+      ...run,
+      startedAt: startOf(run.fencingToken),
+      outcome: 'running',
+      ...(overFor >= HUNG && { hung: true }),
+    }));
+  }
+
+  #hung(): HungRun[] {
+    const hung = this.#runs().filter((run) => run.hung);
+    return hung.map(({ job = '', fencingToken, tick }) => ({
+      job,
+      fencingToken,
+      ...(tick !== undefined && { tick }),
+    }));
   }
 
   #shown({ job, name, schedule, settings }: BoundJob): ShownJob {
@@ -186,9 +212,11 @@ function describe(
 }
 
 /** How long after its tick a job counts as overdue, ms. A call that stands in line is late by its own choice. */
-function graceOf({ overdue, wait = 0 }: JobSettings, insight: InsightSettings | undefined): number | false {
+function graceOf(settings: JobSettings, insight: InsightSettings | undefined): number | false {
+  const { overdue, wait = 0, oncePerTick, history } = settings;
   const grace = overdue ?? insight?.overdue ?? false;
-  return grace === false ? false : Math.max(grace, wait);
+  // Nobody knows which ticks were started, or which found a run.
+  return grace === false || !oncePerTick || history === false ? false : Math.max(grace, wait);
 }
 
 const NO_DATES = { next: undefined, last: undefined };

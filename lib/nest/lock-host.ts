@@ -10,6 +10,7 @@ import type { LockCall, RunResult } from '../lease/lock-call.js';
 import type { EventJob } from '../lease/drain.js';
 import { type Condition, LockRunner } from '../lease/lock-runner.js';
 import { Recorder } from '../lease/recorder.js';
+import type { OpenRun } from '../lease/run.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import { Queues } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
@@ -122,6 +123,16 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /** What is known of the store and of the jobs here, without asking anybody. */
   get condition(): Condition {
     return this.#runner.condition;
+  }
+
+  /** The runs of jobs that go on here. */
+  get runs(): OpenRun[] {
+    return this.#runner.runs;
+  }
+
+  /** The store has answered a call that is for no lock. @param took ms: by a slow answer nothing can run */
+  heard(took: number): void {
+    if (took <= this.settings.storeTimeout) this.#runner.heard();
   }
 
   ping(): Promise<PingResult> {

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import type { Judgement } from '../insight/judgement.js';
+import type { JobStatus } from '../insight/types.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
@@ -8,9 +10,10 @@ import { LockHost } from './lock-host.js';
  *
  * - `store`: it does not answer
  * - `overdue`: a job was not started in time, on any instance
- * - `failing`: the last run of a job on this instance failed, or passed its timeout
+ * - `hung`: a run of a job goes on that should be over
+ * - `failing`: the last run of a job, as far as this instance knows, failed or passed its timeout
  */
-export type HealthProblem = 'store' | 'overdue' | 'failing';
+export type HealthProblem = 'store' | 'overdue' | 'hung' | 'failing';
 
 /** What a health check says, in the shape of Terminus but for its key. It has no error texts and no secrets. */
 export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> {
@@ -23,8 +26,14 @@ export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> 
   readonly overdue: readonly { readonly job: string; readonly tick: string }[];
   /** How many leases this instance has lost under running jobs in the last hour. It does not count for the status. */
   readonly lost: number;
-  /** Jobs whose last run on this instance failed, or passed its timeout. */
+  /** Jobs whose last run, as far as this instance knows, failed or passed its timeout. */
   readonly failing: readonly string[];
+  /** Jobs of which a run goes on that should be over: past its timeout, past the next tick, or though its lease is over. */
+  readonly hung: readonly string[];
+  /** Other jobs that need attention: each has a status `interrupted` or `disagree`. */
+  readonly attention: readonly string[];
+  /** Jobs of which this instance cannot tell how they are: it has not asked the store yet, or got no answer. */
+  readonly unknown: readonly string[];
 }
 
 interface HealthOptions<Key extends string, Degraded extends string> {
@@ -43,17 +52,39 @@ export interface HealthState {
   readonly away: boolean;
   /** Epoch milliseconds. */
   readonly answeredAt: number | undefined;
-  /** The tick of each job that is overdue. */
-  readonly overdue: ReadonlyMap<string, number>;
+  /** How each job is that is watched. */
+  readonly jobs: ReadonlyMap<string, Judgement>;
   readonly lost: number;
-  readonly failing: readonly string[];
-  /** The jobs for which `overdue` is known. */
-  readonly watched: readonly string[];
+  /** The jobs whose last run here has failed. */
+  readonly failing: ReadonlySet<string>;
   /** The elections in which this instance takes part, and those that it leads. */
   readonly elections: readonly string[];
   readonly led: readonly string[];
   /** When all this was so, epoch milliseconds. */
   readonly at: number;
+}
+
+type Found = { readonly overdue: { job: string; tick: string }[] } & Record<
+  'failing' | 'hung' | 'attention' | 'unknown',
+  string[]
+>;
+
+/** Where a job is told that needs attention, by its status. */
+const LISTS: { readonly [S in JobStatus]?: 'failing' | 'hung' | 'unknown' } = {
+  failing: 'failing',
+  hung: 'hung',
+  overrun: 'hung',
+  unknown: 'unknown',
+};
+
+function foundIn(jobs: HealthState['jobs'], failing: ReadonlySet<string>): Found {
+  const found: Found = { overdue: [], failing: [], hung: [], attention: [], unknown: [] };
+  for (const [job, { status, attention, tick = 0 }] of jobs)
+    if (status === 'overdue') found.overdue.push({ job, tick: isoTime(tick) });
+    else if (attention || status === 'unknown') found[LISTS[status] ?? 'attention'].push(job);
+  // Of one that is not watched, this instance knows its own runs only.
+  for (const job of failing) if (!jobs.has(job)) found.failing.push(job);
+  return found;
 }
 
 /** For how long a lost lease counts, ms. */
@@ -88,28 +119,24 @@ export class SchedulerLockHealth {
    *
    * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway.
    *
-   * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing } }`. Never rejects
+   * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing, hung, attention, unknown } }`. Never rejects
    */
   async check<Key extends string = 'schedulerLock', Degraded extends 'up' | 'degraded' = 'degraded'>(
     options: HealthOptions<Key, Degraded> = {},
   ): Promise<Record<Key, LockHealth<'up' | 'down' | Degraded>>> {
     const { down = [], degraded = 'degraded', key = 'schedulerLock' } = options;
-    const { away, answeredAt, overdue, lost, failing } =
+    const { away, answeredAt, jobs, lost, failing } =
       options.probe === true ? await this.#probed() : this.state();
-    const has: Record<HealthProblem, boolean> = {
-      store: away,
-      overdue: overdue.size > 0,
-      failing: failing.length > 0,
-    };
-    const isDown = down.some((problem) => has[problem]);
-    const isDegraded = Object.values(has).includes(true);
+    const found = foundIn(jobs, failing);
+    const has = (problem: HealthProblem): boolean => (problem === 'store' ? away : found[problem].length > 0);
+    const isDown = down.some(has);
+    const isDegraded = away || Object.values(found).some((list) => list.length > 0);
     const health: LockHealth = {
       status: isDown ? 'down' : isDegraded ? degraded : 'up',
       store: away ? 'away' : 'up',
       ...(answeredAt === undefined ? undefined : { lastAnswer: isoTime(answeredAt) }),
-      overdue: [...overdue].map(([job, tick]) => ({ job, tick: isoTime(tick) })),
       lost,
-      failing,
+      ...found,
     };
     return { [key]: health } as Record<Key, LockHealth<'up' | 'down' | Degraded>>;
   }
@@ -124,10 +151,9 @@ export class SchedulerLockHealth {
     return {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
-      overdue: this.#insight.overdue,
+      jobs: this.#insight.judgements,
       lost: this.#lostOfLate(),
       failing,
-      watched: this.#insight.watched,
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
       at: this.#host.settings.clock.now(),

@@ -170,6 +170,7 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   timeout: true,
   unlocked: true,
   overdue: true,
+  hung: true,
   'schedule-mismatch': true,
   'shutdown-waiting': true,
   'shutdown-left': true,

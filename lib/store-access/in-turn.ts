@@ -41,6 +41,7 @@ export function inTurn(history: HistoryStore, clock: Clock): HistoryStore {
   return {
     interrupted: (run) => turns.take(() => history.interrupted(run)),
     entries: (query) => turns.take(() => history.entries(query)),
+    told: (alarm) => turns.take(() => history.told(alarm)),
     miss: (miss) => turns.take(() => history.miss(miss)),
     beat: (beat) => turns.take(() => history.beat(beat)),
     instances: () => turns.take(() => history.instances()),

@@ -41,7 +41,7 @@ const MAX_LOCKS = 10_000;
  * Turns failed and successful store calls into outages with a beginning and an end: one event each, however many ticks fall
  * into it. A broken entry of one lock is an outage of that lock alone.
  *
- * An outage is over with the first call that is answered. There are two exceptions. If the store has refused a kind of call,
+ * An outage is over with the first call that is answered in time, a sign of life included. There are two exceptions. If the store has refused a kind of call,
  * only an answer to that kind ends it. If locks live on several servers, only an answer for a lock that has failed does. When
  * nothing has failed for ten minutes, any answer ends these too.
  */
@@ -109,6 +109,12 @@ export class Outages {
     this.#answered(lock, call, lock);
   }
 
+  /** The store has answered a call that was for no lock: it can be reached. What it refuses, it may refuse still. */
+  heard(): void {
+    this.answeredAt = this.clock.now();
+    this.#reached();
+  }
+
   #begin(key: string, error: Error, atStart: boolean): Outage {
     let outage = this.#outages.get(key);
     if (outage === undefined) {
@@ -130,7 +136,9 @@ export class Outages {
   /** Ends an outage of the whole store, in which it could not be reached. */
   #reached(): void {
     const outage = this.#outages.get(STORE);
-    if (outage?.refused.size === 0 && outage.locks.size === 0) this.#end(STORE, outage);
+    if (outage === undefined || outage.refused.size > 0) return;
+    const isQuiet = this.clock.monotonic() - outage.failedAt >= QUIET;
+    if (outage.locks.size === 0 || isQuiet) this.#end(STORE, outage);
   }
 
   #end(key: string, outage: Outage): void {

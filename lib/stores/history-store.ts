@@ -18,6 +18,13 @@ export interface HistoryStore {
   entries(query: HistoryQuery): Promise<HistoryEntry[]>;
   /** Keeps that a tick was missed, unless it, or a newer one, was started. */
   miss(miss: Miss): Promise<MissResult>;
+  /**
+   * Notes that people were told of a missed tick: by the instance that was the first to keep it, or, if that one has died before, by
+   * another one, which asks some time later.
+   *
+   * @returns whether nobody had noted it of this tick, or a newer one
+   */
+  told(alarm: Alarm): Promise<boolean>;
   /** An instance shows that it is up, and which jobs it knows. */
   beat(beat: Beat): Promise<BeatResult>;
   /** The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know. */
@@ -92,6 +99,8 @@ export interface MissReason {
   readonly holder?: string;
   /** When the first of these ticks was skipped, by the instance's clock, epoch milliseconds. */
   readonly since?: number;
+  /** For `store-unavailable`: when the store answered it again, by its clock, epoch milliseconds. Absent if it has not noticed. */
+  readonly until?: number;
 }
 
 /** A tick that nobody has started, as one instance saw it. Plain data. */
@@ -101,8 +110,8 @@ export interface Miss extends MissReason {
   readonly job: string;
   readonly instance: string;
   readonly kept: Kept;
-  /** The fire time, epoch milliseconds. Absent for an interval: then it is when that was due. */
-  readonly tick?: number;
+  /** The fire time, epoch milliseconds. Of an interval, when it was due, as far as the instance knows: the store may know better. */
+  readonly tick: number;
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
   readonly grace?: number;
   /**
@@ -112,9 +121,12 @@ export interface Miss extends MissReason {
   readonly late?: boolean;
 }
 
+/** A missed tick of which people were told. Plain data. */
+export interface Alarm extends Pick<Miss, 'name' | 'job' | 'tick' | 'kept'> {}
+
 /** Whether a tick was missed, and who was the first to tell of it. */
 export interface MissResult {
-  /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on, or the store knows no start. */
+  /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on. */
   readonly missed: boolean;
   /** Whether no instance has told of this tick before. */
   readonly first: boolean;
@@ -173,8 +185,20 @@ export interface Beat {
   readonly next: readonly (number | null)[];
   /** The newest fire time of each that has passed, or `null`. */
   readonly last: readonly (number | null)[];
+  /** Runs here that should be over, and go on. Absent: none. */
+  readonly hung?: readonly HungRun[];
+  /** How many runs it has the store keep. */
+  readonly kept?: Kept;
   /** Whether it shuts down. */
   readonly left: boolean;
+}
+
+/** A run that should be over, and goes on. */
+export interface HungRun {
+  readonly job: string;
+  /** Of its lease, which may be over. It began at a thousandth of this, in epoch milliseconds by the store's clock. */
+  readonly fencingToken: number;
+  readonly tick?: number;
 }
 
 /** The answer to a beat. */

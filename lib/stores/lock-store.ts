@@ -73,9 +73,9 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *     the lease before it, if that one has ended by itself; `interrupted` keeps this once, but never over the end of that run, which
  *     takes its place. Nothing is kept of an abandoned lease. `entries` tells the newest first; those that went wrong are not pushed
  *     out by those that completed.
- * 17. `miss` keeps nothing if the tick or a newer one was started, if the store knows no start of the job, or if the grace of an
- *     interval has not passed since it was due. Nor does it while a run of the job goes on; one of another job does not count. Of all
- *     instances that tell of one tick, exactly one is the first.
+ * 17. `miss` keeps nothing if the tick or a newer one was started, or if the grace of an interval has not passed since it was due. Nor
+ *     does it while a run of the job goes on; one of another job does not count. Of all instances that tell of one tick, exactly one is
+ *     the first. Of all that note by `told` that people know of it, exactly one is.
  * 18. `beat` remembers an instance as it was last seen, and each list of jobs once, from whichever instance it came. A beat with an
  *     unknown list may be ignored. `instances` tells of all that were seen in the last days, with the store's time.
  *

@@ -120,6 +120,7 @@ export class FakeLockStore implements LockStore {
   readonly history: HistoryStore = {
     interrupted: (run) => this.#answer(() => this.#store.history.interrupted(run)),
     entries: (query) => this.#answer(() => this.#store.history.entries(query)),
+    told: (alarm) => this.#answer(() => this.#store.history.told(alarm)),
     miss: (miss) => this.#answer(() => this.#store.history.miss(miss)),
     beat: (beat) => this.#answer(() => this.#store.history.beat(beat)),
     instances: () => this.#answer(() => this.#store.history.instances()),

@@ -63,8 +63,32 @@ describe('from memory', () => {
         overdue: [],
         lost: 0,
         failing: [],
+        hung: [],
+        attention: [],
+        unknown: [],
       },
     });
+  });
+
+  test('before the store has answered nobody knows how the jobs are: that is not up', async () => {
+    const { health, clock } = await start();
+    expect(await health.check()).toMatchObject({
+      schedulerLock: { status: 'degraded', unknown: ['Reports.nightly'] },
+    });
+    await clock.advance(0);
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', unknown: [] } });
+  });
+
+  test('an outage that no other call notices to be over is over with the next sign of life', async () => {
+    const { app, health, store, clock } = await start();
+    await clock.advance(0);
+    store.goAway();
+    await app.get(Reports).byHand();
+    store.comeBack();
+    expect(await health.check()).toMatchObject({ schedulerLock: { store: 'away' } });
+    await clock.advance(MINUTE);
+    expect(await health.check()).toMatchObject({ schedulerLock: { status: 'up', store: 'up' } });
+    expect(app.events.filter(({ type }) => type === 'outage-ended')).toHaveLength(1);
   });
 
   test('a store that is away is degraded, and down only for those who say so', async () => {
@@ -115,7 +139,8 @@ describe('from memory', () => {
   });
 
   test('a job fails until a run of it completes here', async () => {
-    const { app, health } = await start();
+    const { app, health, clock } = await start();
+    await clock.advance(0);
     const reports = app.get(Reports);
     reports.failure = new Error('no such report');
     await expect(reports.byHand()).rejects.toThrow('no such report');

@@ -70,9 +70,9 @@ test('a job that is deleted is not watched any more, and one that takes its name
   const app = await startApp([Jobs], { store, clock });
   const [locks, health] = [app.get(SchedulerLockService), app.get(SchedulerLockHealth)];
   locks.cron('report', '0 3 * * *', { timeZone: 'UTC' }, async () => undefined);
-  expect(health.state().watched).toContain('report');
+  expect(health.state().jobs.has('report')).toBe(true);
   app.get(SchedulerRegistry).deleteCronJob('report');
-  expect(health.state().watched).not.toContain('report');
+  expect(health.state().jobs.has('report')).toBe(false);
   locks.cron('report', '0 4 * * *', { timeZone: 'UTC' }, async () => undefined);
-  expect(health.state().watched).toContain('report');
+  expect(health.state().jobs.has('report')).toBe(true);
 });

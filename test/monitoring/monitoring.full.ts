@@ -71,6 +71,7 @@ test('each alert has a test that sees it fire and one that sees it silent', () =
   );
   expect(alerts).toEqual([
     'JobOverdue',
+    'JobHung',
     'JobFailing',
     'LeaseLost',
     'StoreAway',

@@ -1,5 +1,6 @@
 import type { Clock } from '../../clock.js';
 import type {
+  Alarm,
   Beat,
   BeatResult,
   HistoryEntry,
@@ -39,6 +40,8 @@ const NOT_MISSED: MissResult = { missed: false, first: false };
 export class MemoryHistory implements HistoryStore {
   /** Of each lock its entries, newest first. */
   readonly #logs = new Map<string, readonly Logged[]>();
+  /** The newest missed tick of each job of which people were told. */
+  readonly #told = new Map<string, number>();
   readonly #registry: Registry;
 
   constructor(
@@ -71,8 +74,8 @@ export class MemoryHistory implements HistoryStore {
     const { name, job, kept, grace: _grace, late = false, ...reason } = miss;
     const tick = this.#missedTick(miss);
     if (tick === undefined || this.starts.isRunning(name, job)) {
-      if (late && miss.tick !== undefined && this.#isHidden(miss, miss.tick))
-        this.#keep({ type: 'miss', lock: name, job, ...reason, tick: miss.tick, at: this.#now() }, kept);
+      if (late && this.#isHidden(miss))
+        this.#keep({ type: 'miss', lock: name, job, ...reason, at: this.#now() }, kept);
       return NOT_MISSED;
     }
     const first = !this.#log(name).some(
@@ -80,6 +83,13 @@ export class MemoryHistory implements HistoryStore {
     );
     this.#keep({ type: 'miss', lock: name, job, ...reason, tick, at: this.#now() }, kept);
     return { missed: true, first, tick };
+  }
+
+  async told({ name, job, tick }: Alarm): Promise<boolean> {
+    const key = JSON.stringify([name, job]);
+    if ((this.#told.get(key) ?? -Infinity) >= tick) return false;
+    this.#told.set(key, tick);
+    return true;
   }
 
   async beat(beat: Beat): Promise<BeatResult> {
@@ -97,13 +107,13 @@ export class MemoryHistory implements HistoryStore {
 
   /** The tick, or when the interval was due, unless it was started, or cannot count as missed yet. */
   #missedTick({ name, job, tick, grace = 0 }: Miss): number | undefined {
-    const last = this.starts.lastStart(name, job);
-    if (tick !== undefined) return last?.tick !== undefined && last.tick < tick ? tick : undefined;
-    return last?.due !== undefined && last.due + grace <= this.clock.now() ? last.due : undefined;
+    const { tick: last = -Infinity, due } = this.starts.lastStart(name, job) ?? {};
+    if (due === undefined) return last < tick ? tick : undefined;
+    return due + grace <= this.clock.now() ? due : undefined;
   }
 
   /** Whether a newer tick was started, which hides whether this one was. */
-  #isHidden({ name, job }: Miss, tick: number): boolean {
+  #isHidden({ name, job, tick }: Miss): boolean {
     return (this.starts.lastStart(name, job)?.tick ?? -Infinity) > tick;
   }
 

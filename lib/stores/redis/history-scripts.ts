@@ -76,15 +76,15 @@ return {
 }`);
 
 /**
- * Keeps that a tick was missed, unless it or a newer one was started, or a run of the job goes on, or no start of it is known.
+ * Keeps that a tick was missed, unless it or a newer one was started, or a run of the job goes on.
  *
  * KEYS: lock, state, bad
  * ARGV: job, tick, grace, entry, count, age, late
  *
- * The tick is '' for an interval, which was missed if it is due for more than the grace, in ms. The age is in ms. If late is not '', the
- * entry is kept also if a newer tick was started.
+ * An interval was missed if it is due for more than the grace, in ms; the tick is when it was due, unless that is known here. The age is
+ * in ms. If late is not '', the entry is kept also if a newer tick was started.
  *
- * Returns { 1 missed or 0, 1 first to tell or 0, tick or '' }. The field 'missed:<job>' of the state has the newest tick that was missed.
+ * Returns { 1 missed or 0, 1 first to tell or 0, tick }. The field 'missed:<job>' of the state has the newest tick that was missed.
  */
 export const MISS = script(/* lua */ `
 local lock, state, bad = KEYS[1], KEYS[2], KEYS[3]
@@ -92,10 +92,11 @@ local job, tick, grace = ARGV[1], ARGV[2], ARGV[3]
 local s = redis.call('HMGET', state, 'job:' .. job, 'of', 'token', 'fence', 'missed:' .. job)
 local t = redis.call('TIME')
 local last = string.match(s[1] or '', '^(%d+) ')
-if tick == '' then
-  tick = string.match(s[1] or '', '^next (%d+) ') or ''
-  if tick == '' or tick + grace >= t[1] * 1000 + t[2] / 1000 then return { 0, 0, tick } end
-elseif not last or last == tick then
+local due = string.match(s[1] or '', '^next (%d+) ')
+if due then
+  tick = due
+  if tick + grace >= t[1] * 1000 + t[2] / 1000 then return { 0, 0, tick } end
+elseif last == tick then
   return { 0, 0, tick }
 end
 local newer = last and tonumber(last) > tonumber(tick)
@@ -108,7 +109,25 @@ redis.call('PEXPIRE', bad, ARGV[6])
 if over then return { 0, 0, tick } end
 if tonumber(s[5] or 0) >= tonumber(tick) then return { 1, 0, tick } end
 redis.call('HSET', state, 'missed:' .. job, tick)
+if redis.call('PTTL', state) < 0 then redis.call('PEXPIRE', state, ARGV[6]) end
 return { 1, 1, tick }`);
+
+/**
+ * Notes that people were told of a missed tick.
+ *
+ * KEYS: state
+ * ARGV: job, tick, age
+ *
+ * The age is in ms.
+ *
+ * Returns 1 if nobody had noted it of this tick or a newer one, or 0. The field 'told:<job>' of the state has the newest such tick.
+ */
+export const TOLD = script(/* lua */ `
+local state, field = KEYS[1], 'told:' .. ARGV[1]
+if tonumber(redis.call('HGET', state, field) or 0) >= tonumber(ARGV[2]) then return 0 end
+redis.call('HSET', state, field, ARGV[2])
+if redis.call('PTTL', state) < 0 then redis.call('PEXPIRE', state, ARGV[3]) end
+return 1`);
 
 /**
  * Remembers an instance and its list of jobs. Forgets those that nobody has seen for long, and those beyond the limit, a few at a time,

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type {
+  Alarm,
   Beat,
   BeatResult,
   HistoryEntry,
@@ -11,7 +12,16 @@ import type {
   Miss,
   MissResult,
 } from '../history-store.js';
-import { ADD_ENTRY, BEAT, ENTRIES, INSTANCES, MISS, PROBE_INSTANCES, PROBE_RUNS } from './history-scripts.js';
+import {
+  ADD_ENTRY,
+  BEAT,
+  ENTRIES,
+  INSTANCES,
+  MISS,
+  TOLD,
+  PROBE_INSTANCES,
+  PROBE_RUNS,
+} from './history-scripts.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
@@ -70,15 +80,19 @@ export class RedisHistory implements HistoryStore {
 
   async miss(miss: Miss): Promise<MissResult> {
     const { lock, state, bad } = this.#keys(miss.name);
-    const { job, tick = '', grace = 0, late = false } = miss;
+    const { job, tick, grace = 0, late = false } = miss;
     const args = [job, String(tick), String(grace), ...missArguments(miss), late ? '1' : ''];
-    const [missed, first, known] = (await this.#run(MISS, [lock, state, bad], args)) as [
+    const [missed, first, due] = (await this.#run(MISS, [lock, state, bad], args)) as [
       number,
       number,
       string,
     ];
-    const answer = { missed: isYes(missed), first: isYes(first) };
-    return known === '' ? answer : { ...answer, tick: Number(known) };
+    return { missed: isYes(missed), first: isYes(first), tick: Number(due) };
+  }
+
+  async told({ name, job, tick, kept }: Alarm): Promise<boolean> {
+    const args = [job, String(tick), String(kept.age)];
+    return isYes(await this.#run(TOLD, [this.#keys(name).state], args));
   }
 
   async beat({ instance, jobs, ...facts }: Beat): Promise<BeatResult> {

@@ -30,6 +30,8 @@ interface MissFacts {
   readonly h?: string;
   /** Since when, epoch ms. */
   readonly s?: number;
+  /** Until when, epoch ms. */
+  readonly u?: number;
 }
 
 /** The entry of a run, and the two arguments behind it. */
@@ -67,7 +69,7 @@ export function recordArguments(
 }
 
 /** The entry of a miss, and the two arguments behind it. */
-export function missArguments({ job, instance, reason, count, holder, since, kept }: Miss): string[] {
+export function missArguments({ job, instance, reason, count, holder, since, until, kept }: Miss): string[] {
   const facts: Record<keyof MissFacts, unknown> = {
     j: job,
     i: instance,
@@ -75,6 +77,7 @@ export function missArguments({ job, instance, reason, count, holder, since, kep
     n: count,
     h: holder,
     s: since,
+    u: until,
   };
   return [JSON.stringify(facts), ...keptArguments(kept)];
 }
@@ -158,10 +161,10 @@ const OUTCOMES = new Set<unknown>([
 ] satisfies RunEntry['outcome'][]);
 
 function missOf(lock: string, facts: Partial<MissFacts> & { at: number; tick: number }): MissEntry[] {
-  const { j, i, r, n, h, s, at, tick } = facts;
+  const { j, i, r, n, h, s, u, at, tick } = facts;
   const texts = [j, i, r].every((text) => typeof text === 'string');
   if (!texts || ![n, tick].every(Number.isSafeInteger)) return [];
-  const why = { reason: r, count: n, holder: h, since: s };
+  const why = { reason: r, count: n, holder: h, since: s, until: u };
   const miss = { type: 'miss', lock, job: j, tick, instance: i, at, ...why };
   return [withoutUndefined(miss) as MissEntry];
 }

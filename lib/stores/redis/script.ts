@@ -23,6 +23,7 @@ import { RETENTION, TICK_RETENTION } from '../rules.js';
  *   began    `since`, moved here while calls wait: a release finds no `since`, which costs nothing where nobody waits
  *   of       '<fencing token> <job>' of the newest lease whose run is remembered
  *   missed:<job>  the newest tick of it that was noted as missed
+ *   told:<job>    the newest of these of which people were told
  *
  * While the lock is reserved for the first in line, the lock key holds 'next:' and its token; 'next:-' if it is reserved for any of
  * them. Two more keys exist only while calls wait: a sorted set of their tokens by place, and a hash that has, for a token,

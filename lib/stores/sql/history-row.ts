@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type {
+  Alarm,
   HistoryEntry,
   InstanceRecord,
   Interruption,
@@ -63,14 +64,23 @@ function runRow(
 
 /** What an instance tells of a tick, and that one has told of it. */
 export function missRows(miss: Miss, tick: number): readonly [miss: HistoryRow, first: HistoryRow] {
-  const { name, job, instance, reason, count, holder, since, kept } = miss;
+  const { name, job, instance, reason, count, holder, since, until, kept } = miss;
   const { age } = kept;
-  const data = JSON.stringify({ job, tick, instance, reason, count, holder, since });
+  const data = JSON.stringify({ job, tick, instance, reason, count, holder, since, until });
   return [
     { name, entry: digestOf(job, tick, instance), kind: 'miss', age, data },
     { name, entry: digestOf(job, tick), kind: 'first', age, data: '{}' },
   ];
 }
+
+/** That people were told of a missed tick. */
+export const toldRow = ({ name, job, tick, kept: { age } }: Alarm): HistoryRow => ({
+  name,
+  entry: digestOf('told', job, tick),
+  kind: 'first',
+  age,
+  data: '{}',
+});
 
 export function entryOf(lock: string, row: Row): HistoryEntry {
   const rest = JSON.parse(String(row['data'])) as object;

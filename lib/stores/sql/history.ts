@@ -1,6 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { SchedulerLockError } from '../../errors.js';
 import {
+  type Alarm,
   type Beat,
   type BeatResult,
   type HistoryEntry,
@@ -21,7 +22,16 @@ import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
 import { errorsIn, isNotConnected } from './failure.js';
 import type { HistoryRow } from './history-dialect.js';
-import { digestOf, endedRow, entryOf, instanceOf, interruptedRow, KINDS, missRows } from './history-row.js';
+import {
+  digestOf,
+  endedRow,
+  entryOf,
+  instanceOf,
+  interruptedRow,
+  KINDS,
+  missRows,
+  toldRow,
+} from './history-row.js';
 import { HistoryTables } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
 import type { LockRow } from './lock-row.js';
@@ -139,10 +149,10 @@ export class SqlHistory<Table> implements HistoryStore {
     const [row] = await this.operations.run((table) => this.dialect.rows(table, [name]), giveUp, {
       lock: name,
     });
-    const tick = row && missedTick(miss, row);
+    const tick = row === undefined ? miss.tick : missedTick(miss, row);
     if (tick === undefined) {
       if (row !== undefined && isHidden(miss, row)) {
-        const [own] = missRows(miss, Number(miss.tick));
+        const [own] = missRows(miss, miss.tick);
         await this.#run(() => this.#insertNew(own), name);
       }
       return { missed: false, first: false };
@@ -154,6 +164,10 @@ export class SqlHistory<Table> implements HistoryStore {
       return this.#insertNew(marker);
     }, name);
     return { missed: true, first, tick };
+  }
+
+  told(alarm: Alarm): Promise<boolean> {
+    return this.#run(() => this.#insertNew(toldRow(alarm)), alarm.name);
   }
 
   async beat({ instance, catalogue, jobs, ...told }: Beat): Promise<BeatResult> {
@@ -260,18 +274,19 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
   }
 }
 
-/** The tick that was missed, by the row of the lock; `undefined` if none was, or nothing is known. */
+/** The tick that was missed, by the row of the lock; `undefined` if none was. */
 function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | undefined {
   const start = row.jobs[job];
-  if (start === undefined || (!isFree(row) && start['by'] === row.by)) return undefined;
-  if (tick !== undefined) return Number(start['tick'] ?? NaN) < tick ? tick : undefined;
-  const due = Number(start['due'] ?? NaN);
-  return due + grace < Number(row.now) ? due : undefined;
+  if (start === undefined) return tick;
+  if (!isFree(row) && start['by'] === row.by) return undefined;
+  const due = start['due'];
+  if (due === undefined) return Number(start['tick'] ?? -Infinity) < tick ? tick : undefined;
+  return Number(due) + grace < Number(row.now) ? Number(due) : undefined;
 }
 
 /** Whether a newer tick was started, which hides whether this one was, and somebody tells of it late. */
 function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
-  return late && tick !== undefined && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
+  return late && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
 }
 
 /** So many runs, and as many misses. */

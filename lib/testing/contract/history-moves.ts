@@ -26,7 +26,16 @@ export const record = (fields: Partial<RunRecord> = {}): RunRecord =>
 
 /** That an instance has seen nobody start a tick. */
 export const missOf = (name: string, fields: Partial<Miss> = {}): Miss =>
-  Object.freeze({ name, job: 'job', instance: 'host:1:a', reason: 'held', count: 1, kept: KEPT, ...fields });
+  Object.freeze({
+    name,
+    job: 'job',
+    instance: 'host:1:a',
+    tick: TICK,
+    reason: 'held',
+    count: 1,
+    kept: KEPT,
+    ...fields,
+  });
 
 /** Takes a free lock, for a run that the store remembers. */
 export const begin = (kit: Kit, name: string, fields: Partial<AcquireRequest> = {}): Promise<LeaseRef> =>

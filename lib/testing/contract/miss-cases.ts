@@ -1,7 +1,7 @@
 import type { Miss, MissEntry, MissResult } from '../../stores/history-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
-import { begin, entries, history, missOf, TICK } from './history-moves.js';
+import { begin, entries, history, KEPT, missOf, TICK } from './history-moves.js';
 import { HOUR, type Kit, SHORT } from './kit.js';
 
 const NEXT = TICK + HOUR;
@@ -82,12 +82,36 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'nothing was missed of a job whose start the store does not know',
+    sentence: 'the very first tick of a job can be missed',
     needs: ['history'],
     async run(kit) {
-      await notMissed(kit, missOf(kit.name('unknown'), { tick: NEXT }), 'a miss under an unknown lock');
+      await missed(kit, missOf(kit.name('unknown'), { tick: NEXT }), 'a miss under an unknown lock');
       const name = await hasRun(kit);
-      await notMissed(kit, missOf(name, { job: 'other', tick: NEXT }), 'a miss of an unknown job');
+      await missed(kit, missOf(name, { job: 'other', tick: NEXT }), 'a miss of an unknown job');
+      const interval = missOf(kit.name('never'), { tick: NEXT, grace: 1 });
+      await missed(kit, interval, 'a miss of an interval that never ran');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'of many instances that note that people were told of a miss, exactly one is the first',
+    needs: ['history'],
+    async run(kit) {
+      const name = await hasRun(kit);
+      const alarm = Object.freeze({ name, job: 'job', tick: NEXT, kept: KEPT });
+      const results = await kit.atOnce(
+        Array.from({ length: 20 }, () => alarm),
+        async (store, each) => store.history?.told(each),
+      );
+      const count = results.filter((first) => first === true).length;
+      check(count === 1, () => `of 20 that note an alarm one should be the first, but ${count} were`);
+      const next = await history(kit).told({ ...alarm, tick: NEXT + HOUR });
+      check(next, () => 'an alarm of the next tick should be the first of it');
+      const again = await history(kit).told(alarm);
+      check(!again, () => 'a later alarm of the same tick should not be the first');
+      const other = await history(kit).told({ ...alarm, job: 'other' });
+      check(other, () => 'an alarm of another job should be the first of it');
+      await missed(kit, missOf(name, { tick: NEXT }), 'a miss of a tick after an alarm');
     },
   },
   {

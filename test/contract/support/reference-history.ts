@@ -1,4 +1,5 @@
 import {
+  type Alarm,
   type Beat,
   type BeatResult,
   type HistoryEntry,
@@ -26,6 +27,8 @@ export class ReferenceHistory implements HistoryStore {
   /** Newest first. */
   log: HistoryEntry[] = [];
   readonly beats = new Map<string, Beat & { readonly seenAt: number }>();
+  /** The newest tick of each job of which people were told. */
+  readonly alarms = new Map<string, number>();
   readonly catalogues = new Map<string, readonly KnownJob[]>();
 
   constructor(protected readonly store: ReferenceStore) {}
@@ -59,6 +62,13 @@ export class ReferenceHistory implements HistoryStore {
     const first = this.isFirst(miss, tick);
     this.keep({ type: 'miss', lock: name, job, ...reason, tick, at: this.now() }, kept);
     return { missed: true, first, tick };
+  }
+
+  async told({ name, job, tick }: Alarm): Promise<boolean> {
+    const key = this.alarmOf(name, job);
+    const first = (this.alarms.get(key) ?? -Infinity) < tick;
+    if (first) this.alarms.set(key, tick);
+    return first;
   }
 
   async beat(beat: Beat): Promise<BeatResult> {
@@ -147,10 +157,18 @@ export class ReferenceHistory implements HistoryStore {
   }
 
   protected missedTick({ tick, grace = 0 }: Miss, start: StartEntry | undefined): number | undefined {
-    if (start === undefined) return undefined;
-    if (tick !== undefined) return this.wasStarted(tick, start) ? undefined : tick;
+    if (start === undefined) return this.ofUnknown(tick);
+    if (start.interval === undefined) return this.wasStarted(tick, start) ? undefined : tick;
     const due = (start.from ?? 0) + (start.interval ?? Infinity);
     return due + grace <= this.store.clock.now() ? due : undefined;
+  }
+
+  protected ofUnknown(tick: number): number | undefined {
+    return tick;
+  }
+
+  protected alarmOf(name: string, job: string): string {
+    return JSON.stringify([name, job]);
   }
 
   protected wasStarted(tick: number, { tick: last = Infinity }: StartEntry): boolean {

@@ -26,6 +26,10 @@ export class EmptyHistory implements HistoryStore {
     return Promise.resolve({ missed: true, first: true });
   }
 
+  told(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   beat(): Promise<BeatResult> {
     return this.failure === undefined
       ? Promise.resolve({ time: this.clock.now(), known: true })

@@ -1,8 +1,18 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { Watch } from '../../../lib/insight/watch.js';
+import { Reader } from '../../../lib/insight/read.js';
+import type { RunInfo } from '../../../lib/insight/types.js';
 import type { WatchedJob } from '../../../lib/insight/watched-job.js';
-import type { HistoryEntry, HistoryStore, Miss, MissResult } from '../../../lib/stores/history-store.js';
+import type {
+  Alarm,
+  HistoryEntry,
+  HistoryStore,
+  InstanceRecord,
+  Miss,
+  MissResult,
+} from '../../../lib/stores/history-store.js';
+import type { LockInfo } from '../../../lib/stores/lock-store.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */
@@ -19,26 +29,64 @@ let answer: (miss: Miss) => MissResult | Error;
 let idle: string | undefined;
 let offset: number | undefined;
 let watch: Watch;
+let locks: LockInfo[];
+let instances: InstanceRecord[];
+let inspected: string[];
+let alarms: Alarm[];
+/** Whether nobody else has marked an alarm. */
+let isFirst: boolean;
+let runs: RunInfo[];
+let failed: Set<string>;
+/** Whether the store does not answer who is there, and what runs. */
+let away: boolean;
+let entriesFail: boolean;
 /** The next tick. */
 let tick: number;
 
-const job = (fields: Partial<WatchedJob> = {}): WatchedJob => ({
-  job: 'report',
-  lock: 'report-lock',
-  sharesLock: false,
-  comesLate: false,
-  grace: MINUTE,
-  interval: undefined,
-  newest: (at) => Math.floor(at / PERIOD) * PERIOD,
-  next: (at) => (Math.floor(at / PERIOD) + 1) * PERIOD,
-  isOn: () => true,
-  initialDelay: 0,
-  ...fields,
-});
+interface Fields extends Partial<Omit<WatchedJob, 'interval'>> {
+  readonly interval?: number;
+  readonly enabled?: boolean;
+  readonly every?: number;
+}
+
+function job({ interval, enabled = true, every = PERIOD, ...fields }: Fields = {}): WatchedJob {
+  const name = fields.job ?? 'report';
+  const schedule = { kind: 'cron', schedule: '*/10 * * * *', timeZone: 'UTC' } as const;
+  return {
+    job: name,
+    lock: 'report-lock',
+    sharesLock: false,
+    comesLate: false,
+    grace: MINUTE,
+    interval,
+    shown: () => ({
+      job: name,
+      lock: 'report-lock',
+      ...(interval === undefined ? schedule : { kind: 'interval', interval }),
+      enabled,
+      overdue: MINUTE,
+      next: undefined,
+      last: undefined,
+    }),
+    dates: {
+      newest: (at) => Math.floor(at / every) * every,
+      next: (at) => (Math.floor(at / every) + 1) * every,
+    },
+    isOn: () => true,
+    initialDelay: 0,
+    ...fields,
+  };
+}
+
+const ofStatus = (wanted: string): [job: string, tick: number | undefined][] =>
+  [...watch.judgements].flatMap(([name, { status, tick: of }]) => (status === wanted ? [[name, of]] : []));
+const overdue = (): Map<string, number | undefined> => new Map(ofStatus('overdue'));
 
 beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
-  [asked, events, entries, idle, offset] = [[], [], [], undefined, undefined];
+  [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
+  [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
+  [isFirst, away, entriesFail, failed] = [false, false, false, new Set()];
   answer = ({ tick: of }) => ({
     missed: true,
     first: true,
@@ -46,21 +94,32 @@ beforeEach(() => {
   });
   const history: HistoryStore = {
     interrupted: () => Promise.resolve(),
-    entries: () => Promise.resolve(entries),
+    entries: () => (entriesFail ? Promise.reject(new Error('away')) : Promise.resolve(entries)),
     miss(miss) {
       asked.push(miss);
       const told = answer(miss);
       return told instanceof Error ? Promise.reject(told) : Promise.resolve(told);
     },
+    told(alarm) {
+      alarms.push(alarm);
+      return Promise.resolve(isFirst);
+    },
     beat: () => Promise.resolve({ time: 0, known: true }),
-    instances: () => Promise.resolve([]),
+    instances: () => Promise.resolve(instances),
   };
-  watch = new Watch(history, clock, {
+  const inspect = (names: readonly string[] = []): Promise<LockInfo[]> => {
+    if (away) return Promise.reject(new Error('away'));
+    inspected.push(...names);
+    return Promise.resolve(locks);
+  };
+  watch = new Watch(new Reader(history, inspect), history, clock, {
     instance: 'here',
     kept: KEPT,
     emit: (event) => events.push(event),
     idleReason: () => idle,
     clockOffset: () => offset,
+    runs: () => runs,
+    hasFailed: (name) => failed.has(name),
   });
   tick = (Math.floor(clock.now() / PERIOD) + 1) * PERIOD;
 });
@@ -75,7 +134,7 @@ test('a tick that nobody has called is told of when its grace is over, and not b
   await pass(MINUTE + 1);
   const about = { name: 'report-lock', job: 'report', instance: 'here', kept: KEPT };
   expect(asked).toEqual([{ ...about, tick, reason: 'not-fired', count: 1 }]);
-  expect(watch.overdue).toEqual(new Map([['report', tick]]));
+  expect(overdue()).toEqual(new Map([['report', tick]]));
 });
 
 test('nothing is asked about a tick that began here, that others have started, or that found a run of its job', async () => {
@@ -86,7 +145,7 @@ test('nothing is asked about a tick that began here, that others have started, o
   watch.refused('busy', tick, { reason: 'held' });
   await pass(2 * MINUTE);
   expect(asked).toEqual([]);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('a lock that is taken says nothing if jobs share it: the store is asked, with who was in the way', async () => {
@@ -127,7 +186,7 @@ test('an instance that is not the first tells nothing, but knows', async () => {
   watch.add(job());
   await pass(3 * MINUTE);
   expect(events).toEqual([]);
-  expect(watch.overdue.get('report')).toBe(tick);
+  expect(overdue().get('report')).toBe(tick);
 });
 
 test('a tick that the store knows to be started is not overdue, and is not asked for again', async () => {
@@ -136,7 +195,7 @@ test('a tick that the store knows to be started is not overdue, and is not asked
   await pass(9 * MINUTE);
   expect(asked).toHaveLength(1);
   expect(events).toEqual([]);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('a run that went on when the tick came was in its way: that is no alarm', async () => {
@@ -150,29 +209,33 @@ test('a run that went on when the tick came was in its way: that is no alarm', a
 test('a start that comes late ends it', async () => {
   watch.add(job());
   await pass(2 * MINUTE);
-  expect(watch.overdue.size).toBe(1);
+  expect(overdue().size).toBe(1);
   watch.began('report', tick);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('while the store is away nobody knows: it is asked again until it answers, with when that began', async () => {
   watch.add(job());
   await pass(0);
   watch.refused('report', tick, { reason: 'store-unavailable' });
-  answer = () => new Error('away');
+  away = true;
   await pass(3 * MINUTE);
-  expect(asked.length).toBeGreaterThan(2);
   expect(events).toEqual([]);
-  expect(watch.overdue.size).toBe(0);
-  answer = () => ({ missed: true, first: true, tick });
+  expect(ofStatus('unknown')).toEqual([['report', tick]]);
+  away = false;
+  answer = () => new Error('away again');
   await pass(4 * MINUTE);
+  expect(asked.length).toBeGreaterThan(2);
+  answer = () => ({ missed: true, first: true, tick });
+  await pass(5 * MINUTE);
   expect(asked.at(-1)).toMatchObject({ tick, reason: 'store-unavailable', count: 1, since: tick });
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
 });
 
 test('the ticks that an outage has cost are told of when their grace is over, also if newer ones hide them', async () => {
-  const often = { next: (at: number) => (Math.floor(at / 30_000) + 1) * 30_000 };
-  watch.add(job(often));
+  const started = ['report', 'catches-up'].map((name) => ({ job: name, tick: tick - 1 }));
+  locks = [{ name: 'report-lock', time: clock.now(), state: 'free', jobs: started }];
+  watch.add(job({ every: 30_000 }));
   watch.add(job({ job: 'catches-up', comesLate: true }));
   await pass(0);
   for (const name of ['report', 'catches-up']) watch.refused(name, tick, { reason: 'store-unavailable' });
@@ -256,8 +319,7 @@ test('ticks that came while its job was stopped are not its business', async () 
 });
 
 test('what is fired each second is judged once a minute, by all instances at the same tick', async () => {
-  const newest = (at: number): number => Math.floor(at / 1_000) * 1_000;
-  watch.add(job({ newest, next: (at) => newest(at) + 1_000 }));
+  watch.add(job({ every: 1_000 }));
   await clock.advance(5 * MINUTE);
   expect(asked.length).toBeGreaterThanOrEqual(3);
   expect(asked.length).toBeLessThanOrEqual(5);
@@ -272,11 +334,12 @@ test('an interval is overdue when it has not run for its length and its grace', 
   await clock.advance(PERIOD);
   // Others have run it half an interval ago.
   watch.refused('report', undefined, { reason: 'already-ran', expiresIn: PERIOD / 2 - PERIOD / 10 });
+  const due = clock.now() + PERIOD / 2;
   await clock.advance(PERIOD / 2 + MINUTE - 1_000);
   expect(asked).toEqual([]);
   await clock.advance(2_000);
   expect(asked).toMatchObject([{ grace: MINUTE, reason: 'not-fired' }]);
-  expect(watch.overdue.get('report')).toBe(42);
+  expect(overdue().get('report')).toBe(due);
 });
 
 test('an interval that the store knows to be fine is not asked for again until it should have run', async () => {
@@ -284,7 +347,7 @@ test('an interval that the store knows to be fine is not asked for again until i
   watch.add(job({ interval: PERIOD }));
   await clock.advance(2 * PERIOD);
   expect(asked).toHaveLength(1);
-  expect(watch.overdue.size).toBe(0);
+  expect(overdue().size).toBe(0);
 });
 
 test('after stop() nothing is asked, and nothing more is told', async () => {
@@ -298,6 +361,7 @@ test('after stop() nothing is asked, and nothing more is told', async () => {
 
 test('an instance whose clock is ahead asks when the grace is over by the clock of the store', async () => {
   offset = -2 * MINUTE;
+  await clock.advance(PERIOD / 2);
   watch.add(job());
   await pass(0);
   watch.refused('report', tick, { reason: 'clock-skew' });
@@ -322,4 +386,164 @@ test('an instance that shuts down before it has told tells at once: no other one
   expect(events).toMatchObject([{ type: 'overdue', job: 'report', tick, reasons }]);
   await clock.advance(MINUTE);
   expect(events).toHaveLength(1);
+});
+
+/* Incidents. */
+
+const instanceOf = (name: string, enabled: boolean, more: Partial<InstanceRecord> = {}): InstanceRecord => ({
+  instance: name,
+  startedAt: clock.now() - 100 * PERIOD,
+  every: 30_000,
+  leads: [],
+  next: [null],
+  last: [null],
+  left: false,
+  seenAt: clock.now(),
+  time: clock.now(),
+  jobs: [job({ enabled }).shown()],
+  ...more,
+});
+
+test('a run that hangs here is told of, again each hour while it goes on, and not after it', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.began('report', tick);
+  const lease = { lock: 'report-lock', job: 'report', instance: 'here', fencingToken: tick * 1_000, tick };
+  runs = [{ ...lease, startedAt: tick, outcome: 'running', hung: true }];
+  // Its timeout has passed.
+  watch.soon('report');
+  await pass(2 * MINUTE);
+  expect(events).toMatchObject([{ type: 'hung', ...lease, since: tick }]);
+  expect(ofStatus('hung')).toHaveLength(1);
+  for (let held = 1; held <= 12; held += 1) {
+    await pass(held * PERIOD);
+    watch.refused('report', tick + held * PERIOD, { reason: 'held' });
+  }
+  await pass(125 * MINUTE);
+  expect(events.map(({ type }) => type)).toEqual(['hung', 'hung', 'hung']);
+  runs = [];
+  expect(ofStatus('hung')).toEqual([]);
+  await pass(5 * 60 * MINUTE);
+  expect(events.filter(({ type }) => type === 'hung')).toHaveLength(3);
+});
+
+test('an instance that has it disabled sees that the one that ran it has died, and tells', async () => {
+  instances = [instanceOf('worker', true, { seenAt: clock.now() - PERIOD })];
+  locks = [
+    {
+      name: 'report-lock',
+      time: clock.now(),
+      state: 'free',
+      jobs: [{ job: 'report', tick: tick - PERIOD, outcome: 'completed' }],
+    },
+  ];
+  watch.add(job({ enabled: false }));
+  await pass(MINUTE + 4_000);
+  expect(asked).toMatchObject([{ tick, reason: 'disabled' }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick }]);
+});
+
+test('a job that is disabled everywhere since a deploy is off', async () => {
+  instances = [instanceOf('before', true, { left: true })];
+  watch.add(job({ enabled: false }));
+  await pass(2 * MINUTE);
+  expect(ofStatus('off')).toHaveLength(1);
+  expect([...asked, ...events]).toEqual([]);
+});
+
+test('an instance that has just started knows nothing until the store has answered', async () => {
+  away = true;
+  watch.add(job());
+  await clock.advance(30_000);
+  expect(ofStatus('unknown')).toHaveLength(1);
+  away = false;
+  await clock.advance(5_000);
+  expect(ofStatus('unknown')).toEqual([]);
+});
+
+test('an instance asks nobody which ticks have come before it knows the clock of the store', async () => {
+  offset = undefined;
+  watch.add(job());
+  await pass(2 * MINUTE);
+  expect(inspected).toEqual([]);
+  expect(ofStatus('unknown')).toHaveLength(1);
+  offset = 0;
+  watch.arm();
+  await clock.advance(0);
+  expect(inspected).toContain('report-lock');
+});
+
+test('an instance that starts after all were down tells of the tick that nobody started', async () => {
+  const before = Math.floor(clock.now() / PERIOD) * PERIOD;
+  await clock.advance(2 * MINUTE);
+  instances = [instanceOf('before', true, { left: true, seenAt: before - MINUTE })];
+  watch.add(job());
+  await clock.advance(4_000);
+  expect(events).toMatchObject([{ type: 'overdue', tick: before }]);
+});
+
+test('whoever notes a miss and dies before it has told: another one tells, and only one of them', async () => {
+  answer = ({ tick: of }) => ({ missed: true, first: false, tick: of });
+  isFirst = true;
+  watch.add(job());
+  await pass(MINUTE + 9_000);
+  expect(events).toEqual([]);
+  await pass(MINUTE + 11_000);
+  expect(alarms).toMatchObject([{ name: 'report-lock', job: 'report', tick }]);
+  expect(events).toMatchObject([{ type: 'overdue', tick, reasons: [{ missedBy: 'here' }] }]);
+});
+
+test('the first one marks what it has told, so that no other one tells', async () => {
+  watch.add(job());
+  await pass(MINUTE + 4_000);
+  expect(events).toHaveLength(1);
+  expect(alarms).toMatchObject([{ job: 'report', tick }]);
+});
+
+test('an alarm has at least the own reason, if what others have noted cannot be read', async () => {
+  watch.add(job());
+  await pass(MINUTE + 1);
+  entriesFail = true;
+  const reasons = [{ missedBy: 'here', reason: 'not-fired', count: 1 }];
+  await pass(MINUTE + 4_000);
+  expect(events).toMatchObject([{ type: 'overdue', tick, reasons }]);
+});
+
+test('the very first tick of a job is missed like any other', async () => {
+  watch.add(job());
+  locks = [];
+  await pass(2 * MINUTE);
+  expect(events).toMatchObject([{ type: 'overdue', tick }]);
+});
+
+test('the reason of a tick that came before it by a clock that is ahead is that clock', async () => {
+  await clock.advance(PERIOD / 2);
+  offset = -PERIOD;
+  watch.add(job());
+  await pass(MINUTE + 1);
+  expect(asked).toMatchObject([{ reason: 'clock-skew' }]);
+});
+
+test('an outage that is over has an end, in the reason for what it has cost', async () => {
+  watch.add(job());
+  await pass(0);
+  watch.refused('report', tick, { reason: 'store-unavailable' });
+  await pass(20_000);
+  watch.available();
+  await pass(2 * MINUTE);
+  expect(asked).toMatchObject([{ reason: 'store-unavailable', since: tick, until: tick + 20_000 }]);
+});
+
+test('a job that is well, failed or running costs no call of the store between its ticks', async () => {
+  watch.add(job());
+  await clock.advance(0);
+  expect(inspected).toHaveLength(1);
+  for (let n = 0; n < 6; n += 1) {
+    await pass(0);
+    watch.began('report', tick);
+    if (n === 3) failed.add('report');
+    tick += PERIOD;
+  }
+  expect(ofStatus('failing')).toHaveLength(1);
+  expect(inspected).toHaveLength(1);
 });

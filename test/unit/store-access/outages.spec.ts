@@ -6,7 +6,13 @@ import {
   StoreUnavailableError,
 } from '../../../lib/errors.js';
 import { Harness } from '../lease/harness.js';
-import { answers, brokenConnection, failsWith, notConnected } from '../lease/scripted-store.js';
+import {
+  answers,
+  type Behaviour,
+  brokenConnection,
+  failsWith,
+  notConnected,
+} from '../lease/scripted-store.js';
 
 describe('an outage of the store', () => {
   it('begins and ends with one event each, however many runs fall into it', async () => {
@@ -341,4 +347,45 @@ describe('onStoreError', () => {
     await app.start('other');
     expect(app.of('outage-ended')).toMatchObject([{ skipped: 0 }]);
   });
+});
+
+describe('a call that is for no lock', () => {
+  it('ends an outage of a store that could not be reached, if it is answered', async () => {
+    const app = new Harness();
+    app.store.next('acquire', notConnected);
+    await app.start();
+    expect(app.runner.condition.away).toBe(true);
+    await app.clock.advance(5_000);
+    app.runner.heard();
+    expect(app.of('outage-ended')).toMatchObject([{ duration: 5_000, skipped: 1 }]);
+    expect(app.runner.condition).toMatchObject({ away: false, answeredAt: app.clock.now() });
+  });
+
+  it('says nothing of calls that the store refuses', async () => {
+    const app = new Harness();
+    const refused = new StoreUnavailableError('NOPERM', { outcome: 'not-applied', refused: true });
+    app.store.next('acquire', failsWith(refused));
+    await app.start();
+    app.runner.heard();
+    expect(app.runner.condition.away).toBe(true);
+    expect(app.of('outage-ended')).toEqual([]);
+  });
+});
+
+it('a store that answers, but always later than it may, is away all the time', async () => {
+  const app = new Harness();
+  const slow: Behaviour = async (carryOut) => {
+    await new Promise<void>((resolve) => app.clock.setTimer(resolve, 2_600));
+    return carryOut();
+  };
+  const many = Array.from({ length: 100 }, () => slow);
+  app.store.next('acquire', ...many);
+  app.store.next('release', ...many);
+  for (let tick = 0; tick < 5; tick += 1) {
+    const job = app.launch();
+    await app.clock.advance(60_000);
+    expect(job.result).toMatchObject({ reason: 'store-unavailable' });
+    expect(app.runner.condition.away).toBe(true);
+  }
+  expect(app.of('outage-started')).toHaveLength(1);
 });

@@ -1,4 +1,5 @@
 import type {
+  Alarm,
   Beat,
   HistoryEntry,
   InstanceRecord,
@@ -35,16 +36,25 @@ class TakesAnyRunForThisJob extends ReferenceHistory {
   }
 }
 
-class MissesWhatItDoesNotKnow extends ReferenceHistory {
-  protected override missedTick(miss: Miss, start: StartEntry | undefined): number | undefined {
-    return start === undefined ? miss.tick : super.missedTick(miss, start);
+class MissesOnlyWhatItKnows extends ReferenceHistory {
+  protected override ofUnknown(): undefined {
+    return undefined;
+  }
+}
+
+/** Two operations: others come in between. */
+class LooksThenNotes extends ReferenceHistory {
+  override async told(alarm: Alarm): Promise<boolean> {
+    const isFirst = !this.alarms.has(this.alarmOf(alarm.name, alarm.job));
+    await Promise.resolve();
+    return (await super.told(alarm)) || isFirst;
   }
 }
 
 /** Two operations: others come in between. */
 class LooksThenKeeps extends ReferenceHistory {
   override async miss(miss: Miss): Promise<MissResult> {
-    const first = this.isFirst(miss, miss.tick ?? 0);
+    const first = this.isFirst(miss, miss.tick);
     await Promise.resolve();
     return { ...(await super.miss(miss)), first };
   }
@@ -97,7 +107,7 @@ const broken = (
 export const brokenMisses: readonly BrokenStore[] = [
   broken(
     'rule 17: a tick that nobody has started is kept as missed, with the reason',
-    "entries should answer {'lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':3,'holder':'it's','tick':1760003600000}, but answered {'type':'miss','lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':1,'holder':'it's','tick':1760003600000,'at':1767225600000}",
+    "entries should answer {'lock':'lock','job':'job','instance':'host:1:é\\'','reason':'held','count':3,'holder':'it's','tick':1760003600000}, but answered {'type':'miss','lock':'lock','job':'job','instance':'host:1:é\\'','tick':1760003600000,'reason':'held','count':1,'holder':'it's','at':1767225600000}",
     KeepsNoCount,
   ),
   broken(
@@ -116,9 +126,14 @@ export const brokenMisses: readonly BrokenStore[] = [
     TakesAnyRunForThisJob,
   ),
   broken(
-    'rule 17: nothing was missed of a job whose start the store does not know',
-    "a miss under an unknown lock should answer {'missed':false,'first':false}, but answered {'missed':true,'first':true,'tick':1760003600000}",
-    MissesWhatItDoesNotKnow,
+    'rule 17: the very first tick of a job can be missed',
+    "a miss under an unknown lock should answer {'missed':true,'first':true}, but answered {'missed':false,'first':false}",
+    MissesOnlyWhatItKnows,
+  ),
+  broken(
+    'rule 17: of many instances that note that people were told of a miss, exactly one is the first',
+    'of 20 that note an alarm one should be the first, but 20 were',
+    LooksThenNotes,
   ),
   broken(
     'rule 17: of many instances that tell of one tick, exactly one is the first',

@@ -33,6 +33,7 @@ export function storeOf({ instances = [], entries = [], locks = [] }: Told): Loc
     history: {
       interrupted: refuse,
       miss: refuse,
+      told: refuse,
       beat: refuse,
       init: refuse,
       instances: async () => instances,
@@ -104,6 +105,7 @@ export function miss(name: string, tick: number, more: Partial<MissEntry> = {}):
     reason: 'not-fired',
     count: 1,
     at: tick + MINUTE,
+    ...(more.reason === 'store-unavailable' && { until: more.at ?? tick + MINUTE }),
     ...more,
   };
 }

@@ -55,7 +55,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     `${CONTRACT}|stores/memory/.+|lease/.+|decorators/locked-method`,
     'the testing entry needs no Nest and no database',
   ],
-  ['metrics/', 'events/.+', 'what is measured knows events, and neither Nest nor what it is measured with'],
+  [
+    'metrics/',
+    'events/.+|insight/judgement',
+    'what is measured knows events and judgements, and neither Nest nor what it is measured with',
+  ],
   [
     '(otel|prometheus)/',
     'events/scheduler-lock.events|metrics/.+|lease/current-lock|nest/scheduler-lock-health|nest/scheduler-lock.service',

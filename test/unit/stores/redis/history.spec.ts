@@ -392,6 +392,7 @@ const missOf = (fields: Partial<Miss>): Miss => ({
   name: NAME,
   job: 'a',
   instance: HOLDER,
+  tick: 0,
   reason: 'not-fired',
   count: 1,
   kept: KEPT,
@@ -432,13 +433,15 @@ describe('a tick that nobody has started', () => {
     expect(await entries()).toEqual([]);
   });
 
-  test('was not missed if no start of the job is known', async () => {
-    expect(await miss({ tick: TICK })).toMatchObject({ missed: false, first: false });
-    expect(await miss({ grace: 0 })).toEqual({ missed: false, first: false });
+  test('was missed also if no start of the job is known; what is kept of that expires, and changes no lock', async () => {
+    expect(await miss({ tick: TICK })).toEqual({ missed: true, first: true, tick: TICK });
+    expect(await store.history.told({ name: NAME, job: 'a', tick: TICK, kept: KEPT })).toBe(true);
+    expect(await client.pttl(STATE)).toBeGreaterThan(0);
+    expect(await client.hgetall(STATE)).toEqual({ 'missed:a': String(TICK), 'told:a': String(TICK) });
+    expect(await store.inspect([NAME])).toMatchObject([{ state: 'free', jobs: [] }]);
     await ran({ job: 'another', tick: TICK });
     await store.release(await take({ job: 'a', tick: TICK }), { outcome: 'abandoned' });
-    expect(await miss({ tick: TICK + 1 })).toMatchObject({ missed: false });
-    expect(await client.keys('*:bad')).toEqual([]);
+    expect(await miss({ tick: TICK + 1 })).toMatchObject({ missed: true, first: true });
   });
 
   test('was not missed while a run of the job goes on, but while another one does', async () => {
@@ -460,7 +463,6 @@ describe('a tick that nobody has started', () => {
     expect(await miss({ grace: 2 * HOUR })).toMatchObject({ missed: false });
     expect(await miss({ grace: HOUR / 2 })).toEqual({ missed: true, first: true, tick: past });
     expect(await miss({ grace: HOUR / 2 })).toEqual({ missed: true, first: false, tick: past });
-    expect(await miss({ tick: TICK })).toMatchObject({ missed: false });
     expect(await entries(1)).toMatchObject([{ type: 'miss', tick: past }]);
   });
 });

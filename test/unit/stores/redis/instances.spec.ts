@@ -181,6 +181,9 @@ test('a fleet of 200 sends less than ten commands per second: each beat is one',
       every,
       jobs,
       leads: () => [],
+      hung: () => [],
+      kept: { count: 1, age: 1 },
+      answered: () => undefined,
     });
   });
   // The most that beats may come early.

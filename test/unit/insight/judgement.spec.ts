@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import type { JobFacts } from '../../../lib/insight/facts.js';
-import { failuresOf, statusOf } from '../../../lib/insight/status.js';
+import { failuresOf, judge } from '../../../lib/insight/judgement.js';
 import { at, by, BY_HAND, facts, INTERVAL, JOB, lastNight, run, tonight } from './support/facts.js';
 
-type Expected = ReturnType<typeof statusOf>['status'];
+type Expected = ReturnType<typeof judge>['status'];
 
 const lockWith = (job: object): NonNullable<JobFacts['lock']> => ({
   name: 'invoices',
@@ -142,8 +142,8 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     'it is switched off wherever it is up',
     facts({
       known: off,
-      knownBy: [by('api-2', { startedAt: at('01:00') }, off), by('api-1', gone)],
-      runs: [tonight()],
+      knownBy: [by('api-2', { startedAt: at('01:00') }, off), by('api-1', { ...gone, state: 'left' })],
+      runs: [lastNight],
     }),
     'off',
     false,
@@ -157,7 +157,7 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
   [
     'none of its dates is known',
     facts({ ticks: () => undefined, runs: [run(at('03:00', 1))] }),
-    'new',
+    'unknown',
     false,
   ],
   [
@@ -202,15 +202,118 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     'ok',
     false,
   ],
+  [
+    'the only instance on which it is on has died: the others can only look on',
+    facts({ known: off, knownBy: [by('web-1', {}, off), by('worker-1', gone)], runs: [lastNight] }),
+    'overdue',
+    true,
+  ],
+  [
+    'a run that should be over goes on, though another instance has run the job since',
+    facts({ runs: [tonight(), run(at('03:00', 21), { outcome: 'running', hung: true })] }),
+    'hung',
+    true,
+  ],
+  [
+    'a run hangs of a job that is never overdue',
+    facts({ known: { ...JOB, overdue: false }, runs: [tonight({ outcome: 'running', hung: true })] }),
+    'hung',
+    true,
+  ],
+  [
+    'a tick that was missed after a run that was interrupted',
+    facts({ runs: [run(at('03:00', 21), { tick: at('03:00', 21), outcome: 'interrupted' })] }),
+    'overdue',
+    true,
+  ],
+  [
+    'an instance has restarted under its id after the tick, and the job ran before',
+    facts({ knownBy: [by('api-1', { startedAt: at('03:05') })], lock: lockWith({ tick: at('03:00', 21) }) }),
+    'overdue',
+    true,
+  ],
+  [
+    'the same, but the job ran by another schedule then',
+    facts({ knownBy: [by('api-1', { startedAt: at('03:05') })], lock: lockWith({ tick: at('04:00', 21) }) }),
+    'ok',
+    false,
+  ],
+  [
+    'the clock of all is behind by less than the time since the tick, and the run is late',
+    facts({ knownBy: [by('api-1', { clockOffset: 300_000 })], runs: [lastNight] }),
+    'overdue',
+    true,
+  ],
+  [
+    'the clock of all is behind: the tick is yet to come, and that is worth a look',
+    facts({ knownBy: [by('api-1', { clockOffset: 1_800_000 })], runs: [lastNight] }),
+    'disagree',
+    true,
+  ],
+  [
+    'the clock of one is behind, which keeps nobody from running it',
+    facts({ knownBy: [by('api-1', { clockOffset: 1_800_000 }), by('api-2')], runs: [tonight()] }),
+    'ok',
+    false,
+  ],
+  [
+    'two that are up do not agree on the zone',
+    facts({
+      runs: [tonight()],
+      knownBy: [by('api-1'), by('api-2', {}, { ...JOB, timeZone: 'Europe/Berlin' })],
+    }),
+    'disagree',
+    true,
+  ],
+  [
+    'one that was shut down has another schedule',
+    facts({
+      runs: [tonight()],
+      knownBy: [by('api-1'), by('api-2', { state: 'left' }, { ...JOB, timeZone: 'Europe/Berlin' })],
+    }),
+    'ok',
+    false,
+  ],
+  ['the store has not been asked yet', facts({ asOf: undefined as never }), 'unknown', false],
+  [
+    'the store has not answered since the tick',
+    facts({ asOf: at('03:00:59'), runs: [lastNight] }),
+    'unknown',
+    false,
+  ],
+  [
+    'this instance has seen by itself that the tick was started',
+    facts({ asOf: at('03:00', 21), runs: [lastNight], seen: { tick: at('03:00') } }),
+    'ok',
+    false,
+  ],
+  [
+    'what failed is older than a start that this instance has seen',
+    facts({ runs: [run(at('03:00', 21), { outcome: 'failed' })], seen: { tick: at('03:00') } }),
+    'ok',
+    false,
+  ],
+  [
+    'the run of that start was here, and failed',
+    facts({ runs: [lastNight], seen: { tick: at('03:00'), outcome: 'failed' } }),
+    'failing',
+    true,
+  ],
+  [
+    'nobody can know the runs of a lock that is made from arguments',
+    facts({ known: { ...JOB, lock: undefined as never } }),
+    'unknown',
+    false,
+  ],
 ];
 
 test.each(cases)('%s', (_what, known, status, attention) => {
-  expect(statusOf(known)).toMatchObject({ status, attention });
+  expect(judge(known)).toMatchObject({ status, attention });
 });
 
 test('an overdue job tells which tick is overdue', () => {
-  expect(statusOf(facts({ runs: [lastNight] })).tick).toBe(at('03:00'));
-  expect(statusOf(poll({ time: at('03:20'), runs: [run(at('03:05'))] })).tick).toBe(at('03:15'));
+  expect(judge(facts({ runs: [lastNight] })).tick).toBe(at('03:00'));
+  expect(judge(poll({ time: at('03:20'), runs: [run(at('03:05'))] })).tick).toBe(at('03:15'));
 });
 
 test('failures in a row are counted up to the last run that completed, without those that were interrupted', () => {

@@ -1,0 +1,161 @@
+import { lateness, datesOf, dueOf, ripeTick, tickAfter } from './dates.js';
+import {
+  given,
+  hasFailed,
+  type JobFacts,
+  lastStartOf,
+  scheduleKey,
+  wasExpected,
+  wasInterrupted,
+  wasStarted,
+  wentOn,
+} from './facts.js';
+import type { JobStatus, RunInfo, UnknownReason } from './types.js';
+
+/*
+ * Is this job all right? There is one answer, and it follows from what is known of the job alone. `status`, `why`, the events `overdue`
+ * and `hung`, health and metrics are its readers. Their facts are more or less fresh and complete; they have no rule of their own.
+ *
+ * What is newest goes first: what goes on now, then whether the newest tick was started, then how the last run ended. What is not known
+ * is `unknown`, with its reason, and never `ok`.
+ */
+
+/** How a job is, and what says so. */
+export interface Judgement {
+  readonly status: JobStatus;
+  /** Whether a person should look at it. */
+  readonly attention: boolean;
+  /** The run that it is about: that goes on, was interrupted, or failed. */
+  readonly run?: RunInfo;
+  /** The tick that it is about: that has passed during the run, is overdue, or of which nobody knows. */
+  readonly tick?: number;
+  /** For `unknown`. */
+  readonly reason?: UnknownReason;
+}
+
+type Step = (facts: JobFacts) => Judgement | undefined;
+
+/** From top to bottom: the first step that has an answer decides. */
+const STEPS: readonly Step[] = [
+  aRunGoesOn,
+  itIsSwitchedOff,
+  nobodyHasAnswered,
+  aTickWasMissed,
+  theLastRunWentWrong,
+  theInstancesDisagree,
+  theStoreKeepsNoRuns,
+  itHasNeverRun,
+  noDateIsKnown,
+];
+
+export function judge(facts: JobFacts): Judgement {
+  for (const step of STEPS) {
+    const judgement = step(facts);
+    if (judgement !== undefined) return judgement;
+  }
+  return { status: 'ok', attention: false };
+}
+
+function aRunGoesOn(facts: JobFacts): Judgement | undefined {
+  const { runs, known, time } = facts;
+  const going = runs.filter(({ outcome }) => outcome === 'running');
+  const run = going.find(({ hung }) => hung) ?? going[0];
+  if (run === undefined) return undefined;
+  if (run.hung) return { status: 'hung', attention: true, run };
+  const tick = tickAfter(facts, run);
+  if (tick > time) return { status: 'running', attention: false, run };
+  const attention = known.overdue !== false && tick <= time - known.overdue;
+  return { status: 'overrun', attention, run, tick };
+}
+
+function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
+  return isOff(facts) ? { status: 'off', attention: false } : undefined;
+}
+
+/** An instance that has just started knows nothing of the others. */
+function nobodyHasAnswered({ asOf }: JobFacts): Judgement | undefined {
+  return asOf === undefined ? { status: 'unknown', attention: false, reason: 'not-asked' } : undefined;
+}
+
+/** The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none. */
+function aTickWasMissed(facts: JobFacts): Judgement | undefined {
+  const tick = ripeTick(facts);
+  if (tick === undefined || wasStarted(facts, tick) || !wasExpected(facts, tick)) return undefined;
+  if (facts.runs.some((run) => wentOn(run, tick))) return undefined;
+  // What the store said before the time of grace was over says nothing of a start within it.
+  const isOld = (facts.asOf ?? -Infinity) < tick + (facts.known.overdue || 0);
+  return isOld
+    ? { status: 'unknown', attention: false, tick, reason: 'old-facts' }
+    : { status: 'overdue', attention: true, tick };
+}
+
+function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
+  const [run] = facts.runs;
+  const end = lastEndOf(facts);
+  if (end === undefined) return undefined;
+  const about = { attention: true, ...(end === run && { run }) };
+  if (end === run && wasInterrupted(run)) return { status: 'interrupted', ...about };
+  return hasFailed(end) ? { status: 'failing', ...about } : undefined;
+}
+
+/** Before the first double run: nobody can tell by what has run. */
+function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
+  const schedules = new Set(running(facts).map(({ job }) => scheduleKey(job)));
+  const isLate = lateness(facts) > (facts.known.overdue || Infinity);
+  return schedules.size > 1 || isLate ? { status: 'disagree', attention: true } : undefined;
+}
+
+function theStoreKeepsNoRuns({ known }: JobFacts): Judgement | undefined {
+  return known.lock === undefined ? { status: 'unknown', attention: false, reason: 'no-lock' } : undefined;
+}
+
+function itHasNeverRun(facts: JobFacts): Judgement | undefined {
+  if (lastEndOf(facts) !== undefined || !hasDates(facts)) return undefined;
+  return { status: 'new', attention: false };
+}
+
+function noDateIsKnown(facts: JobFacts): Judgement | undefined {
+  return hasDates(facts) ? undefined : { status: 'unknown', attention: false, reason: 'no-dates' };
+}
+
+/** How the newest start has ended, as far as is known. The lock knows it of a tick even if no run is kept. */
+function lastEndOf({ runs: [run], seen, ...facts }: JobFacts): End | undefined {
+  const start = lastStartOf(facts);
+  let newest: End | undefined = run;
+  let last = run?.tick ?? run?.startedAt ?? -Infinity;
+  for (const end of [start, seen])
+    if (end?.tick !== undefined && end.tick > last)
+      [last, newest] = [end.tick, given({ outcome: end.outcome })];
+  return newest ?? (start && given({ outcome: start.outcome }));
+}
+
+type End = RunInfo | { readonly outcome?: RunInfo['outcome'] };
+
+/** The instances that are up and on which it may run. */
+const running = ({ knownBy }: JobFacts): JobFacts['knownBy'] =>
+  knownBy.filter(({ state, job }) => state === 'up' && job.enabled);
+
+/**
+ * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it. One that is gone does: it may
+ * have died, as the only one on which the job was switched on.
+ */
+export function isOff({ knownBy }: JobFacts): boolean {
+  const there = knownBy.filter(({ state }) => state !== 'left');
+  return (there.length > 0 ? there : knownBy).every(({ job }) => !job.enabled);
+}
+
+/** Whether it is known when the job has to run; a job that is started by hand has to at no time. */
+function hasDates(facts: JobFacts): boolean {
+  const { kind } = facts.known;
+  if (kind === 'hand') return true;
+  if (kind === 'interval') return dueOf(facts) !== undefined;
+  const dates = datesOf(facts);
+  return dates.newest(facts.time) !== undefined || dates.next(facts.time) !== Infinity;
+}
+
+/** How many runs in a row have failed, up to now. */
+export function failuresOf({ runs }: JobFacts): number {
+  const ended = runs.filter((run) => run.outcome !== 'running' && !wasInterrupted(run));
+  const success = ended.findIndex((run) => !hasFailed(run));
+  return success === -1 ? ended.length : success;
+}

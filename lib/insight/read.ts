@@ -1,0 +1,61 @@
+import type { HistoryStore } from '../stores/history-store.js';
+import type { LockInfo, LockStore } from '../stores/lock-store.js';
+import type { KnownBy } from './facts.js';
+import { instanceOf, jobsOf, type LockFacts, newestFirst } from './join.js';
+import type { InstanceInfo } from './types.js';
+
+/** What the store has told of its instances. */
+export interface Fleet {
+  readonly instances: InstanceInfo[];
+  readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;
+  /** The store's time. */
+  readonly time: number;
+}
+
+/** How many locks to ask for in one call, or at the same time. */
+const LOCKS_PER_INSPECT = 100;
+const ASKED_AT_ONCE = 8;
+
+/** Reads from a store what is known of jobs. */
+export class Reader {
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly inspect: NonNullable<LockStore['inspect']>,
+  ) {}
+
+  async fleet(): Promise<Fleet> {
+    const records = await this.history.instances();
+    const instances = newestFirst(records.map(instanceOf));
+    return { instances, jobs: jobsOf(instances), time: Math.max(0, ...records.map(({ time }) => time)) };
+  }
+
+  /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
+  async locks(
+    names: readonly string[],
+    limitOf: (name: string) => number = () => 0,
+  ): Promise<Map<string, LockFacts>> {
+    const locks = new Map<string, LockInfo>();
+    for (let from = 0; from < names.length; from += LOCKS_PER_INSPECT)
+      for (const lock of await this.inspect(names.slice(from, from + LOCKS_PER_INSPECT)))
+        locks.set(lock.name, lock);
+    // The other way round, a run that ends in between would be in neither answer.
+    const facts = await fewAtOnce(names, async (name) => {
+      const lock = locks.get(name);
+      const limit = limitOf(name);
+      const entries = limit === 0 ? [] : await this.history.entries({ name, limit });
+      return [name, { entries, ...(lock !== undefined && { lock }) }] as const;
+    });
+    return new Map(facts);
+  }
+}
+
+/** Asks for all, but never for more than a few at the same time. */
+async function fewAtOnce<T>(names: readonly string[], ask: (name: string) => Promise<T>): Promise<T[]> {
+  const answers: T[] = [];
+  const left = names.values();
+  const askOn = async (): Promise<void> => {
+    for (const name of left) answers.push(await ask(name));
+  };
+  await Promise.all(Array.from({ length: ASKED_AT_ONCE }, askOn));
+  return answers;
+}

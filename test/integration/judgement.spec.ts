@@ -1,0 +1,77 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
+import {
+  SchedulerLock,
+  SchedulerLockEvents,
+  SchedulerLockHealth,
+  SchedulerLockInsight,
+} from '../../lib/index.js';
+import { FakeLockStore, ManualClock } from '../../lib/testing/index.js';
+import { closeApps, gate, startApp } from './app.js';
+
+/* How jobs are, as a whole application and the readers of its store know it. */
+
+const MINUTE = 60_000;
+
+@Injectable()
+class Jobs {
+  readonly gate = gate();
+
+  @Cron('0 0 3 * * *', { timeZone: 'UTC' })
+  @SchedulerLock({ name: 'each', oncePerTick: false })
+  async each(): Promise<void> {}
+
+  @Cron('0 0 4 * * *', { timeZone: 'UTC' })
+  @SchedulerLock({ name: 'scheduled', ttl: '1m', timeout: '5m' })
+  async scheduled(): Promise<void> {
+    await this.gate.opened;
+  }
+}
+
+afterEach(closeApps);
+
+test('a run that ignores its timeout is told of, as long as it goes on: its lock is free, and nobody runs the job again', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '30s' } });
+  const [jobs, insight, health] = [
+    app.get(Jobs),
+    app.get(SchedulerLockInsight),
+    app.get(SchedulerLockHealth),
+  ];
+  const hung: string[] = [];
+  app.get(SchedulerLockEvents).on('hung', ({ job }) => void hung.push(job));
+  await clock.advance(0);
+  const run = jobs.scheduled();
+  await clock.advance(4 * MINUTE);
+  expect(await insight.job('Jobs.scheduled')).toMatchObject({ status: 'running' });
+  await clock.advance(10 * MINUTE);
+  expect(await store.inspect(['scheduled'])).toMatchObject([{ state: 'free' }]);
+  expect(await insight.job('Jobs.scheduled')).toMatchObject({ status: 'hung', attention: true });
+  expect(await insight.why('Jobs.scheduled')).toMatchObject({ cause: 'hung' });
+  expect((await health.check()).schedulerLock).toMatchObject({
+    status: 'degraded',
+    hung: ['Jobs.scheduled'],
+  });
+  expect(hung).toEqual(['Jobs.scheduled']);
+  await clock.advance(70 * MINUTE);
+  expect(hung).toHaveLength(2);
+  jobs.gate.open();
+  await run.catch(() => undefined);
+  expect((await health.check()).schedulerLock).toMatchObject({ hung: [] });
+});
+
+test('a job of which each instance runs each tick is never overdue: nobody knows which ticks were started', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock });
+  await clock.advance(0);
+  await app.get(Jobs).each();
+  await clock.advance(5 * MINUTE);
+  expect(await app.get(SchedulerLockInsight).job('Jobs.each')).toMatchObject({
+    status: 'ok',
+    attention: false,
+  });
+  expect((await app.get(SchedulerLockHealth).check()).schedulerLock).toMatchObject({ overdue: [] });
+});
