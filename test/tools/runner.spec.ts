@@ -1,32 +1,30 @@
 import { test } from '@jest/globals';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild } from '../support/child.js';
 import { isAlive, projectRoot } from '../support/machine.js';
 import { until } from '../support/until.js';
 
-/** Computes without a pause, as a model does: nothing from outside is noticed. */
+/** Computes without a pause, as a model does: it notices nothing from outside. */
 const FILE = `
-import { test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 test('computes', () => {
   writeFileSync(process.env.STARTED + process.env.JEST_WORKER_ID, String(process.pid));
   for (;;);
 });`;
 
-test('a run that is killed leaves no worker behind, though it computes and notices nothing', async () => {
-  // Among the tests, or Jest would not look there; ignored by git.
-  const folder = join(projectRoot, 'test/tools', `.left-${process.pid}`);
-  await mkdir(folder);
+test('a run that is killed leaves no worker behind, though that computes and notices nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-runner-'));
   const started = join(folder, 'pid');
   try {
-    for (const name of ['one', 'two']) await writeFile(join(folder, `${name}.spec.ts`), FILE);
+    for (const name of ['one', 'two']) await writeFile(join(folder, `${name}.test.mjs`), FILE);
+    const config = JSON.stringify({ rootDir: folder, testMatch: ['**/*.test.mjs'], transform: {} });
     const runner = await spawnChild(join(projectRoot, 'tools/test.mjs'), {
-      args: ['fast', '--maxWorkers', '2', folder],
-      env: { STARTED: started, JEST_WORKER_ID: undefined },
+      args: ['fast', '--maxWorkers', '2', '--config', config],
+      env: { STARTED: started },
       cwd: projectRoot,
     });
-    const { readFile } = await import('node:fs/promises');
     const pids = await until(
       async () => {
         const both = await Promise.all([1, 2].map((id) => readFile(`${started}${id}`, 'utf8')));
