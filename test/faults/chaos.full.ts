@@ -26,8 +26,8 @@ test.concurrent.each(RUNS)('a short chaos run on %s finds nothing wrong', async 
 });
 
 test('the clock of an instance is shifted for cron too', async () => {
-  // Half a second ahead. How long cron waits, counted from the true time, ends in the middle of a true second. It used to be judged by
-  // when a job fired: on a busy machine each of its timers was late, and nothing was ever told.
+  // Half a second ahead. How long cron waits, counted from the true time, ends in the middle of a true second. A job that stops itself
+  // would not do: when a busy machine starts it late, cron 4 fires it at once, and sets its timer after that, though it was stopped.
   const script = `
     import { createRequire } from 'node:module';
     const require = createRequire(${JSON.stringify(join(projectRoot, 'package.json'))});
