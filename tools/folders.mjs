@@ -10,7 +10,7 @@ export const folderOf = (path) => fileOf(path).split('/').slice(0, 2).join('/');
 /** How many files of each folder run. The sequencer knows it, and the reporter needs it: both are modules of one process. */
 export const expected = new Map();
 
-/** What is cheap to understand when it fails comes first. */
+/** What waits most of the time, and then what is cheap to understand when it fails, comes first. */
 const FIRST = [
   'test/unit',
   'test/contract',

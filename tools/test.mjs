@@ -51,7 +51,7 @@ async function jest(tier) {
 function endWithUs(group) {
   const shell = spawn(
     '/bin/sh',
-    ['-c', "trap '' INT TERM HUP; read -r _; kill -KILL -- -$1", 'sh', String(group)],
+    ['-c', "trap '' INT TERM HUP; read -r _; kill -KILL -$1", 'sh', String(group)],
     {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,

@@ -119,6 +119,9 @@ test('GET /health of the sample app says that the store answers, and which job f
       overdue: [],
       lost: 0,
       failing: ['MailJob.send'],
+      hung: [],
+      attention: [],
+      unknown: [],
     },
   });
 });

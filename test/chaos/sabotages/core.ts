@@ -55,8 +55,9 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'alarm-for-each-tick': {
     file: 'insight/watch.js',
-    search: 'if (tick === undefined || tick <= state.settled || tick === state.overdue)',
-    replace: `if (tick !== undefined) this.#alarms.soon(job, tick, { reason: 'not-fired', count: 1 });\nif (true)`,
+    // At each look, whether somebody has started the tick or not.
+    search: "if (status === 'overdue' && tick !== undefined && tick !== state.noted)",
+    replace: `if (tick !== undefined) this.#alarms.soon(state.job, tick, { reason: 'not-fired', count: 1 }, true);\nif (false)`,
     caughtBy: 'alarms',
     only: ['cut'],
     seed: 3,
