@@ -39,6 +39,13 @@ describe.each(DATABASES)('in $name', (database) => {
     return { ...request, fencingToken: result.fencingToken };
   }
 
+  /** The lease with which the first call of a lock was taken. */
+  async function taken(lease: LeaseRef): Promise<LeaseRef> {
+    const answer = await store.events.next(lease, { takes: TAKES });
+    expect(answer).toMatchObject({ event: { delivery: 1 } });
+    return { ...lease, fencingToken: 'fencingToken' in answer ? answer.fencingToken : 0 };
+  }
+
   async function keep(name: string): Promise<NewEvent> {
     const event = { name, id: randomUUID(), job: 'job', args: '[]', priority: 0, max: 10, redeliver: 0 };
     await store.events.enqueue(event);
@@ -46,9 +53,8 @@ describe.each(DATABASES)('in $name', (database) => {
   }
 
   test('a dead letter that is put back is kept for its time once more, whenever its call was made', async () => {
-    const lease = await take('old');
     const { id } = await keep('old');
-    await store.events.next(lease, { takes: TAKES });
+    const lease = await taken(await take('old'));
     await store.events.next({ ...lease, event: id }, { takes: TAKES, outcome: 'failed' });
     await pool.write(`UPDATE ${table}_events SET queued_at = queued_at - ${8 * DAY} WHERE id = ?`, [id]);
     expect(await store.events.redeliver('old')).toBe(1);
@@ -82,10 +88,10 @@ describe.each(DATABASES)('in $name', (database) => {
     await reached.opened;
     await pool.write(`UPDATE ${table} SET lock_until = lock_until - INTERVAL '1' HOUR WHERE name = 'slow'`);
     const next = await take('slow');
-    expect(await store.events.next(next, { takes: TAKES })).toMatchObject({ event: { id, delivery: 1 } });
+    const own = await taken(next);
     goOn.open();
     expect(await late).toMatchObject({ held: false });
-    const after = await store.events.next({ ...next, event: id }, { takes: TAKES, outcome: 'completed' });
+    const after = await store.events.next({ ...own, event: id }, { takes: TAKES, outcome: 'completed' });
     expect(after).toEqual({ held: true, dead: [] });
   });
 });

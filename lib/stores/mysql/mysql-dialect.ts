@@ -55,6 +55,9 @@ import {
 } from './statements.js';
 import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './table-look.js';
 
+/** The microseconds of 2001: the first fencing token of a name is greater. */
+const LEAST_FENCING_TOKEN = 1_000_000_000_000_000;
+
 /** What a read says of an attempt. */
 interface SeenAttempt extends AttemptRow {
   /** The schedule of the job's last start. */
@@ -315,7 +318,10 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   /** Takes a lock that had no row a moment ago. */
   async #takeFirst(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<AttemptRow> {
     try {
-      const granted = await this.#take(firstStatement(table, request, start));
+      let granted = await this.#take(firstStatement(table, request, start));
+      // Of a table with a column AUTO_INCREMENT, the server tells the value of that one.
+      if (granted !== undefined && granted < LEAST_FENCING_TOKEN)
+        granted = Number((await this.#seen(table, request.name)).recorded);
       return granted === undefined ? NOTHING_SEEN : { ...NOTHING_SEEN, granted, attempt: 1 };
     } catch (error) {
       if (this.failure(error) !== 'conflict') throw error;
