@@ -178,5 +178,7 @@ test('a Redis that restarts from an old snapshot gets no lease back that ends be
   await live;
   await until(async () => (await look(server, 'job')).fence === fence, { message: 'the end to be recorded' });
   expect(await look(server, 'job')).toEqual({ token: null, fence, ended: true });
-  expect(await server.command('HGET', '{scheduler:job:lock}:state', 'token')).toBe(token);
+  expect(await server.command('HGET', '{scheduler:job:lock}:state', 'token')).toBe(
+    String(token).split(' ')[0],
+  );
 });

@@ -52,6 +52,7 @@ export class RedisConnection {
   /** The client that they share. */
   #opened: Promise<Opened> | undefined;
   /** Lets calls wait for it. Nothing does before it is opened. */
+  #watch: SilenceWatch | undefined;
   #readiness: Readiness | undefined;
   readonly #listeners = new Set<() => void>();
   /** Why calls would reach another database than the configured one. */
@@ -128,6 +129,11 @@ export class RedisConnection {
     return new Promise((resolve, reject) => this.use(patience, resolve, reject));
   }
 
+  /** Gives up connections that have died unnoticed. Resolves when they are closed: the next call waits for another one. */
+  async reconnect(): Promise<void> {
+    await this.#watch?.lookNow();
+  }
+
   #usable(): RedisClient {
     if (this.#client === undefined) {
       throw new StoreUnavailableError('Redis is not connected (the store has not been started).', {
@@ -198,14 +204,15 @@ export class RedisConnection {
       // To listen for errors on a client of the user's would hide them: ioredis prints those that nobody listens to.
       hearsErrors: own !== undefined,
     }));
-    const watch = new SilenceWatch({
+    const watch = (this.#watch = new SilenceWatch({
       connections: () => connectionsOf(client),
       silence: own === undefined ? THEIR_SILENCE : OWN_SILENCE,
       ...(own === undefined ? undefined : { limit: OWN_LIMIT }),
       clock: systemClock,
-    });
+    }));
     const stop = (): void => {
       watch.stop();
+      this.#watch = undefined;
       this.#readiness = undefined;
       readiness.stop();
     };

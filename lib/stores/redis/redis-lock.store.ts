@@ -161,6 +161,10 @@ export class RedisLockStore implements LockStore {
     return evictionWarning(await this.#connection.connected(), this.label);
   }
 
+  reconnect(): Promise<void> {
+    return this.#connection.reconnect();
+  }
+
   nameProblem(name: string): string | undefined {
     try {
       this.#scripts.keys(name);

@@ -135,16 +135,33 @@ export class SilenceWatch {
       void this.#check(client, now);
   }
 
+  /** Compares silent connections at once: somebody has waited for an answer in vain. Resolves when those that have died are closed. */
+  async lookNow(): Promise<void> {
+    const checks = this.options.connections().map(async (client) => {
+      const [before, now] = [this.#seen.get(client), lookAt(client)];
+      if (before === undefined || now === undefined || !isSame(before, now)) return;
+      if (client.status === 'ready' && isPlain(now.oldest)) await this.#compare(client, now);
+    });
+    await Promise.all(checks);
+  }
+
   async #check(client: WatchedClient, silent: Seen): Promise<void> {
-    if (client.duplicate === undefined || this.#asked.has(client)) return;
+    if (this.#asked.has(client)) return;
     this.#asked.add(client);
-    const answered = await this.#answersAnew(client.duplicate(FRESH));
+    const answered = await this.#compare(client, silent);
     if (this.#stopped) return;
-    const now = lookAt(client);
-    if (answered && now !== undefined && isSame(silent, now)) silent.stream?.destroy();
     const pause = answered ? PAUSE : this.#pause;
     this.#pause = answered ? PAUSE : Math.min(2 * pause, LONGEST_PAUSE);
     this.#after(pause, () => this.#asked.delete(client));
+  }
+
+  /** Closes a silent connection if the server answers on a fresh one. Returns whether it does. */
+  async #compare(client: WatchedClient, silent: Seen): Promise<boolean> {
+    if (client.duplicate === undefined) return false;
+    const answered = await this.#answersAnew(client.duplicate(FRESH));
+    const now = lookAt(client);
+    if (!this.#stopped && answered && now !== undefined && isSame(silent, now)) silent.stream?.destroy();
+    return answered;
   }
 
   /** Whether the server answers on a fresh connection. A script: a server whose writes are paused does not answer that. */
