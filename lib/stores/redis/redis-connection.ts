@@ -83,7 +83,8 @@ export class RedisConnection {
       return URL.canParse(source) ? decoded(new URL(source).username) : undefined;
     const { options } = source as { options?: { redisOptions?: object } };
     const given = isRedisClient(source) ? (options?.redisOptions ?? options) : source;
-    return (given as RedisConnectionOptions | undefined)?.username || undefined;
+    const { username }: RedisConnectionOptions = given ?? {};
+    return username || undefined;
   }
 
   get isCluster(): boolean {

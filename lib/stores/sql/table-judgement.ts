@@ -49,17 +49,10 @@ type OurColumn = (typeof OUR_COLUMNS)[number];
 const DIGITS = 3;
 
 /** Judges a table by its columns: what is missing or wrong, with what to do; `undefined` if the store can use it. */
-export function judgeTable(
-  { table, columns, unique, problem, setsUp }: TableFacts,
-  ddl: TableDdl,
-): Fault | undefined {
+export function judgeTable(facts: TableFacts, ddl: TableDdl): Fault | undefined {
+  const { table, columns } = facts;
   const lacking = <Name extends string>(names: readonly Name[]): Name[] =>
     names.filter((name) => !columns.has(name));
-  const unfit = (column: string, demand: string, remedy: string): { problem: string } => ({
-    problem:
-      `The column ${column} of ${table} is a ${columns.get(column)?.type}, and has to ${demand}. Run this:\n` +
-      `ALTER TABLE ${table} ${remedy};`,
-  });
   if (columns.size === 0) {
     return { missing: `The table ${table} does not exist.`, lacks: 'table', migration: ddl.creation };
   }
@@ -74,6 +67,16 @@ export function judgeTable(
     const missing = `The table ${table} has no column ${ours.join(', ')}.`;
     return { missing, lacks: 'columns', migration: [ddl.addition(ours)] };
   }
+  return unfitFor(facts, ddl);
+}
+
+/** What a table that has all columns cannot do. */
+function unfitFor({ table, columns, unique, problem, setsUp }: TableFacts, ddl: TableDdl): Fault | undefined {
+  const unfit = (column: string, demand: string, remedy: string): { problem: string } => ({
+    problem:
+      `The column ${column} of ${table} is a ${columns.get(column)?.type}, and has to ${demand}. Run this:\n` +
+      `ALTER TABLE ${table} ${remedy};`,
+  });
   if ((columns.get('lock_until')?.digits ?? 0) < DIGITS) {
     return unfit('lock_until', 'know milliseconds', ddl.exactTimes);
   }

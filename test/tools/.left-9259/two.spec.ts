@@ -1,4 +1,3 @@
-
 import { test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 test('computes', () => {
