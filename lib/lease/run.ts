@@ -119,8 +119,7 @@ export class Run<T> {
         const release = new Release(this.#facts(lease, end.outcome, engine.recorder?.record(lease, end)));
         const asked = engine.releases.send(release);
         const answer = engine.releases.tried(release, asked, await asked.outcome);
-        reportDeleted(engine, lease, answer);
-        reportReleased(engine, lease, end, answer);
+        this.#gaveBack(lease, end, answer);
       }
       if ('error' in ended) throw ended.error;
       return { ran: true, value: ended.value };
@@ -128,6 +127,11 @@ export class Run<T> {
       engine.waiting.end();
       this.#over();
     }
+  }
+
+  #gaveBack(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
+    reportDeleted(this.engine, lease, answer);
+    reportReleased(this.engine, lease, end, answer);
   }
 
   #over(): void {
