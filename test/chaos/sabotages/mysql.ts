@@ -11,6 +11,23 @@ export const MYSQL_SABOTAGES: Sabotages = {
     only: ['cut'],
     seed: 3,
   },
+  'release-without-compare': {
+    file: STATEMENTS,
+    search: 'const [by, isIts] = [lockedBy(lease), isOf(lease, fenced)];',
+    replace: "const [by, isIts] = [lockedBy(lease), sql`'' <> ${lockedBy(lease)}`];",
+    caughtBy: 'overlaps',
+    only: ['pause'],
+    seed: 1073,
+  },
+  'renewal-without-compare': {
+    file: STATEMENTS,
+    search: ' AND ${isOneOf(leases, fenced)}',
+    replace: '',
+    caughtBy: 'overlaps',
+    // A holder that renews in time is only overtaken if a row was lost.
+    only: ['store-flush'],
+    seed: 3,
+  },
   'expiry-by-the-clock-of-the-instance': {
     file: 'stores/mysql/columns.js',
     search: "asStored(table, 'UTC_TIMESTAMP(6)')",
@@ -35,6 +52,14 @@ export const MYSQL_SABOTAGES: Sabotages = {
     caughtBy: 'unrun',
     only: ['cut'],
     seed: 3,
+  },
+  'renewal-that-outlives-its-ttl': {
+    file: STATEMENTS,
+    search: 'SET lock_until = ${endOf(table, ttlOf(leases, fenced))}',
+    replace: 'SET lock_until = ${endOf(table, sql`(${ttlOf(leases, fenced)} * 10)`)}',
+    caughtBy: 'take-over',
+    only: ['kill'],
+    seed: 328,
   },
   'turns-for-whoever-asks': {
     file: 'stores/sql/lines.js',

@@ -95,4 +95,13 @@ export const REDIS_SABOTAGES: Sabotages = {
     callers: 3,
     seed: 3,
   },
+  'turns-for-whoever-asks': {
+    file: 'stores/redis/line-scripts.js',
+    search: "if comes or own or current == 'next:' .. token then",
+    replace: 'if open or reserved or own then',
+    caughtBy: 'waiting',
+    only: ['throwing-logger'],
+    callers: 3,
+    seed: 3,
+  },
 };
