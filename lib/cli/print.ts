@@ -12,7 +12,7 @@ export const PRINTS = {
 
 export type PrintCommand = keyof typeof PRINTS;
 
-/** What is to be printed. */
+/** What a person wants printed. */
 export interface Print {
   readonly print: PrintCommand;
   /** The value of an option, if it has one. */

@@ -230,10 +230,10 @@ export class LogListener {
   }
 }
 
-/** Of a lock that was deleted another event tells. */
+/** `lock-deleted` tells about a lock that somebody has deleted. */
 const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => restored && deleted !== true;
 
-/** How many locks are told of at most: names may come from arguments. */
+/** The most locks that the log names as deleted: names may come from arguments. */
 const MAX_DELETED = 1_000;
 
 /** How many instances a line names: a fleet may have hundreds. */

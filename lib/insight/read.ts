@@ -4,7 +4,7 @@ import type { KnownBy } from './facts.js';
 import { instanceOf, jobsOf, type LockFacts, newestFirst } from './join.js';
 import type { InstanceInfo } from './types.js';
 
-/** What the store has told of its instances. */
+/** What the store knows about its instances. */
 export interface Fleet {
   readonly instances: InstanceInfo[];
   readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;

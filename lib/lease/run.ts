@@ -95,10 +95,8 @@ export class Run<T> {
       let lease = first === undefined ? undefined : await first;
       if (lease === undefined) {
         const asked = this.#ask();
-        const outcome = await asked.outcome;
-        lease = this.#isWorthAnother(outcome)
-          ? await this.#askAgain(asked, outcome.error)
-          : this.#answered(asked, outcome);
+        const taken = this.#taken(asked, await asked.outcome);
+        lease = taken instanceof Promise ? await taken : taken;
       }
       if (!(lease instanceof Lease)) {
         reportSkipped(engine, call, lease, this.#holding);
@@ -175,10 +173,7 @@ export class Run<T> {
     let lease = released === undefined ? undefined : await this.#after(released);
     if (lease === undefined && !admission.blocked(call.name)) {
       const asked = this.#ask();
-      const outcome = await asked.outcome;
-      lease = this.#isWorthAnother(outcome)
-        ? await this.#askAgain(asked, outcome.error)
-        : this.#answered(asked, outcome);
+      lease = await this.#taken(asked, await asked.outcome);
     }
     if (!(lease instanceof Lease))
       lease = await line.wait(lease, (asked, outcome) => this.#answered(asked, outcome));
@@ -201,8 +196,13 @@ export class Run<T> {
     return store.acquire(this.#line?.ask() ?? this.#request, limit, now);
   }
 
-  #isWorthAnother(outcome: Outcome<AcquireResult>): outcome is { readonly error: Error } {
-    return 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
+  /** What becomes of the first ask: it may be worth a second one. */
+  #taken(
+    asked: Asked<AcquireResult>,
+    outcome: Outcome<AcquireResult>,
+  ): Lease | Skipped | Promise<Lease | Skipped> {
+    const isLost = 'error' in outcome && !this.engine.closing && isWorthAnother(this.call, outcome.error);
+    return isLost ? this.#askAgain(asked, outcome.error) : this.#answered(asked, outcome);
   }
 
   /** Asks a second time, over another connection. Both together have twice the limit of one. */
