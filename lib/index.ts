@@ -77,6 +77,7 @@ export type {
   JobView,
   RunInfo,
   ScheduleView,
+  Unreadable,
   Why,
   WhyCause,
 } from './insight/types.js';

@@ -5,7 +5,7 @@ import { hasFailed, type JobFacts, type KnownBy, type TickFinder, wasInterrupted
 import { factsOf, type LockFacts, runsOf, wasRemoved } from './join.js';
 import { Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
-import type { InstanceInfo, JobView, RunInfo, Why } from './types.js';
+import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { attentionFirst, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
@@ -74,6 +74,14 @@ export class Insight {
     this.#reader = new Reader(history, store.inspect.bind(store));
     this.#zone = options.zone;
     this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: options.ticks }) };
+  }
+
+  /**
+   * How many records the calls of this object could not read, of those that they looked at last: their answers are without them. What
+   * they are about is not known, so they are never a sign that all is well.
+   */
+  get unreadable(): Unreadable {
+    return this.#reader.unreadable;
   }
 
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */

@@ -27,6 +27,14 @@ export interface RunInfo {
   readonly traceId?: string;
 }
 
+/** How many records of a store could not be read, and are left out of what is told. */
+export interface Unreadable {
+  /** Instances, and lists of their jobs: those jobs are missing from the answers. */
+  readonly instances: number;
+  /** Runs and missed ticks. */
+  readonly runs: number;
+}
+
 /** `gone`: it shows no sign of life any more; `left`: it was shut down. */
 export type InstanceState = 'up' | 'gone' | 'left';
 

@@ -74,6 +74,21 @@ describe('on Redis', () => {
     expect(out).toContain('no instance has been seen');
   });
 
+  test('records that cannot be read are left out, and counted', async () => {
+    const [bad = ''] = await admin.keys('*:bad');
+    const [seen = ''] = await admin.keys('*instances*:seen');
+    const id = String(await admin.xadd(bad, '*', 'run', '{'));
+    await admin.hset('scheduler:instances', 'torn', '{"startedAt":');
+    await admin.zadd(seen, Date.now(), 'torn');
+    try {
+      await expectUnreadable((...argv) => shell(url, ...argv), { instances: 1, runs: 1 });
+    } finally {
+      await admin.xdel(bad, id);
+      await admin.hdel('scheduler:instances', 'torn');
+      await admin.zrem(seen, 'torn');
+    }
+  });
+
   test('a user who may only read is enough', async () => {
     // The list of docs/shell.md.
     const rights =
@@ -141,6 +156,24 @@ test('on PostgreSQL a server that cannot do TLS is no outage: the URL is wrong',
   }
 });
 
+/** What is left is told as before, and how much is left out. */
+async function expectUnreadable(
+  tell: (...argv: string[]) => Promise<Said>,
+  unreadable: { instances: number; runs: number },
+): Promise<void> {
+  const count = unreadable.instances + unreadable.runs;
+  const status = await tell('status');
+  expect(status.out).toMatch(/RefreshJobs\.refresh +failing /);
+  expect(status.out).toContain(`${count} records cannot be read, and are left out`);
+  expect(JSON.parse((await tell('status', '--json')).out)).toMatchObject({ unreadable, up: 1 });
+  const runs = await tell('runs', JOB);
+  expect(runs).toMatchObject({ code: 0, out: expect.stringMatching(/failed +1\.2 s/) });
+  expect(runs.err).toMatch(/cannot be read, and (is|are) left out/);
+  const instances = await tell('instances');
+  expect(instances).toMatchObject({ code: 0, out: expect.stringMatching(/api-1:1:aa +up/) });
+  expect(instances.err).toMatch(/cannot be read, and (is|are) left out/);
+}
+
 /** An instance that is up, and whose job has failed. */
 async function tell(store: RedisLockStore | SqlStore): Promise<void> {
   await store.init();
@@ -206,6 +239,35 @@ describe.each(DATABASES)('on $name', (database) => {
     const locks = await shell(server.url, 'locks', '--table', table);
     expect(locks).toMatchObject({ code: 0, err: '' });
     expect(locks.out).toMatch(/RefreshJobs\.refresh +free /);
+  });
+
+  test('records that cannot be read are left out, and counted', async () => {
+    const torn = `${table}_torn`;
+    const own = ['', '_runs', '_instances', '_jobs', '_events'].map((each) => `${torn}${each}`);
+    try {
+      await tell(pool.store({ table: torn }));
+      const [list] = await pool.rows(`SELECT id FROM ${torn}_instances WHERE catalogue IS NULL`);
+      const now = Date.now();
+      for (const [id, data] of [
+        ['torn', '{"instance":'],
+        ['empty', 'null'],
+      ])
+        await pool.rows(
+          `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('${id}', '${String(list?.['id'])}', ${now}, '${data}')`,
+        );
+      await pool.rows(
+        `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('torn list', NULL, ${now}, '[{')`,
+      );
+      await pool.rows(
+        `INSERT INTO ${torn}_runs (name, entry, kind, noted_at, expires_at, data) VALUES ('${JOB}', '7', 'failed', ${now}, ${now + 1e6}, '{"job"')`,
+      );
+      await expectUnreadable((...argv) => shell(server.url, ...argv, '--table', torn), {
+        instances: 3,
+        runs: 1,
+      });
+    } finally {
+      for (const each of own) await pool.rows(`DROP TABLE IF EXISTS ${each}`);
+    }
   });
 
   test('a wrong password exits with 2, or 3, and shows no secret', async () => {

@@ -10,13 +10,13 @@ import {
   INSTANCES_KEPT,
   type InstanceRecord,
   type Interruption,
-  type KnownJob,
   MAX_INSTANCES,
   type Miss,
   type MissResult,
   type RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { readEach } from '../readable.js';
 import { isFree, isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
@@ -29,6 +29,7 @@ import {
   instanceOf,
   interruptedRow,
   KINDS,
+  listOf,
   missRows,
   toldRow,
 } from './history-row.js';
@@ -128,7 +129,7 @@ export class SqlHistory<Table> implements HistoryStore {
     await this.#run(() => this.#insertNew(interruptedRow(run)), run.name);
   }
 
-  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+  async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     await this.#batch.flush();
     const { history } = this.dialect;
     const most = Math.max(0, Math.trunc(limit));
@@ -139,7 +140,7 @@ export class SqlHistory<Table> implements HistoryStore {
     const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
     const rows = await this.#look(() => history.read(text, values), name);
     return newest(
-      rows.map((row) => entryOf(name, row)),
+      readEach(rows, (row) => entryOf(name, row), onUnreadable),
       most,
     );
   }
@@ -186,7 +187,7 @@ export class SqlHistory<Table> implements HistoryStore {
     return { time: Number(result?.['time']), known: isTrue(result?.['known']) };
   }
 
-  instances(): Promise<InstanceRecord[]> {
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
     const { history } = this.dialect;
     return this.#look(async () => {
       const rows = await history.read(
@@ -195,8 +196,9 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
         [],
       );
       const lists = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      const jobs = new Map(lists.map(({ id, data }) => [String(id), JSON.parse(String(data)) as KnownJob[]]));
-      return rows.map((row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []));
+      const read = readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable);
+      const jobs = new Map(read);
+      return readEach(rows, (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []), onUnreadable);
     });
   }
 
