@@ -125,6 +125,7 @@ export class Insight {
       throw problem(`runs(): limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
     const locks = await this.#reader.locks(names, () => (bad || job !== undefined ? ALL : limit));
+    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
     return [...locks.values()]
       .flatMap(runsOf)
       .filter(

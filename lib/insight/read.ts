@@ -1,4 +1,5 @@
-import type { HistoryEntry, HistoryStore } from '../stores/history-store.js';
+import { StoreUnavailableError } from '../errors.js';
+import type { HistoryStore } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
 import type { KnownBy } from './facts.js';
 import { instanceOf, jobsOf, type LockFacts, newestFirst } from './join.js';
@@ -54,18 +55,25 @@ export class Reader {
     const facts = await fewAtOnce(names, async (name) => {
       const lock = locks.get(name);
       const limit = limitOf(name);
-      const entries = limit === 0 ? [] : await this.#entries(name, limit);
-      return [name, { entries, ...(lock !== undefined && { lock }) }] as const;
+      const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit);
+      return [name, { ...read, ...(lock !== undefined && { lock }) }] as const;
     });
     return new Map(facts);
   }
 
-  async #entries(name: string, limit: number): Promise<HistoryEntry[]> {
+  /** A store that refuses to tell of runs may tell of locks and instances. */
+  async #entries(name: string, limit: number): Promise<Pick<LockFacts, 'entries' | 'refusal'>> {
     let unreadable = 0;
-    const entries = await this.history.entries({ name, limit, onUnreadable: () => unreadable++ });
+    const entries = await this.history
+      .entries({ name, limit, onUnreadable: () => unreadable++ })
+      .catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError && error.refused === true) return error;
+        throw error;
+      });
+    if (entries instanceof StoreUnavailableError) return { entries: [], refusal: entries };
     if (unreadable > 0) this.#unreadableRuns.set(name, unreadable);
     else this.#unreadableRuns.delete(name);
-    return entries;
+    return { entries };
   }
 }
 

@@ -81,10 +81,11 @@ export type JobStatus =
  *
  * - `not-asked`: this instance has had no answer of the store yet
  * - `old-facts`: a tick should have been started by now, and the store has not answered since
+ * - `refused`: the store refuses to tell of its runs, as their table is not as it should be. This needs attention
  * - `no-lock`: the name of its lock is made from arguments, so its runs are not kept
  * - `no-dates`: none of the dates at which it should run is known
  */
-export type UnknownReason = 'not-asked' | 'old-facts' | 'no-lock' | 'no-dates';
+export type UnknownReason = 'not-asked' | 'old-facts' | 'refused' | 'no-lock' | 'no-dates';
 
 /** A job of the fleet. */
 export interface JobView extends Pick<

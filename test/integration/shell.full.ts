@@ -15,6 +15,26 @@ const KEPT = { count: 100, age: 86_400_000 };
 const JOB = 'RefreshJobs.refresh';
 const PASSWORD = 'geheim#1';
 
+const TICK = Date.UTC(2026, 0, 1);
+const KNOWN = {
+  kind: 'cron',
+  schedule: '0 0 1 1 *',
+  timeZone: 'UTC',
+  enabled: true,
+  overdue: false,
+} as const;
+const BEAT = {
+  instance: 'api-1:1:aa',
+  startedAt: TICK,
+  every: 30_000,
+  leads: [],
+  catalogue: 'x',
+  left: false,
+  next: [null],
+  last: [TICK],
+};
+const MISS = { name: JOB, job: JOB, instance: BEAT.instance, tick: TICK, reason: 'not-fired', count: 1 };
+
 interface Said {
   readonly code: number;
   readonly out: string;
@@ -178,29 +198,8 @@ async function expectUnreadable(
 async function tell(store: RedisLockStore | SqlStore): Promise<void> {
   await store.init();
   await store.history.init();
-  const known = {
-    kind: 'cron',
-    schedule: '0 0 1 1 *',
-    timeZone: 'UTC',
-    enabled: true,
-    overdue: false,
-  } as const;
-  const tick = Date.UTC(2026, 0, 1);
-  const beat = {
-    instance: 'api-1:1:aa',
-    startedAt: tick,
-    every: 30_000,
-    leads: [],
-    catalogue: 'x',
-    left: false,
-  };
-  await store.history.beat({
-    ...beat,
-    jobs: [{ job: JOB, lock: JOB, ...known }],
-    next: [null],
-    last: [tick],
-  });
-  const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa', job: JOB, tick };
+  await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] });
+  const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa', job: JOB, tick: TICK };
   const grant = await store.acquire({ ...request, history: true });
   if (!grant.acquired) throw new Error(`refused: ${grant.reason}`);
   await store.release(
@@ -267,6 +266,41 @@ describe.each(DATABASES)('on $name', (database) => {
       });
     } finally {
       for (const each of own) await pool.rows(`DROP TABLE IF EXISTS ${each}`);
+    }
+  });
+
+  test('a table of the runs that cannot be used leaves what else is known: the rest is unknown, with why', async () => {
+    const broken = `${table}_broken`;
+    const tell = (...argv: string[]): Promise<Said> => shell(server.url, ...argv, '--table', broken);
+    const store = pool.store({ table: broken });
+    try {
+      await store.init();
+      await store.history.init();
+      await pool.rows(`ALTER TABLE ${broken}_runs DROP COLUMN data`);
+      await store.history.miss({ ...MISS, kept: KEPT }).catch(() => undefined);
+      for (let beats = 0; beats < 2; beats++)
+        expect(
+          (await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] })).problem,
+        ).toMatch(/lack columns/);
+      const status = await tell('status');
+      expect(status).toMatchObject({ code: 1, err: '' });
+      expect(status.out).toMatch(/, 1 instance up, /);
+      expect(status.out).toMatch(/RefreshJobs\.refresh +unknown .*runs cannot be read.*lack columns/);
+      const why = await tell('why', JOB, '--at', '2026-01-01T00:00Z');
+      expect(why.out).toMatch(
+        /runs cannot be read: .*lack columns .*Run what `npx nestjs-scheduler-lock sql` prints/,
+      );
+      expect(await tell('runs', JOB)).toMatchObject({
+        code: 3,
+        err: expect.stringContaining('lack columns'),
+      });
+      expect(await tell('instances')).toMatchObject({ code: 0, err: '' });
+      await pool.rows(`ALTER TABLE ${broken}_runs ADD COLUMN data TEXT`);
+      expect(await store.history.beat(BEAT)).not.toHaveProperty('problem');
+    } finally {
+      await store.close();
+      for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+        await pool.rows(`DROP TABLE IF EXISTS ${broken}${each}`);
     }
   });
 

@@ -108,3 +108,13 @@ export function listOf(id: string, data: unknown): [id: string, jobs: readonly K
   const jobs = readable(data, isJobs);
   return jobs && [id, jobs];
 }
+
+/** So many runs, and as many misses. */
+export function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
+  const left = { run: limit, miss: limit };
+  return entries
+    .toSorted((a, b) => b.at - a.at || tokenOf(b) - tokenOf(a))
+    .filter(({ type }) => (left[type] -= 1) >= 0);
+}
+
+const tokenOf = (entry: HistoryEntry): number => (entry.type === 'run' ? entry.fencingToken : 0);
