@@ -24,6 +24,8 @@ export interface Shown {
   readonly kept: Kept;
   /** The store has answered a beat. @param took how long that took, ms */
   readonly answered: (took: number) => void;
+  /** What the store cannot keep of a history, and what to do: each problem once, also if it comes and goes. */
+  readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
   readonly twin?: (startedAt: number) => void;
 }
@@ -46,6 +48,8 @@ export class Beats {
   #failedAt: number | undefined;
   /** The list of jobs that the store knows, by its name. */
   #known: string | undefined;
+  /** What was told last of a history that cannot be kept. */
+  #problem: string | undefined;
   #isSoon = false;
   #stopped = false;
   #looks = LOOKS;
@@ -77,7 +81,8 @@ export class Beats {
     // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
     void inModuleContext(() => this.#beat(false)).catch((error: unknown) => {
       // A store that refuses beats may grant locks.
-      if (!(error instanceof StoreUnavailableError && error.refused)) this.#failedAt = this.clock.now();
+      if (error instanceof StoreUnavailableError && error.refused) this.#tell(error.message);
+      else this.#failedAt = this.clock.now();
     });
   }
 
@@ -147,13 +152,21 @@ export class Beats {
       left,
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
-    const { time, known } = await this.history.beat(this.#known === catalogue ? beat : { ...beat, jobs });
+    const { time, known, problem } = await this.history.beat(
+      this.#known === catalogue ? beat : { ...beat, jobs },
+    );
     // The store has looked at its clock about half-way.
     const took = this.clock.monotonic() - sent;
     this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
+    this.#tell(problem);
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
+  }
+
+  #tell(problem: string | undefined): void {
+    if (problem !== undefined && problem !== this.#problem) this.shown.problem?.(problem);
+    this.#problem = problem;
   }
 }

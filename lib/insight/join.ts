@@ -84,6 +84,8 @@ export function wasRemoved(knownBy: readonly KnownBy[], instances: readonly Inst
 export interface LockFacts {
   readonly lock?: LockInfo;
   readonly entries: readonly HistoryEntry[];
+  /** Why the store tells of none. */
+  readonly refusal?: Error;
 }
 
 /** The runs under a lock, newest first, with the one that goes on, or was interrupted, and of which nothing is kept yet. */
@@ -147,13 +149,13 @@ export function factsOf(
   more: Pick<JobFacts, 'time' | 'asOf' | 'seen' | 'ticks' | 'show'>,
 ): JobFacts {
   const { job: known } = knownBy[0];
-  const { lock, entries } = lockFacts;
+  const { lock, entries, refusal } = lockFacts;
   const runs = withHung(runsOf(lockFacts), knownBy);
   return {
     ...more,
     known,
     knownBy,
-    ...given({ lock, since: keptSince(runs, knownBy, more.time) }),
+    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: refusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     misses: entries

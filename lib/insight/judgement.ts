@@ -43,6 +43,7 @@ const STEPS: readonly Step[] = [
   aTickWasMissed,
   theLastRunWentWrong,
   theInstancesDisagree,
+  theStoreRefuses,
   theStoreKeepsNoRuns,
   itHasNeverRun,
   noDateIsKnown,
@@ -103,6 +104,11 @@ function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
   const schedules = new Set(running(facts).map(({ job }) => scheduleKey(job)));
   const isLate = lateness(facts) > (facts.known.overdue || Infinity);
   return schedules.size > 1 || isLate ? { status: 'disagree', attention: true } : undefined;
+}
+
+/** How its last run ended may be known of the lock, but not whether there was another one. */
+function theStoreRefuses({ refusal }: JobFacts): Judgement | undefined {
+  return refusal === undefined ? undefined : { status: 'unknown', attention: true, reason: 'refused' };
 }
 
 function theStoreKeepsNoRuns({ known }: JobFacts): Judgement | undefined {

@@ -61,6 +61,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       },
       jobs: () => this.#known().map((bound) => this.#shown(bound)),
       leads: () => host.elections.led,
+      problem: (problem) => logWarning(() => `Runs are not remembered at the moment: ${problem}`),
       twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
     });
   }

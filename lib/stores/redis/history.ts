@@ -22,6 +22,7 @@ import {
   PROBE_INSTANCES,
   PROBE_RUNS,
 } from './history-scripts.js';
+import { isInstance, isJobs, readable, readEach } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
@@ -71,11 +72,11 @@ export class RedisHistory implements HistoryStore {
     await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', { kept }));
   }
 
-  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+  async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     const { runs, bad } = this.#keys(name);
     const counts = [limit, Math.max(limit, LOOKED_AT)].map(String);
     const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
-    return newest(readEntries(name, streams), limit);
+    return newest(readEntries(name, streams, onUnreadable), limit);
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -108,16 +109,14 @@ export class RedisHistory implements HistoryStore {
     return { time: Number(time), known: isYes(known) };
   }
 
-  async instances(): Promise<InstanceRecord[]> {
+  async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.#instanceKeys();
     const [time, ...found] = (await this.#run(INSTANCES, [instances, seen], [])) as string[];
-    const beats: (Omit<Beat, 'jobs'> & { seenAt: number })[] = [];
-    for (let i = 0; i < found.length; i += 3) {
-      const [instance = '', seenAt, facts = '{}'] = found.slice(i, i + 3);
-      beats.push({ ...(JSON.parse(facts) as Omit<Beat, 'instance'>), instance, seenAt: Number(seenAt) });
-    }
+    const told: string[][] = [];
+    for (let i = 0; i < found.length; i += 3) told.push(found.slice(i, i + 3));
+    const beats = readEach(told, beatOf, onUnreadable);
     const catalogues = [...new Set(beats.map(({ catalogue }) => catalogue))];
-    const lists = await this.#lists(catalogues.map(list));
+    const lists = await this.#lists(catalogues.map(list), onUnreadable);
     const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
     return beats.map(({ catalogue, ...beat }) => ({
       ...beat,
@@ -126,12 +125,18 @@ export class RedisHistory implements HistoryStore {
     }));
   }
 
-  async #lists(keys: readonly string[]): Promise<KnownJob[][]> {
+  /** One for each key: one that is not there, or cannot be read, is empty. */
+  async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
     if (keys.length === 0) return [];
     const lists = await valuesOf(this.connection, keys).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
-    return lists.map((list) => (list === null ? [] : (JSON.parse(list) as KnownJob[])));
+    return lists.map((list) => {
+      if (list === null) return [];
+      const jobs = readable(list, isJobs);
+      if (jobs === undefined) onUnreadable?.();
+      return jobs ?? [];
+    });
   }
 
   /** The commands that the user may not run, or why it may run none on these keys. */
@@ -176,4 +181,10 @@ export class RedisHistory implements HistoryStore {
   #instanceKeys(key = this.key) {
     return instanceKeys(key, this.connection.keyPrefix);
   }
+}
+
+/** What an instance has told; `undefined` if it cannot be read. */
+function beatOf([instance = '', seenAt, facts]: readonly string[]) {
+  const told = readable(facts, isInstance) as Omit<Beat, 'instance' | 'jobs'> | undefined;
+  return told && { ...told, instance, seenAt: Number(seenAt) };
 }
