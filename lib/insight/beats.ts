@@ -13,6 +13,7 @@ export interface ShownJob extends KnownJob {
 /** What an instance shows of itself. */
 export interface Shown {
   readonly instance: string;
+  readonly application?: string | undefined;
   readonly version: string | undefined;
   /** Milliseconds between two beats. */
   readonly every: number;
@@ -130,12 +131,13 @@ export class Beats {
     const shown = this.shown.jobs();
     const jobs = shown.map(({ next: _next, last: _last, ...job }) => job);
     const catalogue = createHash('sha256').update(JSON.stringify(jobs)).digest('base64url').slice(0, 22);
-    const { instance, version, every, kept } = this.shown;
+    const { instance, application, version, every, kept } = this.shown;
     const hung = this.shown.hung();
     const beat: Beat = {
       instance,
       startedAt: this.#startedAt,
       every,
+      ...(application !== undefined && { application }),
       ...(version === undefined ? undefined : { version }),
       ...(this.#clockOffset === undefined ? undefined : { clockOffset: this.#clockOffset }),
       leads: this.shown.leads(),

@@ -1,4 +1,5 @@
 import { show, unknownNames } from '../wording.js';
+import { applicationOf } from './application.js';
 import type { InsightOptions, SchedulerLockModuleOptions } from './options.js';
 import { readDuration } from './values.js';
 
@@ -9,12 +10,13 @@ export interface InsightSettings {
   readonly beat: number;
   readonly overdue: number | false;
   readonly error: NonNullable<InsightOptions['error']>;
+  readonly application: string | undefined;
   readonly version: string | undefined;
 }
 
 const DAY = 86_400_000;
 const DEFAULTS = { keep: 100, for: 30 * DAY, beat: 30_000, overdue: 60_000 };
-const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'version'];
+const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'application', 'version'];
 const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
 /** The least and the most of durations, ms. */
 const RANGES = {
@@ -22,8 +24,9 @@ const RANGES = {
   beat: { least: 1_000, most: 3_600_000, range: '1 s to 1 h' },
   overdue: { least: 1, most: 30 * DAY, range: '30 days at most' },
 };
-/** How many characters of a version are kept. */
+/** How many characters of a version, and of the name of an application, are kept. */
 const MAX_VERSION = 50;
+const MAX_APPLICATION = 100;
 
 /** Reads and checks `insight`. Adds the problems, one sentence each. Returns `undefined` if it is off. */
 export function readInsight(
@@ -43,6 +46,7 @@ export function readInsight(
     keep = DEFAULTS.keep,
     error = 'message',
     overdue,
+    application = applicationOf(process.argv[1]),
     version = process.env['npm_package_version'],
   } = options;
   return {
@@ -51,18 +55,26 @@ export function readInsight(
     age: read('for'),
     beat: read('beat'),
     overdue: overdue === false ? false : read('overdue'),
-    version: typeof version === 'string' ? version.slice(0, MAX_VERSION) : undefined,
+    application: shortened(application, MAX_APPLICATION),
+    version: shortened(version, MAX_VERSION),
   };
 }
 
+const shortened = (text: unknown, most: number): string | undefined =>
+  typeof text === 'string' ? text.slice(0, most) : undefined;
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isName = (value: unknown): boolean => isText(value) && value !== '';
+
 function problemsOf(options: InsightOptions): string[] {
   const problems = unknownNames(options, NAMES);
-  const { keep = DEFAULTS.keep, error = 'message', version = '' } = options;
+  const { keep = DEFAULTS.keep, error = 'message', application = 'none', version = '' } = options;
   if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
     problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
   if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))
     problems.push(`error: ${show(error)} is no function, and not one of 'none', 'type', 'message'.`);
-  if (typeof version !== 'string') problems.push(`version: ${show(version)} is no text.`);
+  if (!isName(application)) problems.push(`application: ${show(application)} is no name.`);
+  if (!isText(version)) problems.push(`version: ${show(version)} is no text.`);
   return problems.map((problem) => `insight.${problem}`);
 }
 

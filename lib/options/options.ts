@@ -75,6 +75,13 @@ export interface InsightOptions {
    */
   readonly error?: 'none' | 'type' | 'message' | ((error: unknown) => string) | undefined;
   /**
+   * Name of your application. Two applications that have a job of one name in one store are warned of it at the start: give the same name
+   * to those that shall share their jobs.
+   *
+   * @default the name in the `package.json` nearest to the main module
+   */
+  readonly application?: string | undefined;
+  /**
    * Of your application, to tell instances apart during a deploy.
    *
    * @default the version that npm or another package manager has started

@@ -171,6 +171,8 @@ export interface Beat {
   readonly startedAt: number;
   /** Milliseconds until its next beat. After three of these without one, it counts as gone. */
   readonly every: number;
+  /** Name of the application. Absent if it has none. */
+  readonly application?: string;
   /** Of the application. */
   readonly version?: string;
   /** How much the store's clock is ahead of its own, milliseconds. Absent until it is known. */
