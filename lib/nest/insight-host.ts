@@ -46,6 +46,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       this.#watch = new Watch(new Reader(history, store.inspect.bind(store)), history, clock, {
         instance,
         kept,
+        withTicks: every === 'with-ticks',
         emit: events.emit,
         idleReason: () => (leader.leads ? undefined : 'not-leader'),
         clockOffset: () => this.#beats?.clockOffset,
@@ -147,11 +148,13 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** A run of a job that is scheduled begins here. */
   began(job: string, tick: number | undefined): void {
     this.#watch?.began(job, tick);
+    this.#beats?.ticked();
   }
 
   /** A call by the scheduler did not start its job. */
   refused(job: string, tick: number | undefined, why: Refused): void {
     this.#watch?.refused(job, tick, why);
+    this.#beats?.ticked();
   }
 
   /** Waits for nothing: the locks have to close in the same moment. */

@@ -7,7 +7,8 @@ import { readDuration } from './values.js';
 export interface InsightSettings {
   readonly keep: number;
   readonly age: number;
-  readonly beat: number;
+  /** Milliseconds between two beats; or they come with the ticks of jobs. */
+  readonly beat: number | 'with-ticks';
   readonly overdue: number | false;
   readonly error: NonNullable<InsightOptions['error']>;
   readonly application: string | undefined;
@@ -21,7 +22,7 @@ const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
 /** The least and the most of durations, ms. */
 const RANGES = {
   for: { least: 1, most: 400 * DAY, range: '400 days at most' },
-  beat: { least: 1_000, most: 3_600_000, range: '1 s to 1 h' },
+  beat: { least: 1_000, most: 3_600_000, range: "1 s to 1 h, or 'with-ticks'" },
   overdue: { least: 1, most: 30 * DAY, range: '30 days at most' },
 };
 /** How many characters of a version, and of the name of an application, are kept. */
@@ -53,7 +54,7 @@ export function readInsight(
     keep,
     error,
     age: read('for'),
-    beat: read('beat'),
+    beat: readBeat(options, problems),
     overdue: overdue === false ? false : read('overdue'),
     application: shortened(application, MAX_APPLICATION),
     version: shortened(version, MAX_VERSION),
@@ -77,6 +78,9 @@ function problemsOf(options: InsightOptions): string[] {
   if (!isText(version)) problems.push(`version: ${show(version)} is no text.`);
   return problems.map((problem) => `insight.${problem}`);
 }
+
+const readBeat = (options: InsightOptions, problems: string[]): InsightSettings['beat'] =>
+  options.beat === 'with-ticks' ? options.beat : readInRange(options, 'beat', problems);
 
 function readInRange(options: InsightOptions, option: keyof typeof RANGES, problems: string[]): number {
   const { least, most, range } = RANGES[option];
