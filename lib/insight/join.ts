@@ -9,6 +9,8 @@ import type { InstanceInfo, InstanceState, RunInfo } from './types.js';
 
 /** After how many beats without one an instance counts as gone. */
 const BEATS = 3;
+/** How late a beat with a tick may come, ms: a database may have to wake up for it. */
+const LATE = 30_000;
 /** From this part of its age on an entry may be the oldest that is left. */
 const NEARLY = 0.9;
 /** Of an outcome for a lease under which nothing ran. */
@@ -18,8 +20,9 @@ export const isUp = ({ state }: { readonly state: InstanceState }): boolean => s
 
 /** An instance, as the store has told of it. */
 export function instanceOf(record: InstanceRecord): InstanceInfo {
-  const { next, last, left, every, time, jobs, ...rest } = record;
-  const isGone = time - rest.seenAt > BEATS * every;
+  const { next, last, left, every, withTicks, time, jobs, ...rest } = record;
+  // Until the tick that it has told it is silent, and may be up.
+  const isGone = time - rest.seenAt > (withTicks ? every + LATE : BEATS * every);
   return {
     ...rest,
     state: left ? 'left' : isGone ? 'gone' : 'up',

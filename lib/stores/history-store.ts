@@ -180,6 +180,10 @@ export interface Beat {
   readonly startedAt: number;
   /** Milliseconds until its next beat. After three of these without one, it counts as gone. */
   readonly every: number;
+  /** Its next beat comes with the next tick of its jobs: if it does not, the instance counts as gone at once. */
+  readonly withTicks?: true;
+  /** Name of the application. Absent if it has none. */
+  readonly application?: string;
   /** Of the application. */
   readonly version?: string;
   /** How much the store's clock is ahead of its own, milliseconds. Absent until it is known. */
