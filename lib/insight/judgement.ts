@@ -38,8 +38,8 @@ type Step = (facts: JobFacts) => Judgement | undefined;
 /** From top to bottom: the first step that has an answer decides. */
 const STEPS: readonly Step[] = [
   aRunGoesOn,
-  itIsSwitchedOff,
   nobodyHasAnswered,
+  itIsSwitchedOff,
   aTickWasMissed,
   theLastRunWentWrong,
   theInstancesDisagree,
@@ -69,13 +69,13 @@ function aRunGoesOn(facts: JobFacts): Judgement | undefined {
   return { status: 'overrun', attention, run, tick };
 }
 
-function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
-  return isOff(facts) ? { status: 'off', attention: false } : undefined;
-}
-
-/** An instance that has just started knows nothing of the others. */
+/** An instance that has just started knows nothing of the others: they may have it switched on. */
 function nobodyHasAnswered({ asOf }: JobFacts): Judgement | undefined {
   return asOf === undefined ? { status: 'unknown', attention: false, reason: 'not-asked' } : undefined;
+}
+
+function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
+  return isOff(facts) ? { status: 'off', attention: false } : undefined;
 }
 
 /** The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none. */

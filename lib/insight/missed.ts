@@ -7,14 +7,16 @@ const ASKED_BY = 1_000;
 
 /** Says nothing of why the job did not run: somebody else should have run it. */
 const PASSIVE = 'not-leader';
+/** Reasons of instances that could not have run it. */
+const BESIDE = new Set(['disabled', 'not-up']);
 /** Reasons for which something else had the lock. */
 const TAKEN = new Set(['held', 'cooling-down', 'queued', 'queue-full']);
 
 /** Why a tick that has come was not started, as far as runs and instances tell. */
 export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefined {
   if (tick > facts.time) return undefined;
-  // That it is disabled somewhere keeps nobody else from it.
-  const misses = missesOf(facts, tick).filter(({ reason }) => reason !== 'disabled');
+  // That it is disabled somewhere, or that an instance started later, keeps nobody else from it.
+  const misses = missesOf(facts, tick).filter(({ reason }) => !BESIDE.has(reason));
   const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
   return lockTaken(facts, tick, misses) ?? storeAway(tick, misses) ?? missed(misses);

@@ -177,6 +177,7 @@ function share(count: number, { facts, tick }: Words): string {
 /** What kept an instance from a tick, by its reason. */
 const REASONS: Readonly<Record<string, string>> = {
   'not-fired': 'the scheduler did not call the job: it was stopped, or too busy',
+  'not-up': 'the application started after it',
   'store-unavailable': 'the store failed, or did not answer',
   'shutting-down': 'the instance was shutting down',
   disabled: 'the job is switched off',

@@ -226,7 +226,8 @@ export class Watch {
     const outcome = state.ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
     const facts = factsOf([own, ...others], told, {
       time,
-      ...(asOf !== undefined && { asOf }),
+      // Without the others it is not known whether a tick was expected, and whether the job is off.
+      ...(asOf !== undefined && this.#fleet !== undefined && { asOf }),
       seen: { ...seen, ...(outcome && { outcome }) },
       ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
     });
@@ -340,7 +341,7 @@ export class Watch {
     const { job } = state;
     const { instance, kept } = this.watcher;
     const { interval } = job;
-    const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(job), count: 1, tick };
+    const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
     const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
     const result = await this.#miss({ ...about, ...which });
@@ -365,10 +366,12 @@ export class Watch {
   }
 
   /** Why a tick was not even called here. */
-  #idleReason({ shown, grace }: WatchedJob): string {
+  #idleReason({ job: { shown, grace }, since }: State, tick: number): string {
+    const offset = this.watcher.clockOffset() ?? 0;
     if (!shown().enabled) return 'disabled';
+    if (since + offset > tick) return 'not-up';
     // By the clock of this machine it came before this instance did.
-    const isAhead = (this.watcher.clockOffset() ?? 0) < -grace;
+    const isAhead = offset < -grace;
     return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
   }
 

@@ -100,7 +100,7 @@ export interface RunEntry {
 
 /** Why an instance did not start a tick. */
 export interface MissReason {
-  /** A skip reason; `not-fired`: its scheduler never called the job. */
+  /** A skip reason; `not-fired`: its scheduler never called the job; `not-up`: the instance started after the tick. */
   readonly reason: string;
   /** How many ticks in a row, this one included, it did not start for that reason. */
   readonly count: number;

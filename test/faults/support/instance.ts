@@ -34,7 +34,7 @@ const started = new Set<Instance>();
 
 /** One instance of a fleet in a process of its own, with the one job `job`. */
 export class Instance {
-  constructor(private readonly child: TestChild) {}
+  constructor(protected readonly child: TestChild) {}
 
   /** Lets the job be fired; answers whether it runs now. */
   async fire(): Promise<boolean> {

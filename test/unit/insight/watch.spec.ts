@@ -41,6 +41,8 @@ let failed: Set<string>;
 /** Whether the store does not answer who is there, and what runs. */
 let away: boolean;
 let entriesFail: boolean;
+/** Resolves when the store answers who is there. */
+let fleetAnswers: Promise<void>;
 /** The next tick. */
 let tick: number;
 
@@ -88,6 +90,7 @@ beforeEach(() => {
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
   [isFirst, away, entriesFail, failed] = [false, false, false, new Set()];
+  fleetAnswers = Promise.resolve();
   answer = ({ tick: of }) => ({
     missed: true,
     first: true,
@@ -106,7 +109,10 @@ beforeEach(() => {
       return Promise.resolve(isFirst);
     },
     beat: () => Promise.resolve({ time: 0, known: true }),
-    instances: () => Promise.resolve(instances),
+    instances: async () => {
+      await fleetAnswers;
+      return instances;
+    },
   };
   const inspect = (names: readonly string[] = []): Promise<LockInfo[]> => {
     if (away) return Promise.reject(new Error('away'));
@@ -507,8 +513,29 @@ test('an instance that starts after all were down tells of the tick that nobody 
   instances = [instanceOf('before', true, { left: true, seenAt: before - MINUTE })];
   watch.add(job());
   await clock.advance(4_000);
-  expect(events).toMatchObject([{ type: 'overdue', tick: before }]);
+  // It is not to blame.
+  const reasons = [{ missedBy: 'here', reason: 'not-up', count: 1 }];
+  expect(events).toMatchObject([{ type: 'overdue', tick: before, reasons }]);
 });
+
+test.each([true, false])(
+  'an instance that starts says nothing of a job before it knows who else is there (enabled: %s)',
+  async (enabled) => {
+    const before = Math.floor(clock.now() / PERIOD) * PERIOD;
+    await clock.advance(2 * MINUTE);
+    instances = [instanceOf('worker', true, { left: true, seenAt: before - MINUTE })];
+    let answer = (): void => undefined;
+    fleetAnswers = new Promise((resolve) => (answer = resolve));
+    watch.add(job({ enabled }));
+    expect(ofStatus('unknown')).toHaveLength(1);
+    await clock.advance(6_000);
+    expect(inspected).not.toEqual([]);
+    expect(ofStatus('unknown')).toHaveLength(1);
+    answer();
+    await clock.advance(1);
+    expect(ofStatus('unknown')).toEqual([]);
+  },
+);
 
 test('whoever notes a miss and dies before it has told: another one tells, and only one of them', async () => {
   answer = ({ tick: of }) => ({ missed: true, first: false, tick: of });

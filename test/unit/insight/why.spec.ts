@@ -602,6 +602,24 @@ describe('the time in question', () => {
     });
   });
 
+  test('without one, of a job of which nobody knows the ticks of its runs it is about the newest run', () => {
+    const everyTick = { ...JOB, overdue: false } as const;
+    const newest = run(at('03:00:01'));
+    expect(
+      why(facts({ known: everyTick, runs: [newest], time: at('03:00:30'), knownBy: [by('api-1', {}, everyTick)] })),
+    ).toMatchObject({ cause: 'ran', run: newest });
+  });
+
+  test('an instance that started after a tick is not to blame for it', () => {
+    const late = by('api-2', { startedAt: at('03:05') });
+    const gone = by('api-1', { state: 'left', seenAt: at('02:50') });
+    expect(why(facts({ knownBy: [late, gone], misses: [miss('api-2', 'not-up')] }), T)).toMatchObject({
+      cause: 'no-instance',
+      last: 'api-1',
+      to: at('03:05'),
+    });
+  });
+
   test('schedules are those of the instances that were up then', () => {
     const left = by(
       'api-0',
