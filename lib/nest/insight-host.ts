@@ -84,6 +84,11 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.#beats?.last ?? { answeredAt: undefined, failedAt: undefined };
   }
 
+  /** The time by the store's clock, as far as it is known, epoch milliseconds: that of ticks that are overdue, and of starts of runs. */
+  get time(): number {
+    return this.host.settings.clock.now() + (this.#beats?.clockOffset ?? 0);
+  }
+
   /** Whether a job is decorated, or was made at run time. */
   knows(job: string): boolean {
     return this.#jobs?.has(job) ?? false;

@@ -60,7 +60,7 @@ export interface HealthState {
   /** The elections in which this instance takes part, and those that it leads. */
   readonly elections: readonly string[];
   readonly led: readonly string[];
-  /** When all this was so, epoch milliseconds. */
+  /** When all this was so, by the store's clock, epoch milliseconds. */
   readonly at: number;
 }
 
@@ -156,7 +156,7 @@ export class SchedulerLockHealth {
       failing,
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
-      at: this.#host.settings.clock.now(),
+      at: this.#insight.time,
     };
   }
 

@@ -150,6 +150,13 @@ const patterns: Record<string, Pattern> = {
     clockOffset: 1_800_000,
     store: { instances: [instance('api-1', { clockOffset: 1_800_000 })], ...ranYesterday },
   },
+  'nobody started its tick, and an instance whose clock is behind tells': {
+    status: 'overdue',
+    tick: T,
+    own: OFF,
+    clockOffset: 1_800_000,
+    store: { instances: [api1], ...ranYesterday },
+  },
   'it is new': { status: 'new', store: { instances: [] } },
 };
 
@@ -200,6 +207,9 @@ function probe(fake: FakeStore, own: KnownJob, clockOffset: number, events: Sche
       return watch.judgements;
     },
     lastBeats: {},
+    get time() {
+      return clock.now() + clockOffset;
+    },
     knows: () => true,
   };
   const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
