@@ -341,7 +341,8 @@ export class Watch {
     const { job } = state;
     const { instance, kept } = this.watcher;
     const { interval } = job;
-    const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
+    const { tick: _, ...why } = lost ??
+      state.skips ?? { reason: this.#idleReason(state, tick), count: 1, tick };
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
     const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
     const result = await this.#miss({ ...about, ...which });

@@ -84,7 +84,12 @@ function whyNewest(facts: JobFacts): Why {
   const next = dates.next(time);
   const coming = next === Infinity ? newest : next;
   // Nobody knows which ticks were started, or none was meant: `oncePerTick: false`.
-  if (known.overdue === false && run !== undefined && run.tick === undefined && run.startedAt >= (newest ?? 0))
+  if (
+    known.overdue === false &&
+    run !== undefined &&
+    run.tick === undefined &&
+    run.startedAt >= (newest ?? 0)
+  )
     return whyRun(facts, run);
   if (newest === undefined) return run === undefined ? whyTick(facts, coming) : whyRun(facts, run);
   // As long as the newest tick may still be started, the one before tells more.

@@ -108,6 +108,12 @@ export class TestChild {
     }
   }
 
+  /** Forgets what it has sent so far, for a test that uses it after another one. */
+  forget(): void {
+    this.messages.length = 0;
+    this.#unread.length = 0;
+  }
+
   /** Ends it the hard way (SIGKILL). */
   async kill(): Promise<void> {
     if (this.running) this.child.kill('SIGKILL');

@@ -1,5 +1,6 @@
 import 'reflect-metadata';
-import { Injectable, Module, type Type } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type INestApplicationContext, Injectable, Module, type Type } from '@nestjs/common';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import {
   currentLock,
@@ -12,8 +13,8 @@ import { SchedulerLockPrometheusModule } from 'nestjs-scheduler-lock/prometheus'
 import { Registry } from 'prom-client';
 import { childMain, type Parent } from '../../support/child.js';
 import type { Gauges, MemberJob, MemberOptions } from '../support/incident-stage.js';
-import { closeOnDemand, createApp } from './application.js';
-import { openStore } from './open-store.js';
+import { createApp } from './application.js';
+import { type OpenedStore, openStore } from './open-store.js';
 
 /*
  * One instance of a fleet with a scheduled job, `nightly`, of which it says what its health and its metrics are. It starts when it is told
@@ -27,10 +28,21 @@ const METRICS = {
   scheduler_lock_store_available: 'available',
 } as const;
 
-/** How often it looks at its metrics, ms. */
-const LOOKS = 25;
+/** How often, ms, and for how many times it looks at its metrics when it has started: what it says before it knows may be short. */
+const LOOK = 10;
+const LOOKS = 100;
+
+/** What runs here at the moment. */
+interface Running {
+  readonly app: INestApplicationContext;
+  readonly store: OpenedStore;
+  look(): Promise<Gauges>;
+  /** The least that it has ever said of the job. */
+  least: number;
+}
 
 let parent: Parent;
+let running: Running | undefined;
 let isOver = false;
 const ends: (() => void)[] = [];
 
@@ -68,28 +80,46 @@ async function start({ store: address, ...given }: MemberOptions, job: MemberJob
   })
   class AppModule {}
 
+  isOver = false;
   const app = await createApp(AppModule);
   app.get(SchedulerLockEvents).on(({ type, ...facts }) => {
     void parent.send({ ...JSON.parse(JSON.stringify(facts)), type: `event:${type}` });
   });
-  const health = app.get(SchedulerLockHealth);
-  /** The least that it has ever said of the job. */
-  let least = Infinity;
-  const look = async (): Promise<Gauges> => {
-    const gauges = await gaugesOf(registry);
-    least = Math.min(least, gauges.overdue ?? Infinity);
-    return gauges;
+  const started: Running = {
+    app,
+    store,
+    least: Infinity,
+    async look() {
+      const gauges = await gaugesOf(registry);
+      started.least = Math.min(started.least, gauges.overdue ?? Infinity);
+      return gauges;
+    },
   };
-  const looks = setInterval(() => void look(), LOOKS);
-  parent.on('read', async () => {
-    const gauges = await look();
-    const { schedulerLock } = await health.check();
-    await parent.send({ type: 'readings', health: schedulerLock, gauges, least });
-  });
-  parent.on('run', () => void app.get(SchedulerRegistry).getCronJob('nightly').fireOnTick());
-  parent.on('close', () => clearInterval(looks));
-  closeOnDemand(parent, app, store);
+  running = started;
+  void lookOften(started);
   await parent.send({ type: 'ready' });
+}
+
+async function lookOften(started: Running): Promise<void> {
+  for (let left = LOOKS; left > 0 && running === started; left--) {
+    await started.look();
+    await sleep(LOOK);
+  }
+}
+
+/** Closes the application. Another one may start in this process. */
+async function stop(): Promise<void> {
+  end();
+  const stopped = running;
+  running = undefined;
+  await stopped?.app.close();
+  await stopped?.store.close();
+}
+
+async function read({ app, look }: Running): Promise<void> {
+  const gauges = await look();
+  const { schedulerLock: health } = await app.get(SchedulerLockHealth).check();
+  await parent.send({ type: 'readings', health, gauges, least: running?.least });
 }
 
 /** There is one job: each metric has one value, or none. */
@@ -105,10 +135,19 @@ async function gaugesOf(registry: Registry): Promise<Gauges> {
 
 childMain(async (channel) => {
   parent = channel;
-  parent.on('start', async (message) => {
-    await start(message['options'] as MemberOptions, message['job'] as MemberJob);
+  parent.on('start', ({ options, job }) => start(options as MemberOptions, job as MemberJob));
+  parent.on('read', () => running && read(running));
+  parent.on('run', () => void running?.app.get(SchedulerRegistry).getCronJob('nightly').fireOnTick());
+  parent.on('stop', async () => {
+    await stop();
+    await parent.send({ type: 'stopped' });
   });
-  parent.on('end', end);
-  parent.on('close', end);
+  parent.on('close', async () => {
+    await stop();
+    await parent.send({ type: 'closed' });
+    // Not process.exit(): whatever was left open keeps the process from ending.
+    process.removeAllListeners('disconnect');
+    process.disconnect();
+  });
   await parent.send({ type: 'loaded' });
 });

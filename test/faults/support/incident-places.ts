@@ -65,7 +65,12 @@ async function postgres(): Promise<Ground> {
       };
     },
     async stop() {
-      const all = tables.flatMap((table) => [table, `${table}_runs`, `${table}_instances`, `${table}_events`]);
+      const all = tables.flatMap((table) => [
+        table,
+        `${table}_runs`,
+        `${table}_instances`,
+        `${table}_events`,
+      ]);
       if (all.length > 0) await pool.query(`DROP TABLE IF EXISTS ${all.join(', ')}`);
       await pool.end();
       await server.stop();

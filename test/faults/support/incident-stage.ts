@@ -1,8 +1,16 @@
 import { pathToFileURL } from 'node:url';
-import type { LockHealth, LockStore, SchedulerLockModuleOptions, SchedulerLockOptions } from '../../../lib/index.js';
+import type {
+  LockHealth,
+  LockStore,
+  SchedulerLockModuleOptions,
+  SchedulerLockOptions,
+} from '../../../lib/index.js';
+import { openStore } from '../../../lib/cli/open.js';
+import { run as runShell } from '../../../lib/cli/run.js';
+import { ticksOf } from '../../../lib/cli/ticks.js';
+import { systemClock } from '../../../lib/clock.js';
 import { type ChildMessage, spawnChild } from '../../support/child.js';
 import { builtScript, projectRoot } from '../../support/machine.js';
-import { runProgram } from '../../support/program.js';
 import { until } from '../../support/until.js';
 import type { StoreAddress } from '../children/open-store.js';
 import type { TcpProxy } from '../proxy/tcp-proxy.js';
@@ -54,7 +62,7 @@ export interface Place {
 /** How long after its tick the job is overdue, ms. */
 export const GRACE = 2_000;
 /** The time between the choice of a tick and that tick, ms: members start within it. */
-const LEAD = 4_000;
+export const LEAD = 4_000;
 /** How long before its tick all has to be in place, ms. */
 const MARGIN = 300;
 
@@ -63,6 +71,17 @@ export class TooSlow extends Error {}
 
 /** An instance of the fleet. */
 export class Member extends Instance {
+  /** Closes the application; the process goes on, for another one. */
+  async leave(): Promise<void> {
+    this.child.send({ type: 'stop' });
+    await this.next('stopped');
+  }
+
+  /** Is as one that has just been loaded. */
+  refresh(): void {
+    this.child.forget();
+  }
+
   start(options: MemberOptions, job: MemberJob): Promise<ChildMessage> {
     this.child.send({ type: 'start', options, job });
     return this.next('ready');
@@ -87,31 +106,47 @@ export interface MemberSettings extends Partial<MemberOptions> {
 
 export class Stage {
   readonly members: Member[] = [];
+  readonly #started: Member[] = [];
+  /** Their clocks are wrong. */
+  readonly #shifted = new Set<Member>();
   /** The tick of this day, soon: see {@link choose}. */
   tick = Infinity;
 
-  constructor(readonly place: Place) {}
+  /** @param idle processes without an application, of earlier incidents: to start one takes long */
+  constructor(
+    readonly place: Place,
+    private readonly idle: Member[],
+    private readonly lead: number,
+  ) {}
 
   /** Processes that are ready to start. @param offsets by how much the clock of each is wrong, ms */
   async load(...offsets: number[]): Promise<Member[]> {
     const shift = pathToFileURL(builtScript('test/chaos/worker/shift-clock.js')).href;
     const members = offsets.map(async (offset) => {
+      const used = offset === 0 ? this.idle.pop() : undefined;
+      if (used !== undefined) {
+        this.#started.push(used);
+        return used;
+      }
       const env = { NODE_OPTIONS: `--import=${shift}`, CHAOS_CLOCK_OFFSET: String(offset) };
       const child = await spawnChild(
         builtScript('test/faults/children/incident.js'),
         offset === 0 ? {} : { env },
       );
       const member = new Member(child);
-      this.members.push(member);
+      this.#started.push(member);
+      if (offset !== 0) this.#shifted.add(member);
       await member.next('loaded');
       return member;
     });
-    return Promise.all(members);
+    const loaded = await Promise.all(members);
+    this.members.push(...loaded);
+    return loaded;
   }
 
   /** The job is due once a day, in a few seconds for the first time. */
-  choose(): void {
-    this.tick = Math.ceil((Date.now() + LEAD) / 1_000) * 1_000;
+  choose(lead = this.lead): void {
+    this.tick = Math.ceil((Date.now() + lead) / 1_000) * 1_000;
   }
 
   /** Starts a member with the nightly job, if it is told nothing else. */
@@ -133,6 +168,9 @@ export class Stage {
       },
       { schedule: dailyAt(this.tick), ...job },
     );
+    const { history } = this.place.store;
+    const known = async () => (await history?.instances())?.some(({ instance }) => instance === instanceId);
+    await until(known, { message: `${instanceId} to be known`, interval: 20 });
   }
 
   /** All is in place. @throws TooSlow if the tick has come, or may come at any moment */
@@ -145,32 +183,40 @@ export class Stage {
     await until(() => Date.now() > this.tick + graces * GRACE, { interval: 20 });
   }
 
-  async shell(command: 'status' | 'why'): Promise<{ readonly code: number | null; readonly said: unknown }> {
+  /** All of the shell but its process, whose start would be most of the work: see test/package/shell for that. */
+  async shell(command: 'status' | 'why'): Promise<{ readonly code: number; readonly said: unknown }> {
     const { url, args } = this.place.shell;
-    const main = `${projectRoot}/dist/cli/main.js`;
     const about = command === 'why' ? ['nightly'] : [];
-    const { code, stdout, stderr } = await runProgram(
-      process.execPath,
-      [main, command, ...about, '--json', ...args],
-      { env: { SCHEDULER_LOCK_URL: url } },
-    );
-    if (stderr !== '') throw new Error(`${command}: ${stderr}`);
-    return { code, said: JSON.parse(stdout) as unknown };
+    let [out, err] = ['', ''];
+    const code = await runShell([command, ...about, '--json', ...args], {
+      stdout: { write: (text) => (out += text) },
+      stderr: { write: (text) => (err += text) },
+      env: { SCHEDULER_LOCK_URL: url },
+      clock: systemClock,
+      version: '0',
+      open: openStore,
+      ticks: () => ticksOf(projectRoot),
+      onInterrupt: () => undefined,
+    });
+    if (err !== '') throw new Error(`${command}: ${err}`);
+    return { code, said: JSON.parse(out) as unknown };
   }
 
-  /** Ends what is left of the fleet, which has to end cleanly. */
+  /** What is left of the fleet has to close cleanly. */
   async clear(): Promise<void> {
     await this.place.proxy.refuse(false);
     this.place.proxy.delay(0);
-    const alive = this.members.filter((member) => member.running);
-    const closed = await Promise.allSettled(alive.map((member) => member.close()));
-    await this.drop();
-    for (const result of closed) if (result.status === 'rejected') throw result.reason;
+    const alive = this.#started.filter((member) => member.running);
+    await Promise.all(alive.map((member) => member.leave()));
+    for (const member of alive) member.refresh();
+    this.idle.push(...alive.filter((member) => !this.#shifted.has(member)));
+    await Promise.all([...this.#shifted].map((member) => member.close()));
+    await this.place.close();
   }
 
   /** Ends it, however it is. */
   async drop(): Promise<void> {
-    await Promise.all(this.members.map((member) => member.discard()));
+    await Promise.all(this.#started.map((member) => member.discard()));
     await this.place.close();
   }
 }

@@ -1,6 +1,6 @@
 import type { MissEntry } from '../../../lib/index.js';
 import { until } from '../../support/until.js';
-import { GRACE, type Member, type MemberSettings, type Stage } from './incident-stage.js';
+import { GRACE, LEAD, type Member, type MemberSettings, type Stage } from './incident-stage.js';
 
 /*
  * How the incidents come about. Each story ends when nothing more happens to the fleet, and answers with the instances whose health and
@@ -9,9 +9,9 @@ import { GRACE, type Member, type MemberSettings, type Stage } from './incident-
 
 export type Story = (stage: Stage) => Promise<Member[]>;
 
-/** A store that answers that late, ms, which is later than the instances wait for it. */
-const LATE = 2_600;
-const STORE_TIMEOUT = 2_000;
+/** A store that answers that late, ms, which is later than the instances wait for it, and longer than some tries. */
+const LATE = 4_000;
+const STORE_TIMEOUT = 1_000;
 const HOUR = 3_600_000;
 
 const WEB = { job: { enabled: false } } as const;
@@ -48,35 +48,44 @@ export const firstTickLost: Story = async (stage) => {
 export const slowStore: Story = async (stage) => {
   const [api] = (await stage.load(0)) as [Member];
   stage.choose();
-  await stage.start(api, 'api', { way: 'proxied', storeTimeout: STORE_TIMEOUT });
+  await stage.start(api, 'api', { way: 'proxied', storeTimeout: STORE_TIMEOUT, ttl: '30s' });
   stage.inTime();
   stage.place.proxy.delay(LATE, 'replies');
   await until(() => skipped(api), { message: 'the tick to be skipped' });
   return [api];
 };
 
+/** The first one to hang. The other one takes over when the lease is over, and finds it so. */
 export const hangsEverywhere: Story = async (stage) => {
   const fleet = (await stage.load(0, 0)) as [Member, Member];
   const job = { schedule: '*/2 * * * * *', stays: true, timeout: '500ms' } as const;
   await Promise.all(fleet.map((member, index) => stage.start(member, `api-${index + 1}`, { job })));
   await Promise.all(fleet.map((member) => member.next('job-started')));
-  return fleet;
+  return fleet.filter((member) => member.heard('event:interrupted').length === 0);
 };
 
+type Web = MemberSettings & { readonly offset?: number };
+
 /** Instances with the job switched off, and one worker, which is killed before the tick. */
-async function workerDies(stage: Stage, ...webs: MemberSettings[]): Promise<Member[]> {
-  const [worker, ...others] = (await stage.load(0, ...webs.map(() => 0))) as [Member, ...Member[]];
+async function workerDies(stage: Stage, ...webs: Web[]): Promise<Member[]> {
+  const offsets = webs.map(({ offset = 0 }) => offset);
+  const [worker, ...others] = (await stage.load(0, ...offsets)) as [Member, ...Member[]];
   stage.choose();
-  await Promise.all([
-    stage.start(worker, 'worker', webs[0]?.insight && { insight: webs[0].insight }),
-    ...others.map((web, index) => stage.start(web, `web-${index + 1}`, { ...WEB, ...webs[index] })),
-  ]);
+  const { insight } = webs[0] ?? {};
+  await stage.start(worker, 'worker', insight === undefined ? {} : { insight });
+  const start = (web: Member, index: number) => {
+    const { offset: _, ...settings } = webs[index] ?? {};
+    return stage.start(web, `web-${index + 1}`, { ...WEB, ...settings });
+  };
+  await Promise.all(others.map(start));
   stage.inTime();
   await worker.kill();
   return others;
 }
 
 export const onlyWorkerDies: Story = (stage) => workerDies(stage, {});
+
+export const onlyWorkerDiesClockBehind: Story = (stage) => workerDies(stage, { offset: -HOUR / 2 });
 
 export const onlyWorkerDiesWithTicks: Story = (stage) => workerDies(stage, WITH_TICKS);
 
@@ -108,7 +117,7 @@ export const allDown: Story = async (stage) => {
   stage.choose();
   await stage.start(old, 'old');
   stage.inTime();
-  await old.close();
+  await old.leave();
   stage.inTime();
   await stage.pass();
   await stage.start(fresh, 'fresh');
@@ -140,28 +149,25 @@ export const interruptedThenMissed: Story = async (stage) => {
   return [after];
 };
 
-async function killedInTheMiddle(stage: Stage): Promise<Member> {
+/** @param lead how long before the tick, if not as long as usual */
+async function killedInTheMiddle(stage: Stage, lead?: number): Promise<Member> {
   const [before, after] = (await stage.load(0, 0)) as [Member, Member];
-  stage.choose();
+  stage.choose(lead);
   await stage.start(before, 'before', { job: { stays: true } });
   await before.runYesterday({ stays: true });
   await before.kill();
   // Its lease ends by itself.
   const lock = async () => (await stage.place.store.inspect?.(['nightly']))?.[0];
   await until(async () => (await lock())?.state === 'free', { message: 'the lease to end' });
+  await stage.start(after, 'after');
   return after;
 }
 
-export const interrupted: Story = async (stage) => {
-  const after = await killedInTheMiddle(stage);
-  await stage.start(after, 'after', { job: { schedule: '0 0 1 1 *' } });
-  return [after];
-};
+/** Until its tick, which comes later than anybody looks. */
+export const interrupted: Story = async (stage) => [await killedInTheMiddle(stage, HOUR)];
 
 export const interruptedThenRun: Story = async (stage) => {
-  const after = await killedInTheMiddle(stage);
-  stage.choose();
-  await stage.start(after, 'after');
+  const after = await killedInTheMiddle(stage, 2 * LEAD);
   stage.inTime();
   await after.next('event:released');
   return [after];
@@ -183,7 +189,7 @@ export const switchedOff: Story = async (stage) => {
   stage.choose();
   await stage.start(old, 'old');
   await old.runYesterday();
-  await Promise.all([stage.start(fresh, 'fresh', WEB), old.close()]);
+  await Promise.all([stage.start(fresh, 'fresh', WEB), old.leave()]);
   stage.inTime();
   await stage.pass(2);
   return [fresh];

@@ -606,7 +606,14 @@ describe('the time in question', () => {
     const everyTick = { ...JOB, overdue: false } as const;
     const newest = run(at('03:00:01'));
     expect(
-      why(facts({ known: everyTick, runs: [newest], time: at('03:00:30'), knownBy: [by('api-1', {}, everyTick)] })),
+      why(
+        facts({
+          known: everyTick,
+          runs: [newest],
+          time: at('03:00:30'),
+          knownBy: [by('api-1', {}, everyTick)],
+        }),
+      ),
     ).toMatchObject({ cause: 'ran', run: newest });
   });
 
