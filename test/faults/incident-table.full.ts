@@ -161,8 +161,9 @@ async function play(row: Row, stage: Stage): Promise<Seen> {
   // What they say in the end is compared below.
   await until(isSo, { timeout: row.patience ?? PATIENCE, interval: 50 }).catch(() => undefined);
   const isTold = async () => {
-    const { status, exit, why } = await shellOn(stage);
-    return isDeepStrictEqual([status, exit, why], [row.status, row.exit, row.why]);
+    const { status, exit, why, sentence } = await shellOn(stage);
+    const isSaid = row.sentence.test(sentence);
+    return isSaid && isDeepStrictEqual([status, exit, why], [row.status, row.exit, row.why]);
   };
   await until(isTold, { timeout: row.patience ?? PATIENCE, interval: 500 }).catch(() => undefined);
   const shell = await shellOn(stage);
