@@ -83,20 +83,17 @@ function whyNewest(facts: JobFacts): Why {
   const newest = dates.newest(time);
   const next = dates.next(time);
   const coming = next === Infinity ? newest : next;
-  // Nobody knows which ticks were started, or none was meant: `oncePerTick: false`.
-  if (
-    known.overdue === false &&
-    run !== undefined &&
-    run.tick === undefined &&
-    run.startedAt >= (newest ?? 0)
-  )
-    return whyRun(facts, run);
+  if (run !== undefined && isWithoutTick(facts, run, newest)) return whyRun(facts, run);
   if (newest === undefined) return run === undefined ? whyTick(facts, coming) : whyRun(facts, run);
   // As long as the newest tick may still be started, the one before tells more.
   const tick = wasStarted(facts, newest) ? newest : (dates.newest(ripe) ?? newest);
   const isNew = runs.length === 0 && knownBy.every(({ startedAt }) => startedAt > tick);
   return whyTick(facts, isNew ? coming : tick);
 }
+
+/** Whether nobody knows which ticks were started, as with `oncePerTick: false`: then the newest run tells more than they do. */
+const isWithoutTick = ({ known }: JobFacts, { tick, startedAt }: RunInfo, newest = 0): boolean =>
+  known.overdue === false && tick === undefined && startedAt >= newest;
 
 function whyAt(facts: JobFacts, at: number): Why {
   const { known, runs, misses } = facts;
