@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setImmediate as immediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { createPool } from 'mysql2';
 import type { Duration, AcquireRequest, LockStore } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
@@ -111,6 +112,43 @@ describe.each([MYSQL, POSTGRES].map((database) => [database.name, database] as c
   },
 );
 
+/** A proxy in a thread of its own, which goes on while this one is blocked. Counts what it has put into our socket. */
+const WAY = `
+const { connect, createServer } = require('node:net');
+const { parentPort, workerData: { host, port, answers } } = require('node:worker_threads');
+const server = createServer((near) => {
+  const far = connect(port, host);
+  for (const [one, other] of [[near, far], [far, near]]) one.on('error', () => {}).on('close', () => other.destroy());
+  near.pipe(far);
+  const count = () => { Atomics.add(answers, 0, 1); Atomics.notify(answers, 0); };
+  far.on('data', (chunk) => near.write(chunk, count));
+}).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
+
+/** Blocks the event loop. */
+const block = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
+async function startWayOfItsOwn(url: string) {
+  const { hostname, port } = new URL(url);
+  const answers = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { host: hostname, port: Number(port), answers };
+  const thread = new Worker(WAY, { eval: true, workerData });
+  const own = await new Promise<number>((resolve, reject) =>
+    thread.on('message', resolve).on('error', reject),
+  );
+  const near = new URL(url);
+  near.hostname = '127.0.0.1';
+  near.port = String(own);
+  return {
+    url: near.href,
+    /** To be called before the event loop has had a chance to read the answer. */
+    blockUntilAnswered: (): void => {
+      const seen = Atomics.load(answers, 0);
+      if (Atomics.wait(answers, 0, seen, 30_000) === 'timed-out') throw new Error('no answer within 30 s');
+    },
+    stop: () => thread.terminate(),
+  };
+}
+
 describe('a pool of mysql2', () => {
   let server: DatabaseServer;
 
@@ -142,7 +180,8 @@ describe('a pool of mysql2', () => {
   });
 
   test('that has answered while the event loop was blocked is heard, and keeps its connection', async () => {
-    const pool = testMysqlPool(server.url, { connectionLimit: 1 });
+    const way = await startWayOfItsOwn(server.url);
+    const pool = testMysqlPool(way.url, { connectionLimit: 1 });
     const store = new MysqlLockStore(pool, { table, queryTimeout: LIMIT });
     await until(() => store.init().then(() => true));
     const id = async (): Promise<unknown> => (await pool.query('SELECT CONNECTION_ID()'))[0];
@@ -150,12 +189,14 @@ describe('a pool of mysql2', () => {
     for (let round = 0; round < 3; round++) {
       const result = store.acquire(attempt());
       // The statement is sent.
-      await new Promise((resolve) => setImmediate(resolve));
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LIMIT + 1_000);
+      await immediate();
+      way.blockUntilAnswered();
+      block(LIMIT + 50);
       expect(await result).toMatchObject({ acquired: true });
     }
     expect(await id()).toEqual(before);
     await pool.end();
+    await way.stop();
   });
 
   test('that answers rows as arrays is read all the same', async () => {
