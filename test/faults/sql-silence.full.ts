@@ -112,26 +112,24 @@ describe.each([MYSQL, POSTGRES].map((database) => [database.name, database] as c
   },
 );
 
-/** A proxy in a thread of its own, which goes on while this one is blocked. Counts what it has put into our socket. */
+/** A proxy in a thread of its own, which goes on while this one is blocked. Notes how many requests have come, and which one is answered. */
 const WAY = `
 const { connect, createServer } = require('node:net');
-const { parentPort, workerData: { host, port, answers } } = require('node:worker_threads');
+const { parentPort, workerData: { host, port, counts } } = require('node:worker_threads');
 const server = createServer((near) => {
   const far = connect(port, host);
   for (const [one, other] of [[near, far], [far, near]]) one.on('error', () => {}).on('close', () => other.destroy());
-  near.pipe(far);
-  const count = () => { Atomics.add(answers, 0, 1); Atomics.notify(answers, 0); };
-  far.on('data', (chunk) => near.write(chunk, count));
+  near.on('data', (chunk) => { Atomics.add(counts, 0, 1); far.write(chunk); });
+  far.on('data', (chunk) => {
+    const request = Atomics.load(counts, 0);
+    near.write(chunk, () => { Atomics.store(counts, 1, request); Atomics.notify(counts, 1); });
+  });
 }).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
 
-/** Blocks the event loop. */
-const block = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-
 async function startWayOfItsOwn(url: string) {
-  const { hostname, port } = new URL(url);
-  const answers = new Int32Array(new SharedArrayBuffer(4));
-  const workerData = { host: hostname, port: Number(port), answers };
-  const thread = new Worker(WAY, { eval: true, workerData });
+  const { hostname: host, port } = new URL(url);
+  const counts = new Int32Array(new SharedArrayBuffer(8));
+  const thread = new Worker(WAY, { eval: true, workerData: { host, port: Number(port), counts } });
   const own = await new Promise<number>((resolve, reject) =>
     thread.on('message', resolve).on('error', reject),
   );
@@ -140,10 +138,14 @@ async function startWayOfItsOwn(url: string) {
   near.port = String(own);
   return {
     url: near.href,
-    /** To be called before the event loop has had a chance to read the answer. */
-    blockUntilAnswered: (): void => {
-      const seen = Atomics.load(answers, 0);
-      if (Atomics.wait(answers, 0, seen, 30_000) === 'timed-out') throw new Error('no answer within 30 s');
+    /** To be called before a request is sent. Returns what blocks the event loop until its answer is in our socket. */
+    blocker: () => {
+      const request = Atomics.load(counts, 0) + 1;
+      return (): void => {
+        for (let seen = Atomics.load(counts, 1); seen < request; seen = Atomics.load(counts, 1)) {
+          if (Atomics.wait(counts, 1, seen, 30_000) === 'timed-out') throw new Error('no answer in 30 s');
+        }
+      };
     },
     stop: () => thread.terminate(),
   };
@@ -187,11 +189,13 @@ describe('a pool of mysql2', () => {
     const id = async (): Promise<unknown> => (await pool.query('SELECT CONNECTION_ID()'))[0];
     const before = await id();
     for (let round = 0; round < 3; round++) {
+      const blockUntilAnswered = way.blocker();
       const result = store.acquire(attempt());
       // The statement is sent.
       await immediate();
-      way.blockUntilAnswered();
-      block(LIMIT + 50);
+      blockUntilAnswered();
+      // And its time is over.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LIMIT + 50);
       expect(await result).toMatchObject({ acquired: true });
     }
     expect(await id()).toEqual(before);
