@@ -207,7 +207,9 @@ export class Watch {
 
   #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
     for (const state of states) {
-      const { lock, entries = [] } = locks.get(state.job.lock) ?? {};
+      const { lock, entries = [], lockRefusal } = locks.get(state.job.lock) ?? {};
+      // It is asked again, as if the store had not answered.
+      if (lockRefusal !== undefined) throw lockRefusal;
       state.told = {
         entries: entries.length > 0 ? entries : state.told.entries,
         ...(lock !== undefined && { lock }),

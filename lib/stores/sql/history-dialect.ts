@@ -1,4 +1,4 @@
-type Row = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
 
 /** A row of the table of the runs, but for its times, which the database knows. */
 export interface HistoryRow {
