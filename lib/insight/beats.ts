@@ -23,8 +23,8 @@ export interface Shown {
   /** Its runs that should be over, and go on. */
   readonly hung: () => readonly HungRun[];
   readonly kept: Kept;
-  /** The store has answered a beat. @param took how long that took, ms */
-  readonly answered: (took: number) => void;
+  /** The store has answered a beat. @param took how long that took, ms @param problem why it can keep no runs */
+  readonly answered: (took: number, problem: string | undefined) => void;
   /** What the store cannot keep of a history, and what to do: once, until that is over. */
   readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
@@ -201,7 +201,7 @@ export class Beats {
     this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
-    this.shown.answered(took);
+    this.shown.answered(took, problem);
     this.#tell(problem);
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
   }

@@ -16,6 +16,8 @@ interface Known {
   readonly fleet: readonly KnownBy[];
   /** The runs that go on here. */
   readonly here: readonly RunInfo[];
+  /** Why the store tells of no runs. */
+  readonly refusal: Error | undefined;
 }
 
 /** A job, as one instance sees it: by what the store has told, and by its own calls since then. */
@@ -73,7 +75,7 @@ export class SeenJob implements Announced {
     else this.skips = { ...oneMore(this.skips, why, own), tick };
   }
 
-  facts({ watcher, time, fleet, here: runs }: Known): JobFacts {
+  facts({ watcher, time, fleet, here: runs, refusal }: Known): JobFacts {
     const { job, told, asOf } = this;
     const { instance, kept, hasFailed } = watcher;
     const clockOffset = watcher.clockOffset() ?? 0;
@@ -89,12 +91,16 @@ export class SeenJob implements Announced {
     };
     const others = fleet.filter((by) => by.instance !== instance);
     const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
-    const facts = factsOf([own, ...others], told, {
-      time,
-      ...(asOf !== undefined && { asOf }),
-      seen: { ...this.#seen, ...(outcome && { outcome }) },
-      ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
-    });
+    const facts = factsOf(
+      [own, ...others],
+      { ...told, ...given({ refusal }) },
+      {
+        time,
+        ...(asOf !== undefined && { asOf }),
+        seen: { ...this.#seen, ...(outcome && { outcome }) },
+        ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
+      },
+    );
     const here = runs.filter((run) => run.job === job.job);
     const rest = facts.runs.filter((run) =>
       run.instance === instance && run.outcome === 'running'

@@ -30,6 +30,12 @@ export class Watch {
   readonly #states = new Map<string, SeenJob>();
   readonly #announcer: Announcer;
   #fleet: (Fleet & { readonly askedAt: number }) | undefined;
+  /** Why the store tells of no runs. All locks are the same in that. */
+  #refusal: Error | undefined;
+  /** Why it can keep none, as the last beat was told. */
+  #problem: string | undefined;
+  /** Whether to ask with the next look if it tells of runs. */
+  #asksOfRuns = true;
   /** The runs that go on here. */
   #here: readonly RunInfo[] = [];
   #timer: Timer | undefined;
@@ -117,6 +123,16 @@ export class Watch {
     this.#announcer.stop();
   }
 
+  /** A beat was answered. @param problem why the store can keep no runs: then it may tell of none, either */
+  answered(problem: string | undefined): void {
+    if (problem !== this.#problem || this.#refusal !== undefined) {
+      this.#asksOfRuns = true;
+      for (const state of this.#states.values()) state.lookAt = -Infinity;
+    }
+    this.#problem = problem;
+    this.arm();
+  }
+
   /** Goes on when the clock of the store is known: before that, nobody knows which ticks have come. */
   arm(): void {
     this.#timer?.cancel();
@@ -167,6 +183,8 @@ export class Watch {
       if (!state.job.isOn()) state.see(this.#now());
       state.judgement = undefined;
     }
+    const [first] = states;
+    if (first !== undefined && this.#asksOfRuns) await this.#askOfRuns(first);
     const doubtful = states.filter((state) => this.#isDoubtful(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     for (const state of states) await this.#tell(state);
@@ -175,15 +193,28 @@ export class Watch {
 
   #facts(state: SeenJob): JobFacts {
     const fleet = this.#fleet?.jobs.get(state.job.job) ?? [];
-    return state.facts({ watcher: this.watcher, time: this.#now(), fleet, here: this.#here });
+    const { watcher } = this;
+    return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
   }
 
   /** Whether the store has to tell how a job is. */
   #isDoubtful(state: SeenJob): boolean {
-    const { status, run } = this.#judged(state);
+    const judgement = this.#judged(state);
+    const { status, run } = judgement;
     if (status === 'off' || status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
-    return status === 'unknown' || status === 'overdue';
+    return isOpen(judgement) || status === 'overdue';
+  }
+
+  async #askOfRuns({ job }: SeenJob): Promise<void> {
+    this.#asksOfRuns = false;
+    try {
+      this.#refusal = await this.reader.refusalOf(job.lock);
+    } catch (error) {
+      this.#asksOfRuns = true;
+      throw error;
+    }
+    for (const state of this.#states.values()) state.judgement = undefined;
   }
 
   #isFleetOld(): boolean {
@@ -221,12 +252,14 @@ export class Watch {
 
   /** Tells people what they have to know, and when to look again. */
   async #tell(state: SeenJob): Promise<void> {
-    const { status, attention, tick, run } = this.#judged(state);
+    const judgement = this.#judged(state);
+    const { status, attention, tick, run } = judgement;
     if (attention && run?.outcome === 'running') this.#announcer.hung(state, run, this.#now());
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
     const recheck = attention || status === 'off' ? this.#recheckOf(state, run) : Infinity;
-    const again = status === 'unknown' ? AGAIN : recheck;
+    // Its schedule may have changed: the store is not asked for that.
+    const again = isOpen(judgement) ? AGAIN : status === 'unknown' ? RECHECK : recheck;
     const next = Math.min(nextRipe(this.#facts(state)), now + again);
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }
@@ -245,5 +278,8 @@ export class Watch {
     if (!this.#facts(state).runs.some((run) => wentOn(run, tick))) await this.#note(state, tick, lost);
   }
 }
+
+/** Whether another answer of the store may tell how the job is. */
+const isOpen = ({ reason }: Judgement): boolean => reason === 'not-asked' || reason === 'old-facts';
 
 const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

@@ -279,8 +279,9 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
 
   /** The same for those that only read: whoever looks on may have no right to write, and waits for no other table. */
   async #look<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
-    const { unusable, [part]: table } = this.dialect.history;
-    if (unusable !== undefined) throw refusal(unusable);
+    const { history } = this.dialect;
+    if (history.unusable !== undefined) throw refusal(history.unusable);
+    const table = history[part];
     const tell = (error: unknown): never => {
       throw this.#tables.failed(this.#reads.refused(table, error), part);
     };
