@@ -42,6 +42,8 @@ const PATIENCE = 2_000;
 const LOOKS = 4;
 /** How often it has to find one: a process that was killed may have beaten right before that, one that shuts down says so. */
 const SIGHTINGS = 2;
+/** After what time the list of jobs is told anew, ms: somebody may have damaged it, so that nobody can read it. */
+const TELL_ANEW = 3_600_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
 const LAST_BEAT = 1_000;
 
@@ -54,8 +56,9 @@ export class Beats {
   #failedAt: number | undefined;
   /** When it has begun to beat last, monotonic. */
   #beganAt = -Infinity;
-  /** The list of jobs that the store knows, by its name. */
+  /** The list of jobs that the store knows, by its name, and when it was told, monotonic. */
   #known: string | undefined;
+  #toldAt = -Infinity;
   /** What was told last of a history that cannot be kept. */
   #problem: string | undefined;
   #isSoon = false;
@@ -193,9 +196,9 @@ export class Beats {
       left,
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
-    const { time, known, problem } = await this.history.beat(
-      this.#known === catalogue ? beat : { ...beat, jobs },
-    );
+    const isNew = this.#known !== catalogue || sent - this.#toldAt >= TELL_ANEW;
+    const { time, known, problem } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
+    if (isNew || !known) this.#toldAt = sent;
     // The store has looked at its clock about half-way.
     const took = this.clock.monotonic() - sent;
     this.#clockOffset = Math.round(time - now - took / 2);

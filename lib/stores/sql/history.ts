@@ -186,8 +186,8 @@ export class SqlHistory<Table> implements HistoryStore {
     const list = digestOf('catalogue', catalogue);
     const result = await this.#run(async () => {
       if (jobs !== undefined) {
-        const [start, end] = history.unlessKnown;
-        const text = `${start} {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${end}`;
+        // In place of one that somebody has damaged.
+        const text = `INSERT INTO {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${history.overList}`;
         await history.write(text, [list, JSON.stringify(jobs)]);
       }
       const data = JSON.stringify({ instance, ...told });
@@ -207,9 +207,11 @@ export class SqlHistory<Table> implements HistoryStore {
 WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
         [],
       );
-      const lists = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      const read = readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable);
-      const jobs = new Map(read);
+      const all = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
+      // What a list says that nobody has any more is of no interest.
+      const used = new Set(rows.map(({ catalogue }) => String(catalogue)));
+      const lists = all.filter(({ id }) => used.has(String(id)));
+      const jobs = new Map(readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable));
       return readEach(rows, (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []), onUnreadable);
     }, 'instances');
   }
