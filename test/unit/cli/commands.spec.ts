@@ -137,7 +137,7 @@ describe('status', () => {
       time: NOW,
       up: 2,
       attention: true,
-      unreadable: { instances: 0, runs: 0 },
+      unreadable: { instances: 0, runs: 0, parts: [] },
       jobs: [
         expect.objectContaining({
           job: SEND,
