@@ -147,6 +147,9 @@ const TICK_OF: Partial<Record<Fault, JobFacts>> = {
   blackout: JOBS.missed,
 };
 
+/** How long the ticks before it are spared, ms: nobody misses a job that has never run. */
+const spared = (fault: Fault): number => (fault === 'blackout' ? JOBS.missed.every : 0);
+
 /** Faults that may come in the midst of a volley: it is over so soon that they would seldom hit it by chance. */
 const IN_VOLLEY: ReadonlySet<Fault> = new Set([
   'kill',
@@ -193,6 +196,9 @@ export const isLoss = (fault: string): boolean => LOSSES.includes(fault);
 const isQuiet = (fault: Fault): boolean => isLoss(fault) || fault === 'store-clock';
 const isStoreFault = (fault: Fault): boolean => fault.startsWith('store-') || fault === 'forget-scripts';
 
+const isWanted = (fault: Fault, only: readonly string[]): boolean =>
+  only.length === 0 ? !ASKED_FOR.has(fault) : only.includes(fault);
+
 /** Makes a plan: always the same for the same options. */
 export function makePlan({
   instances,
@@ -206,10 +212,7 @@ export function makePlan({
 }: PlanOptions): Plan {
   const random = new Random(seed);
   const offsets = Array.from({ length: instances }, () => random.between(-MAX_OFFSET, MAX_OFFSET));
-  let faults = WEIGHTS.filter(
-    ([fault]) =>
-      (dataLoss || !isLoss(fault)) && (only.length === 0 ? !ASKED_FOR.has(fault) : only.includes(fault)),
-  );
+  let faults = WEIGHTS.filter(([fault]) => (dataLoss || !isLoss(fault)) && isWanted(fault, only));
   const injections: Injection[] = [];
   let at = FIRST;
   /** When all that was begun is over. */
@@ -225,7 +228,7 @@ export function makePlan({
     const forTwins = TICK_OF[fault] !== undefined;
     const waiting = waitOf(fault, volley > 0, random);
     const { waits } = waiting;
-    if (forTwins) at = Math.max(at, aimedUntil);
+    if (forTwins) at = Math.max(at, aimedUntil) + spared(fault);
     if (isQuiet(fault)) at = Math.max(at, over + QUIET);
     if (alone) at = Math.max(at, over + CALM / 2);
     if (at + waits + lasts > seconds * 1_000 - LAST) {

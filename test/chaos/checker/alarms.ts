@@ -1,6 +1,6 @@
 import type { JobFacts, OverdueLine } from '../history.js';
 import type { Finding } from './finding.js';
-import { groupBy, type Life, type Model, READING, type Run, type Trouble, troublesIn } from './model.js';
+import { groupBy, type Life, type Model, READING, type Run, troublesIn } from './model.js';
 import { dueAt, dueTicks } from './ticks.js';
 
 /** How long an instance may take to ask the store, and to ask it again after a fault, ms. */
@@ -110,9 +110,7 @@ function untold(
     if (facts.every <= facts.overdue || facts.catchUp > 0 || facts.wait > 0) continue;
     for (const tick of dueTicks(model, facts)) {
       const runs = runsOf.get(facts.job) ?? [];
-      const witness = model.lives.find(
-        (life) => couldTell(model, facts, tick, life, runs) || couldAsk(model, facts, tick, life, runs),
-      );
+      const witness = model.lives.find((life) => couldTell(model, facts, tick, life, runs));
       if (witness === undefined) continue;
       if (told.has(`${facts.job} ${tick}`)) count('ticks that were missed, and told');
       else
@@ -124,48 +122,45 @@ function untold(
   return wrong;
 }
 
-/** Whether nobody had started the tick when this instance, which was well, had to judge it. */
-function couldTell(model: Model, facts: JobFacts, tick: number, life: Life, runs: readonly Run[]): boolean {
-  const due = dueAt(model, tick, life.i);
-  return life.up <= due && isMissed(model, due + facts.overdue, tick, life, runs);
-}
-
-/** The same of an instance that was started behind the tick, and before the next one: it asks the store what it has missed. */
-function couldAsk(
+/**
+ * Whether nobody had started the tick when this instance had to judge it: when its time of grace was over, or, if the instance was
+ * started behind that or something was wrong then, when all was well again, and the next tick had not come.
+ */
+function couldTell(
   model: Model,
   { every, overdue }: JobFacts,
   tick: number,
   life: Life,
   runs: readonly Run[],
 ): boolean {
-  const due = dueAt(model, tick, life.i);
-  const asks = Math.max(life.up, due + overdue);
-  return life.up > due && asks + SETTLED < due + every && isMissed(model, asks, tick, life, runs);
-}
-
-/** Whether nobody had started the tick when this instance judged it (`over`), and for how long it and the store were well. */
-function isMissed(
-  model: Model,
-  over: number,
-  tick: number,
-  { i, up, until }: Life,
-  runs: readonly Run[],
-): boolean {
-  // What ended when it was started is no trouble of its own.
-  const isTrouble = ({ fault, from }: Trouble): boolean => from > up || !ENDINGS.has(fault);
+  const over = dueAt(model, tick, life.i) + overdue;
+  const asks = wellFrom(model, life, Math.max(over, life.up));
   const [first, last] = edges(model, tick);
-  const wasUp = until >= over + SETTLED && model.over >= over + SETTLED;
-  // Its own call came before, or none did, and the store answers again.
-  if (!wasUp || troublesIn(model, over - LATE, over + SETTLED, i).some(isTrouble)) return false;
-  if (excuseOf(model, first - LATE, over + SETTLED) !== undefined) return false;
+  if (life.until < asks + SETTLED || model.over < asks + SETTLED) return false;
+  if (asks > over && asks + SETTLED >= first + every) return false;
+  if (excuseOf(model, first - LATE, asks + SETTLED) !== undefined) return false;
   // The store knows a start of it.
-  const known = runs.some((run) => run.m < first && !isForgotten(model, run, over));
+  const known = runs.some((run) => run.m < first && !isForgotten(model, run, asks));
   const started = runs.some(
     (run) =>
-      ((run.tick ?? -Infinity) >= tick && run.m <= over + LATE) ||
-      (run.m <= over + LATE && Math.max(run.releasedAt ?? 0, run.deadline) >= Math.min(first, last)),
+      ((run.tick ?? -Infinity) >= tick && run.m <= asks + LATE) ||
+      (run.m <= asks + LATE && Math.max(run.releasedAt ?? 0, run.deadline) >= Math.min(first, last)),
   );
   return known && !started;
+}
+
+/** From when on, and not before `from`, the instance and the store are well for as long as a question takes, and the second before. */
+function wellFrom(model: Model, { i, up }: Life, from: number): number {
+  const troubles = troublesIn(model, from - LATE, Infinity, i)
+    // What ended when it was started is no trouble of its own.
+    .filter(({ fault, from: begins }) => begins > up || !ENDINGS.has(fault))
+    .sort((a, b) => a.from - b.from);
+  let well = from;
+  for (const trouble of troubles) {
+    if (trouble.from > well + SETTLED) break;
+    well = Math.max(well, trouble.to + LATE);
+  }
+  return well;
 }
 
 const isForgotten = ({ troubles }: Model, { m }: Run, by: number): boolean =>

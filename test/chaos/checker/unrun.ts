@@ -56,7 +56,9 @@ export function checkUnrun(model: Model): Finding {
       ticks += 1;
       if (started.has(`${facts.job} ${tick}`)) continue;
       const causes = Object.keys(begin.offsets).map((i) => {
-        const call = byTick.get(`${facts.job} ${tick}`)?.find((one) => one.i === i);
+        const own = byTick.get(`${facts.job} ${tick}`)?.filter((one) => one.i === i) ?? [];
+        // Who is started behind a tick asks again and again until it knows.
+        const call = own.at(isUpAt(model, tick, i) ? 0 : -1);
         return causeOf(model, facts, tick, i, call);
       });
       const up = causes.filter(({ cause }) => cause !== 'no instance up');
@@ -117,8 +119,7 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
       // because the answer came too late.
       const others = model.calls.filter(({ job, w }) => job === facts.job && tickOf(model, job, w) === tick);
       const lost = others.some((other) => other.run === undefined && other.skipped?.reason !== 'already-ran');
-      // Who starts asks for what was interrupted only.
-      if (!lost && facts.rerun > 0 && !isUp(model, i, dueAt(model, tick, i), call.m))
+      if (!lost && !isUpAt(model, tick, i) && !mayRunLate(model, facts, call))
         return { cause: 'no instance up', detail: 'was started behind it' };
       return because(lost, 'died or froze as it began');
     }
@@ -142,6 +143,17 @@ function withoutCall(model: Model, tick: number, i: string): Judged {
   if (busy || !isUp(model, i, due - BUSY, due + LATE))
     return { cause: 'no instance up', detail: 'was not up' };
   return { cause: 'unexplained', detail: 'was up and did nothing' };
+}
+
+/** Whether the instance was up when its clock came to the tick. */
+function isUpAt(model: Model, tick: number, i: string): boolean {
+  const due = dueAt(model, tick, i);
+  return isUp(model, i, due, due);
+}
+
+/** Whether who is started behind a tick runs it: if its job is to catch up with ticks, and has been run before. */
+function mayRunLate({ runs }: Model, { job, catchUp }: JobFacts, { m }: Call): boolean {
+  return catchUp > 0 && runs.some((run) => run.job === job && run.m < m);
 }
 
 function isUp({ lives }: Model, i: string, from: number, to: number): boolean {
