@@ -62,6 +62,8 @@ export class Watch {
   /** The runs that go on here. */
   #here: readonly RunInfo[] = [];
   #timer: Timer | undefined;
+  /** When it is to wake up, by the store's clock. */
+  #armedFor = Infinity;
   #stopped = false;
 
   constructor(
@@ -88,6 +90,8 @@ export class Watch {
   add(job: WatchedJob): void {
     if (this.#stopped) return;
     const now = this.clock.now();
+    // What it missed while nobody was up it may be running in this moment.
+    const lookAt = job.comesLate ? now + AGAIN : -Infinity;
     this.#states.set(job.job, {
       job,
       since: now + job.initialDelay,
@@ -96,14 +100,14 @@ export class Watch {
       seen: { tick: -Infinity },
       ranHere: false,
       judgement: undefined,
-      // What it missed while nobody was up it may be running in this moment.
-      lookAt: job.comesLate ? now + AGAIN : -Infinity,
+      lookAt,
       skips: undefined,
       lost: undefined,
       noted: undefined,
       toldOfHung: -Infinity,
     });
-    this.arm();
+    // Many may be added at a time.
+    if (lookAt < this.#armedFor) this.arm();
   }
 
   remove(job: string): void {
@@ -174,9 +178,12 @@ export class Watch {
   /** Goes on when the clock of the store is known: before that, nobody knows which ticks have come. */
   arm(): void {
     this.#timer?.cancel();
+    this.#armedFor = Infinity;
+    if (this.#stopped || this.watcher.clockOffset() === undefined) return;
     let next = Infinity;
     for (const { lookAt } of this.#states.values()) next = Math.min(next, lookAt);
-    if (next === Infinity || this.#stopped || this.watcher.clockOffset() === undefined) return;
+    if (next === Infinity) return;
+    this.#armedFor = next;
     this.#timer = this.clock.setTimer(() => this.#wake(), Math.max(0, next - this.#now()));
   }
 

@@ -1,4 +1,4 @@
-import { type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
+import { intervalOf, type JobOrchestrator, overlay } from '../scheduler/scheduler-parts.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { unknownOptions } from '../options/table.js';
 import { cronOptionProblems, invalidNames, readDuration } from '../options/values.js';
@@ -46,7 +46,7 @@ export function checkJob(
 export function takenName({ kind, name }: Wanted, orchestrator: JobOrchestrator): string[] {
   const { schedulerRegistry: registry } = orchestrator;
   const registered =
-    kind === 'cron' ? registry.getCronJobs().has(name) : registry.getIntervals().includes(name);
+    kind === 'cron' ? registry.getCronJobs().has(name) : intervalOf(registry, name) !== undefined;
   const records = kind === 'cron' ? orchestrator.cronJobs : orchestrator.intervals;
   // A decorated method has this name, and its job was not made yet.
   const record = Object.hasOwn(records, name) ? records[name] : undefined;

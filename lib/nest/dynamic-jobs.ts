@@ -9,6 +9,7 @@ import {
   type CronJobLike,
   type CronTimeLike,
   hasScheduler,
+  intervalOf,
   type JobOrchestrator,
   orchestratorsAmong,
   overlay,
@@ -19,8 +20,8 @@ import type { JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, noLines, sharedKeys } from './start-checks.js';
-import { sharedLocks } from './start-warnings.js';
+import { type Found, isFired, keyOf, noLines, sharedKeys } from './start-checks.js';
+import { losesTicks, sharedLocks } from './start-warnings.js';
 import {
   checkJob,
   cronParameters,
@@ -31,6 +32,7 @@ import {
   type Wanted,
 } from './dynamic-job-checks.js';
 import type { BoundJob } from './bound-job.js';
+import { KnownJobs } from './known-jobs.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
@@ -44,10 +46,11 @@ import { LockHost } from './lock-host.js';
  */
 @Injectable()
 export class DynamicJobs implements OnModuleDestroy {
-  readonly #jobs = new Set<BoundJob>();
+  /** All jobs of this instance. */
+  readonly known = new KnownJobs((lock) => keyOf(this.host.store, lock) ?? lock);
   readonly #delays = new Set<Timer>();
-  #decorated: readonly Found[] = [];
-  #fired: readonly BoundJob[] = [];
+  /** Decorated jobs that the scheduler does not fire. */
+  #unfired: ReadonlySet<BoundJob> = new Set();
   /** Shared locks that were named in the log. */
   readonly #shared = new Set<string>();
   #started = false;
@@ -61,30 +64,23 @@ export class DynamicJobs implements OnModuleDestroy {
     private readonly leader: LeaderJobs,
   ) {}
 
-  /** The jobs that are still in the registry. */
-  get jobs(): readonly BoundJob[] {
-    for (const job of this.#jobs) if (job.state() === 'gone') this.#jobs.delete(job);
-    return [...this.#jobs];
-  }
-
   /**
    * Takes the decorated methods, once they are found.
    *
    * @returns the problems of dynamic jobs that were made before
    */
   meet(decorated: readonly Found[]): string[] {
-    this.#decorated = decorated;
-    this.#fired = decorated.filter(isFired).map(({ bound }) => bound);
-    return this.jobs.flatMap((bound) => {
-      const dynamic = this.jobs.filter((other) => other !== bound);
-      return this.#clashes(bound, dynamic).map((problem) => `dynamic job "${bound.job}": ${problem}`);
-    });
+    this.known.meet(decorated.map(({ bound }) => bound));
+    this.#unfired = new Set(decorated.filter((one) => !isFired(one)).map(({ bound }) => bound));
+    return this.known.made.flatMap((bound) =>
+      this.#clashes(bound, bound).map((problem) => `dynamic job "${bound.job}": ${problem}`),
+    );
   }
 
   /** The application has started. From now on, a new job looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
-    this.#warnOfSharedLocks();
+    this.#warnOfSharedLocks(this.known.all);
   }
 
   /** @param tell called when the next job was made, and those that are made in the same turn */
@@ -156,10 +152,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const bound: BoundJob = {
       ...facts,
       schedule: JobSchedule.ofInterval(timeout),
-      state: () =>
-        registry.getIntervals().includes(name) && registry.getInterval(name) === record.ref
-          ? 'started'
-          : 'gone',
+      state: () => (intervalOf(registry, name) === record.ref ? 'started' : 'gone'),
       fire: (start) => this.#again(bound, job, start),
     };
     overlay(orchestrator, { intervals: { [name]: record } }).mountIntervals();
@@ -173,19 +166,32 @@ export class DynamicJobs implements OnModuleDestroy {
   }
 
   #add(bound: BoundJob): void {
-    this.#jobs.add(bound);
+    this.known.add(bound);
     if (!this.#started) return;
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;
-    this.#warnOfSharedLocks();
+    this.#warnOfSharedLock(bound);
     this.interceptor.insight.added(bound);
     if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
   }
 
-  /** Those of decorated jobs as well, once for each lock. */
-  #warnOfSharedLocks(): void {
-    const warning = sharedLocks([...this.#fired, ...this.jobs], this.#shared);
+  /** Once for each lock. */
+  #warnOfSharedLocks(jobs: readonly BoundJob[]): void {
+    const scheduled = jobs.filter((job) => !this.#unfired.has(job));
+    const warning = sharedLocks(scheduled, this.#shared);
     if (warning !== undefined) logWarning(() => warning);
+  }
+
+  /** The same for a new job and those that have its lock. Two of these that could lose a tick would have been named before. */
+  #warnOfSharedLock(bound: BoundJob): void {
+    if (this.#shared.has(String(bound.name))) return;
+    const mayLose = losesTicks(bound.settings);
+    let others = 0;
+    for (const other of this.known.under(bound.name)) {
+      if (other !== bound && !this.#unfired.has(other)) others++;
+      if (others > 1 && !mayLose) return;
+    }
+    if (others > 0) this.#warnOfSharedLocks([...this.known.under(bound.name)]);
   }
 
   #fire(bound: BoundJob, job: DynamicJob, how: { byTimer: boolean; isMade: boolean }): unknown {
@@ -231,7 +237,7 @@ export class DynamicJobs implements OnModuleDestroy {
   ): { orchestrator: JobOrchestrator; facts: Pick<BoundJob, 'job' | 'name' | 'settings'> } {
     const [orchestrator] = orchestratorsAmong(this.discovery.getProviders());
     const { settings: facts, problems } = checkJob(wanted, this.host.settings);
-    const all = [...problems, ...more(orchestrator), ...this.#clashes(facts, this.jobs)];
+    const all = [...problems, ...more(orchestrator), ...this.#clashes(facts)];
     all.push(...noLines(facts.settings, this.host.store));
     if (this.#closed) all.push('the application is shutting down.');
     if (orchestrator !== undefined) all.push(...takenName(wanted, orchestrator));
@@ -241,21 +247,20 @@ export class DynamicJobs implements OnModuleDestroy {
     return { orchestrator, facts };
   }
 
-  /** Conflicts of a job and its lock with other jobs, locks and elections. */
-  #clashes({ job, name }: Pick<BoundJob, 'job' | 'name'>, dynamic: readonly BoundJob[]): string[] {
+  /** Conflicts of a job and its lock with other jobs, locks and elections. @param own the job, if it is made already */
+  #clashes(job: Pick<BoundJob, 'job' | 'name'>, own?: BoundJob): string[] {
     const { elections, store } = this.host;
-    const others = [...this.#decorated.map(({ bound }) => bound), ...dynamic];
+    const { name } = job;
     const problems: string[] = [];
-    if (others.some((other) => other.job === job)) {
+    if (this.known.hasNamesake(job, own)) {
       problems.push(
-        `job: "${job}" is a job already, and they would share their ticks. Give one of them another.`,
+        `job: "${job.job}" is a job already, and they would share their ticks. Give one of them another.`,
       );
     }
     if (elections.places.has(name)) {
       problems.push(`lock: "${String(name)}" is the lock of an election. Give the job another one.`);
     }
-    const locks = [...others.map((other) => other.name), ...elections.places.keys(), name];
-    return [...problems, ...sharedKeys(store, locks)];
+    return [...problems, ...sharedKeys(store, [this.known.rivalOf(name), ...elections.places.keys(), name])];
   }
 }
 

@@ -17,13 +17,14 @@ import type { HungRun, KnownJob } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import type { BoundJob } from './bound-job.js';
+import type { KnownJobs } from './known-jobs.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
 @Injectable()
 export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #watch: Watch | undefined;
   readonly #beats: Beats | undefined;
-  #jobs: () => readonly BoundJob[] = () => [];
+  #jobs: KnownJobs | undefined;
   #stopListening: (() => void) | undefined;
   /** The last beat. */
   #left: Promise<void> | undefined;
@@ -78,21 +79,21 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** Whether a job is decorated, or was made at run time. */
   knows(job: string): boolean {
-    return this.#jobs().some((bound) => bound.job === job);
+    return this.#jobs?.has(job) ?? false;
   }
 
   /** The class of the dates of this instance's jobs. */
   get cronTime(): CronTimeClass | undefined {
-    for (const { schedule } of this.#jobs())
+    for (const { schedule } of this.#jobs?.all ?? [])
       if (schedule?.cronTimeClass !== undefined) return schedule.cronTimeClass;
     return undefined;
   }
 
   /** @param jobs those that this instance knows at the moment */
-  start(jobs: () => readonly BoundJob[]): void {
+  start(jobs: KnownJobs): void {
     this.#jobs = jobs;
     if (!this.host.remembers) return;
-    for (const job of jobs()) this.#add(job);
+    for (const job of jobs.all) this.#add(job);
     this.#beats?.start();
     const stops = [
       // What the store has lost, or was not there to hear, it hears at once.
@@ -113,7 +114,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** The jobs that this instance knows at the moment. Those that were deleted are not watched any more. */
   #known(): readonly BoundJob[] {
-    const jobs = this.#jobs();
+    const jobs = this.#jobs?.all ?? [];
     const names = new Set(jobs.map(({ job }) => job));
     for (const job of this.#watch?.jobs ?? []) if (!names.has(job)) this.#watch?.remove(job);
     return jobs;
@@ -124,10 +125,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     const { job, name, schedule, settings } = bound;
     const grace = graceOf(settings, this.host.settings.insight);
     if (schedule === undefined || typeof name !== 'string' || grace === false) return;
+    const jobs = this.#jobs;
     const watched: WatchedJob = {
       job,
       lock: name,
-      sharesLock: this.#jobs().some((other) => other.job !== job && other.name === name),
+      // A job that is made later may do so, too.
+      get sharesLock() {
+        return jobs?.sharesLock(bound) ?? false;
+      },
       comesLate: settings.catchUp !== false,
       grace,
       interval: schedule.every,

@@ -104,15 +104,15 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     for (const found of this.#found) {
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
-    const jobs = (): BoundJob[] => [...this.#found.map(({ bound }) => bound), ...this.dynamic.jobs];
+    const jobs = this.dynamic.known;
     if (this.leader.election === undefined)
-      for (const job of jobs()) this.interceptor.missedTicks.catchUp(job);
+      for (const job of jobs.all) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
     this.host.queues.start();
     this.interceptor.insight.start(jobs);
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
-    if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs(), handOver));
+    if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs.all, handOver));
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -177,7 +177,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** @returns whether anything is guarded */
   #tellOfJobs(): boolean {
     const decorated = this.#found.map((found) => ({ ...found.bound, scheduled: isFired(found) }));
-    const dynamic = this.dynamic.jobs.map((bound) => ({ ...bound, scheduled: true }));
+    const dynamic = this.dynamic.known.made.map((bound) => ({ ...bound, scheduled: true }));
     const jobs = [...decorated, ...dynamic].map(({ job, settings: { enabled }, scheduled }) => ({
       job,
       scheduled,

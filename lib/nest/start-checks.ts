@@ -124,8 +124,18 @@ export function isFired({ instance, method }: Found): boolean {
  * makes a key of each name can have such locks. Checks only names that are known at the start, not those that a function makes from
  * the arguments of a call.
  */
-export function sharedKeys(store: LockStore, locks: readonly unknown[]): string[] {
-  const keyed: LockStore & { sharedKeys?(names: readonly string[]): string[] } = store;
-  const isName = (name: unknown): name is string => nameProblem(name) === undefined;
-  return keyed.sharedKeys?.(locks.filter(isName)) ?? [];
+export function sharedKeys(store: KeyedStore, locks: readonly unknown[]): string[] {
+  return store.sharedKeys?.(locks.filter(isName)) ?? [];
 }
+
+/** The key that a store makes of a lock. `undefined`: it makes none, or none of this one. */
+export const keyOf = (store: KeyedStore, lock: unknown): string | undefined =>
+  isName(lock) ? store.keyOf?.(lock) : undefined;
+
+/** A store that may make a key of each name. */
+type KeyedStore = LockStore & {
+  sharedKeys?(names: readonly string[]): string[];
+  keyOf?(name: string): string | undefined;
+};
+
+const isName = (name: unknown): name is string => nameProblem(name) === undefined;

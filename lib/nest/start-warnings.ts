@@ -14,8 +14,7 @@ export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>):
   for (const { name, job, settings } of scheduled) {
     if (typeof name !== 'string') continue;
     jobs.set(name, (jobs.get(name) ?? new Set()).add(job));
-    const isLate = settings.catchUp !== false && settings.oncePerTick;
-    if (!isLate && !mayWait(settings)) losing.add(name);
+    if (losesTicks(settings)) losing.add(name);
   }
   const shared = [...jobs].filter(([name, { size }]) => size > 1 && losing.has(name) && !known.has(name));
   if (shared.length === 0) return undefined;
@@ -25,6 +24,12 @@ export function sharedLocks(scheduled: readonly BoundJob[], known: Set<string>):
     `Scheduled jobs share a lock: ${list}. Of two ticks at one time one is skipped as held, unless its job has wait or catchUp. ` +
     'Jobs that may run side by side need locks of their own.'
   );
+}
+
+/** Whether a tick that is skipped as held is lost. */
+export function losesTicks(settings: BoundJob['settings']): boolean {
+  const isLate = settings.catchUp !== false && settings.oncePerTick;
+  return !isLate && !mayWait(settings);
 }
 
 /** Class names as bundlers make them. */

@@ -198,6 +198,16 @@ export function overlay(orchestrator: JobOrchestrator, parts: Partial<JobOrchest
   return Object.assign(Object.create(orchestrator) as JobOrchestrator, parts);
 }
 
+/** The handle of an interval; `undefined` if the registry has none of this name. */
+export function intervalOf(registry: JobRegistry, name: string): unknown {
+  try {
+    return registry.getInterval(name);
+  } catch {
+    // Whether it has one it tells by a list of all names only.
+    return undefined;
+  }
+}
+
 /** What Nest's `InstanceWrapper` tells of a provider or a controller, as far as it matters here. */
 export interface Wrapper {
   readonly instance: unknown;

@@ -29,7 +29,7 @@ import { explainDenied, inspectRedis } from './inspect.js';
 import { RedisEvents } from './events.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
-import { DEFAULT_KEY_PREFIX, keyProblems, sharedKeys } from './keys.js';
+import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
 import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
 import { checkRights } from './probe.js';
 import { recordArguments } from './records.js';
@@ -181,6 +181,19 @@ export class RedisLockStore implements LockStore {
    */
   sharedKeys(names: Iterable<string>): string[] {
     return sharedKeys(names, this.#scripts.key);
+  }
+
+  /**
+   * The key of a lock. `undefined` if `key` gives it none.
+   *
+   * @internal
+   */
+  keyOf(name: string): string | undefined {
+    try {
+      return lockKey(name, this.#scripts.key);
+    } catch {
+      return undefined;
+    }
   }
 
   acquire(request: AcquireRequest): Promise<AcquireResult> {

@@ -127,6 +127,18 @@ beforeEach(() => {
 /** Time goes on until so long after the tick. */
 const pass = (afterTick: number): Promise<void> => clock.advance(tick + afterTick - clock.now());
 
+test('many jobs that are added at a time are looked at together, by one timer', () => {
+  let timers = 0;
+  const setTimer = clock.setTimer.bind(clock);
+  clock.setTimer = (...args) => {
+    timers++;
+    return setTimer(...args);
+  };
+  for (let n = 0; n < 100; n++) watch.add(job({ job: `job-${n}`, comesLate: n % 2 === 0 }));
+  expect(timers).toBeLessThan(4);
+  expect(clock.pending).toBe(1);
+});
+
 test('a tick that nobody has called is told of when its grace is over, and not before', async () => {
   watch.add(job());
   await pass(MINUTE - 1);
