@@ -1,9 +1,11 @@
+import { atEndOfTurn } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
-import { hasFailed, type JobFacts, type KnownBy, type TickFinder, wasInterrupted } from './facts.js';
-import { factsOf, type LockFacts, runsOf, wasRemoved } from './join.js';
-import { Reader } from './read.js';
+import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
+import type { KnownByAll } from './fleet-jobs.js';
+import { factsOf, type LockFacts, runsOf } from './join.js';
+import { instanceOf, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import type { InstanceInfo, JobView, RunInfo, Why } from './types.js';
 import { attentionFirst, viewOf } from './view.js';
@@ -79,14 +81,18 @@ export class Insight {
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
     const fleet = await this.#reader.fleet();
-    const jobs = [...fleet.jobs.values()].filter((knownBy) => !wasRemoved(knownBy, fleet.instances));
+    const jobs = await inTurns(fleet.jobs.names, (name) => {
+      const knownBy = fleet.jobs.get(name);
+      return knownBy === undefined || fleet.jobs.wasRemoved(knownBy) ? [] : [knownBy];
+    });
     const sharing = new Map<string, number>();
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
     const locks = await this.#reader.locks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
-    return jobs.map((knownBy) => viewOf(this.#facts(knownBy, locks, fleet.time))).sort(attentionFirst);
+    const views = await inTurns(jobs, (knownBy) => [viewOf(this.#facts(knownBy, locks, fleet.time))]);
+    return views.sort(attentionFirst);
   }
 
   /**
@@ -97,9 +103,9 @@ export class Insight {
    */
   async job(name: string): Promise<JobView | undefined> {
     checkName('job()', name);
-    const { instances, jobs, time } = await this.#reader.fleet();
+    const { jobs, time } = await this.#reader.fleet();
     const knownBy = jobs.get(name);
-    if (knownBy === undefined || wasRemoved(knownBy, instances)) return undefined;
+    if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
     return viewOf(this.#facts(knownBy, await this.#locksOf(knownBy, SOME), time));
   }
 
@@ -128,7 +134,7 @@ export class Insight {
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
   async instances(): Promise<InstanceInfo[]> {
-    return (await this.#reader.fleet()).instances;
+    return inTurns((await this.#reader.fleet()).told, (told) => [instanceOf(told)]);
   }
 
   /**
@@ -143,33 +149,43 @@ export class Insight {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
     const fleet = await this.#reader.fleet();
-    const knownBy = fleet.jobs.get(job);
-    if (knownBy === undefined) return whyUnknown(job, [...fleet.jobs.keys()].sort());
+    // Who was up at another time, all may have to tell.
+    const knownBy = time === undefined ? fleet.jobs.get(job) : fleet.jobs.every(job);
+    if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
     return why(this.#facts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time), time);
   }
 
-  #facts(
-    knownBy: readonly [KnownBy, ...KnownBy[]],
-    locks: ReadonlyMap<string, LockFacts>,
-    time: number,
-  ): JobFacts {
+  #facts(knownBy: KnownByAll, locks: ReadonlyMap<string, LockFacts>, time: number): JobFacts {
     const { lock } = knownBy[0].job;
     const known = lock === undefined ? undefined : locks.get(lock);
     const now = Math.max(time, known?.lock?.time ?? 0);
     return factsOf(knownBy, known ?? { entries: [] }, { ...this.#more, time: now, asOf: now });
   }
 
-  #locksOf([{ job }]: readonly [KnownBy, ...KnownBy[]], limit: number): Promise<Map<string, LockFacts>> {
+  #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {
     return this.#reader.locks(job.lock === undefined ? [] : [job.lock], () => limit);
   }
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
     const { jobs } = await this.#reader.fleet();
-    const known = job === undefined ? [...jobs.values()].flat() : (jobs.get(job) ?? []);
+    const wanted = job === undefined ? jobs.names : [job];
+    const known = await inTurns(wanted, (name) => jobs.every(name) ?? []);
     const names = new Set(known.map((by) => by.job.lock).filter((name) => name !== undefined));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
+}
+
+/** How many jobs, or instances, are looked at before whatever else waits in the event loop has its turn. */
+const IN_A_TURN = 20;
+
+async function inTurns<T, R>(items: readonly T[], each: (item: T) => readonly R[]): Promise<R[]> {
+  const results: R[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index % IN_A_TURN === IN_A_TURN - 1) await new Promise<void>((resolve) => atEndOfTurn(resolve));
+    results.push(...each(item));
+  }
+  return results;
 }
 
 const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);

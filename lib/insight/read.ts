@@ -1,13 +1,14 @@
-import type { HistoryStore } from '../stores/history-store.js';
+import type { HistoryStore, InstanceRecord } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
-import type { KnownBy } from './facts.js';
-import { instanceOf, jobsOf, type LockFacts, newestFirst } from './join.js';
+import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
+import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo } from './types.js';
 
 /** What the store knows about its instances. */
 export interface Fleet {
-  readonly instances: InstanceInfo[];
-  readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;
+  /** Those that are up first, and of these the newest; then those that were seen last. */
+  readonly told: readonly Told[];
+  readonly jobs: FleetJobs;
   /** The store's time. */
   readonly time: number;
 }
@@ -25,8 +26,8 @@ export class Reader {
 
   async fleet(): Promise<Fleet> {
     const records = await this.history.instances();
-    const instances = newestFirst(records.map(instanceOf));
-    return { instances, jobs: jobsOf(instances), time: Math.max(0, ...records.map(({ time }) => time)) };
+    const told = records.map(toldOf).sort(newestFirst);
+    return { told, jobs: new FleetJobs(told), time: Math.max(0, ...records.map(({ time }) => time)) };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
@@ -47,6 +48,22 @@ export class Reader {
     });
     return new Map(facts);
   }
+}
+
+/** An instance with its jobs. */
+export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
+  ...info,
+  jobs: record.jobs.map((_job, place) => jobAt(record, place)),
+});
+
+function toldOf(record: InstanceRecord): Told {
+  const { next: _next, last: _last, left: _left, every: _every, time: _time, jobs: _jobs, ...rest } = record;
+  return { info: { ...rest, state: stateOf(record) }, record };
+}
+
+function newestFirst({ info: one }: Told, { info: other }: Told): number {
+  const rank = (info: Told['info']): number => (isUp(info) ? info.startedAt : info.seenAt);
+  return Number(isUp(other)) - Number(isUp(one)) || rank(other) - rank(one);
 }
 
 /** Asks for all, but never for more than a few at the same time. */
