@@ -16,6 +16,7 @@ import {
   ADD_ENTRY,
   BEAT,
   ENTRIES,
+  FACTS,
   INSTANCES,
   MISS,
   TOLD,
@@ -32,6 +33,9 @@ import type { Script } from './script.js';
 
 /** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
 const LOOKED_AT = 1_000;
+
+/** How many instances are asked for in one command: each has dates of all its jobs, and the server does nothing else meanwhile. */
+const AT_ONCE = 100;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
@@ -110,11 +114,18 @@ export class RedisHistory implements HistoryStore {
 
   async instances(): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.#instanceKeys();
-    const [time, ...found] = (await this.#run(INSTANCES, [instances, seen], [])) as string[];
+    const [time, ...found] = (await this.#run(INSTANCES, [seen], [])) as string[];
     const beats: (Omit<Beat, 'jobs'> & { seenAt: number })[] = [];
-    for (let i = 0; i < found.length; i += 3) {
-      const [instance = '', seenAt, facts = '{}'] = found.slice(i, i + 3);
-      beats.push({ ...(JSON.parse(facts) as Omit<Beat, 'instance'>), instance, seenAt: Number(seenAt) });
+    for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
+      const some = found.slice(from, from + 2 * AT_ONCE);
+      const ids = some.filter((_, n) => n % 2 === 0);
+      const told = (await this.#run(FACTS, [instances], ids)) as string[];
+      for (const [n, instance] of ids.entries()) {
+        const facts = told[n];
+        if (!facts) continue;
+        const seenAt = Number(some[2 * n + 1]);
+        beats.push({ ...(JSON.parse(facts) as Omit<Beat, 'instance'>), instance, seenAt });
+      }
     }
     const catalogues = [...new Set(beats.map(({ catalogue }) => catalogue))];
     const lists = await this.#lists(catalogues.map(list));
