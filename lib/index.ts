@@ -45,6 +45,7 @@ export type {
   OutageStartedEvent,
   OverdueEvent,
   HungEvent,
+  InterruptedEvent,
   LockDeletedEvent,
   OverrunEvent,
   QueuedEvent,

@@ -1,13 +1,26 @@
 // The environment of a file of tests:
 //
 // - What its programs log to the standard output is kept back, and shown only if one of its tests fails.
-// - What it has left behind ends with it, as when a test has timed out: see `guard` in test/support/child.ts.
+// - What it has left behind ends with it, as when a test has timed out: child processes (see `guard` in test/support/child.ts), and
+//   connections, which would keep the worker alive, and be counted by the next file of this worker.
+import { Server, Socket } from 'node:net';
+import { dirname, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { TestEnvironment } from 'jest-environment-node';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 export default class Environment extends TestEnvironment {
   #said = [];
   #failed = false;
   #write = process.stdout.write;
+  #before = new Set(opened());
+  #file;
+
+  constructor(config, context) {
+    super(config, context);
+    this.#file = relative(root, context.testPath);
+  }
 
   async setup() {
     await super.setup();
@@ -34,6 +47,25 @@ export default class Environment extends TestEnvironment {
         // It has just ended.
       }
     }
+    for (const handle of opened()) {
+      if (this.#before.has(handle)) continue;
+      console.error(`Left open by ${this.#file}, and closed: ${describe(handle)}`);
+      if (handle instanceof Server) handle.close();
+      else handle.destroy();
+    }
     await super.teardown();
   }
+}
+
+/** Connections and servers of TCP. What Jest and the streams of the process use is none. */
+function opened() {
+  return process._getActiveHandles().filter((handle) => {
+    if (handle instanceof Socket) return handle.remotePort !== undefined || handle.connecting;
+    return handle instanceof Server && typeof handle.address() === 'object' && handle.address() !== null;
+  });
+}
+
+function describe(handle) {
+  if (handle instanceof Server) return `a server on port ${handle.address().port}`;
+  return `a connection from port ${handle.localPort} to port ${handle.remotePort}`;
 }

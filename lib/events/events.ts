@@ -124,6 +124,22 @@ export interface LockDeletedEvent extends LeaseFacts {
   readonly noticedBy: 'renewal' | 'release';
 }
 
+/**
+ * The lease before the one that was granted now had ended by itself: its process was killed or froze, or could not reach the store. Sent
+ * by the instance that got the lock next, if runs are remembered (`history`); a run that nobody follows is told of by its next tick.
+ */
+export interface InterruptedEvent extends LockFacts {
+  readonly type: 'interrupted';
+  /** The run, as far as the store knows it. `instance`: who had it. */
+  readonly run: {
+    readonly instance: string;
+    readonly fencingToken: number;
+    readonly tick?: number;
+    /** Which run of the tick it was, from 1. */
+    readonly attempt?: number;
+  };
+}
+
 /** A renewal failed; it is tried again until the lease is lost. */
 export interface RenewalFailedEvent extends LeaseFacts {
   readonly type: 'renewal-failed';
@@ -300,6 +316,7 @@ export type SchedulerLockEvent =
   | QueuedEvent
   | DeadLetteredEvent
   | ScheduleMismatchEvent
+  | InterruptedEvent
   | LockDeletedEvent
   | RenewedEvent
   | RenewalFailedEvent

@@ -89,6 +89,13 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
       );
     },
   },
+  interrupted: {
+    level: 'warn',
+    text({ run, ...event }) {
+      const which = run.tick === undefined ? '' : ` of ${new Date(run.tick).toISOString()}`;
+      return `${subject(event)}: the run${which} on ${run.instance} was interrupted: that instance died, froze or lost the store`;
+    },
+  },
   'renewal-failed': {
     level: 'debug',
     text(event) {

@@ -1,13 +1,15 @@
-import type { AcquiredEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
+import type { AcquiredEvent, InterruptedEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
 import type { JobStart } from '../job-start.js';
 import { displayName } from '../lock-name.js';
-import type { ReleaseResult } from '../stores/lock-store.js';
+import type { AcquireResult, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
 import { carry } from './request.js';
 import type { Writable } from './writable.js';
+
+type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
 // Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
 
@@ -82,6 +84,20 @@ export function reportDeleted({ clock, emit }: Engine, lease: Lease, answer: Rel
   if (answer instanceof Error || answer.released || answer.reason === 'ended') return;
   if (lease.lostReason !== undefined || lease.expiresIn(clock.monotonic()) <= 0) return;
   emit({ type: 'lock-deleted', ...lease.facts(), noticedBy: 'release' });
+}
+
+/** Reports that the lease before a granted one has ended by itself. */
+export function reportInterrupted(
+  { instance, clock, emit }: Engine,
+  lock: string,
+  { holder, job, fencingToken, tick, attempt }: Interrupted,
+): void {
+  const run: Writable<InterruptedEvent['run']> = { instance: holder, fencingToken };
+  if (tick !== undefined) run.tick = tick;
+  if (attempt !== undefined) run.attempt = attempt;
+  const event: Writable<InterruptedEvent> = { type: 'interrupted', lock, instance, at: clock.now(), run };
+  if (job !== undefined) event.job = job;
+  emit(event);
 }
 
 /** Reports, once per job, if instances disagree about its schedule. */

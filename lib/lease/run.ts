@@ -21,7 +21,14 @@ import { Overruns } from './overruns.js';
 import { Release, type ReleaseFacts } from './release.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import type { EndOfRun } from './recorder.js';
-import { reportAcquired, reportDeleted, reportMismatch, reportReleased, reportSkipped } from './reports.js';
+import {
+  reportAcquired,
+  reportDeleted,
+  reportInterrupted,
+  reportMismatch,
+  reportReleased,
+  reportSkipped,
+} from './reports.js';
 import { undo, undoOthers, wasNotApplied } from './undo.js';
 import type { Writable } from './writable.js';
 import { refuseUndone } from './work.js';
@@ -228,7 +235,10 @@ export class Run<T> {
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     this.#line?.told(result);
     if (!result.acquired) return refusalOf(request, result);
-    if (result.interrupted !== undefined) engine.recorder?.noteInterruption(call.name, result.interrupted);
+    if (result.interrupted !== undefined) {
+      engine.recorder?.noteInterruption(call.name, result.interrupted);
+      reportInterrupted(engine, call.name, result.interrupted);
+    }
     const now = engine.clock.monotonic();
     if (this.#isUnwanted(now, sentAt))
       return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);

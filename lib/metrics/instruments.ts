@@ -71,6 +71,13 @@ export const INSTRUMENTS = {
     attributes: [JOB],
     description: 'Renewals of leases that failed, and were tried again',
   },
+  interruptions: {
+    name: 'scheduler_lock.run.interruptions',
+    type: 'counter',
+    unit: '{run}',
+    attributes: [JOB],
+    description: 'Runs whose instance died, froze or lost the store, as the next holder has found',
+  },
   unlocked: {
     name: 'scheduler_lock.run.unlocked',
     type: 'counter',

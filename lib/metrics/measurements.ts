@@ -34,7 +34,7 @@ export interface Source {
 }
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
-type Measured = 'acquired' | 'released' | 'skipped' | 'lost' | 'renewal-failed' | 'unlocked';
+type Measured = 'interrupted' | 'acquired' | 'released' | 'skipped' | 'lost' | 'renewal-failed' | 'unlocked';
 
 const SECOND = 1_000;
 
@@ -127,6 +127,10 @@ export class Measurements {
     'renewal-failed': (_event, job) => [
       { instrument: 'renewalFailures', value: 1, attributes: { [JOB]: job } },
     ],
+    interrupted: ({ lock }, job) =>
+      this.health.isElection(lock)
+        ? []
+        : [{ instrument: 'interruptions', value: 1, attributes: { [JOB]: job } }],
     unlocked: (_event, job) => [{ instrument: 'unlocked', value: 1, attributes: { [JOB]: job } }],
   };
 

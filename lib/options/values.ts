@@ -160,6 +160,7 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   released: true,
   skipped: true,
   renewed: true,
+  interrupted: true,
   'lock-deleted': true,
   'renewal-failed': true,
   lost: true,

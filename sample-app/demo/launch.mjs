@@ -32,9 +32,9 @@ async function buildIfNeeded() {
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp()) return;
   console.log('Building the library and the sample app …');
   rmSync(stampFile, { force: true });
-  await run('npm', ['run', '--silent', 'build']);
+  await run(process.execPath, [join('tools', 'build.mjs')]);
   await Promise.all([
-    run('npm', ['run', '--silent', 'build:sample']),
+    run(process.execPath, [join('node_modules', '@nestjs', 'cli', 'bin', 'nest.js'), 'build', 'sample-app']),
     run(process.execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'sample-app/demo']),
   ]);
   writeFileSync(stampFile, stamp());

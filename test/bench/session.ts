@@ -145,9 +145,7 @@ export function scriptOf(against: string, path: string): string | undefined {
   if (against === '') return undefined;
   const script = resolve(against, '.build', path);
   if (!existsSync(script))
-    throw new Error(
-      `--against: there is no ${script}. Run npm ci && npm run build && npm run build:tools there.`,
-    );
+    throw new Error(`--against: there is no ${script}. Run npm ci && npm run build there.`);
   return script;
 }
 

@@ -39,6 +39,7 @@ function checkValues(value: (series: string) => number): void {
   const job = (name: string): string => `scheduler_lock_job_name="${name}"`;
   expect(value(`scheduler_lock_run_active{${job('Measured.failing')}}`)).toBe(0);
   expect(value(`scheduler_lock_run_unlocked_total{${job('Measured.unlocked')}}`)).toBe(1);
+  expect(value(`scheduler_lock_run_interruptions_total{${job('Measured.killed')}}`)).toBe(1);
   expect(value(`scheduler_lock_renewal_failures_total{${job('Measured.lost')}}`)).toBeGreaterThan(0);
   expect(
     value(`scheduler_lock_lease_losses_total{${job('Measured.lost')},scheduler_lock_loss_reason="deadline"}`),

@@ -73,6 +73,7 @@ test('each alert has a test that sees it fire and one that sees it silent', () =
     'JobOverdue',
     'JobHung',
     'JobFailing',
+    'RunInterrupted',
     'LeaseLost',
     'StoreAway',
     'RunsUnlocked',

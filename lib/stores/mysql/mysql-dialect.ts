@@ -14,6 +14,7 @@ import {
 import {
   type Entrant,
   type GivenBack,
+  type HowToAttempt,
   type LineChange,
   LOCK_WAIT,
   type SqlDialect,
@@ -136,12 +137,12 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       await this.client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
   }
 
-  async attempt(table: MysqlTableInfo, request: AcquireRequest, change?: LineChange): Promise<AttemptRow> {
+  async attempt(table: MysqlTableInfo, request: AcquireRequest, how: HowToAttempt = {}): Promise<AttemptRow> {
     const { name } = request;
-    if (change !== undefined) return this.#lookAndTake(table, request, change);
+    if (how.change !== undefined) return this.#lookAndTake(table, request, how);
     const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
     if (guessed !== undefined) return guessed;
-    const row = await this.#lookAndTake(table, request);
+    const row = await this.#lookAndTake(table, request, how);
     this.#lastGranted.note(name, row.granted !== null);
     return row;
   }
@@ -281,12 +282,24 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   async #lookAndTake(
     table: MysqlTableInfo,
     request: AcquireRequest,
-    change?: LineChange,
+    { change, goOn }: HowToAttempt,
   ): Promise<AttemptRow> {
     const start = startOf(request);
     const row = await this.#explain(table, request, start);
-    if (!mayTake(row) || (change === undefined && hasLine(row))) return row;
-    if (row.by === null) return start.startableFirst ? this.#takeFirst(table, request, start) : row;
+    const isOpen = row.by !== null || start.startableFirst;
+    if (!mayTake(row) || !isOpen || (change === undefined && hasLine(row))) return row;
+    goOn?.();
+    return row.by === null
+      ? this.#takeFirst(table, request, start)
+      : this.#takeSeen(table, request, { start, row, change });
+  }
+
+  /** Takes a lock, if its row is as it was seen. */
+  async #takeSeen(
+    table: MysqlTableInfo,
+    request: AcquireRequest,
+    { start, row, change }: { start: Start; row: SeenAttempt; change: LineChange | undefined },
+  ): Promise<AttemptRow> {
     // For a tick, the job's last start has to be still the one that was read.
     const { job = '', tick } = request;
     const again = tick !== undefined && row.tick !== null;

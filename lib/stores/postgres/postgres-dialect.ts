@@ -2,7 +2,7 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { LastLease } from '../sql/interruption.js';
-import type { Entrant, GivenBack, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
+import type { Entrant, GivenBack, HowToAttempt, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
@@ -127,13 +127,18 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else await this.client.query(text, []);
   }
 
-  async attempt(table: PostgresTableInfo, request: AcquireRequest, change?: LineChange): Promise<AttemptRow> {
+  async attempt(
+    table: PostgresTableInfo,
+    request: AcquireRequest,
+    { change, goOn }: HowToAttempt = {},
+  ): Promise<AttemptRow> {
     const statements = request.history === true ? table.withHistory : table;
     const { name, ttl, job = '' } = request;
     const values = [name, lockedBy(request), text(ttl), job, ...startValues(request)];
     if (values.length === 4 && change === undefined && this.#lastGranted.has(name)) {
       const [taken] = await this.#rows(statements.takeAgain, values.slice(0, 3));
       if (taken !== undefined) return { ...NOTHING_SEEN, ...taken };
+      goOn?.();
     }
     if (change !== undefined) values.push(change.seen, change.line);
     const [row] = await this.#rows(statementFor(statements, request, change), values);

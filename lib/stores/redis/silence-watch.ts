@@ -118,7 +118,7 @@ export class SilenceWatch {
   #wait(): Timer {
     return this.options.clock.setTimer(() => {
       for (const client of this.options.connections()) this.#look(client);
-      this.#timer = this.#wait();
+      if (!this.#stopped) this.#timer = this.#wait();
     }, INTERVAL);
   }
 

@@ -12,6 +12,9 @@ import { Patience } from './patience.js';
 const MAX_LOOK = 250;
 /** How many go on at a time: a pool of `pg` or `mysql2` has this many connections by default. */
 const AT_ONCE = 10;
+/** Throws if an attempt is not worth its next statement. */
+export type GoOn = () => void;
+
 /** An attempt, and its caller. */
 interface Attempt {
   readonly request: AcquireRequest;
@@ -33,11 +36,11 @@ export class Attempts {
 
   /**
    * @param look reads the rows of these locks
-   * @param attempt makes one attempt by itself
+   * @param attempt makes one attempt by itself; calls `goOn` before each statement but the first
    */
   constructor(
     private readonly look: (names: readonly [string, ...string[]]) => Promise<readonly LockRow[]>,
-    private readonly attempt: (request: AcquireRequest) => Promise<AcquireResult>,
+    private readonly attempt: (request: AcquireRequest, goOn: GoOn) => Promise<AcquireResult>,
   ) {}
 
   acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
@@ -80,7 +83,7 @@ export class Attempts {
     const taken = attempts.map(async ({ request, told }) => {
       let result: AcquireResult;
       try {
-        result = await this.#patience.measured(this.attempt(request));
+        result = await this.#patience.measured(this.attempt(request, () => goOnFor(told)));
       } catch (error) {
         told.failed(error as Error);
         return false;
@@ -132,8 +135,18 @@ class Volley {
 
 /** Whether somebody waits for an attempt. If not, tells that it was not sent. */
 function isWanted({ told }: Attempt): boolean {
-  if (told.givenUp !== true) return true;
-  const message = 'The database answered the attempts before this one only when nobody waited any more.';
-  told.failed(new StoreUnavailableError(message, { outcome: 'not-applied' }));
-  return false;
+  try {
+    goOnFor(told);
+    return true;
+  } catch (error) {
+    told.failed(error as Error);
+    return false;
+  }
+}
+
+/** @throws StoreUnavailableError if nobody waits for the attempt any more: its undo may be over, so a late lease would stay. */
+function goOnFor({ givenUp }: Told<AcquireResult>): void {
+  if (givenUp !== true) return;
+  const message = 'The database answered what comes before this attempt only when nobody waited any more.';
+  throw new StoreUnavailableError(message, { outcome: 'not-applied' });
 }

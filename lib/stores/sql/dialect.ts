@@ -48,7 +48,7 @@ export interface SqlDialect<Table> {
   reconnect(silence: number | undefined): void;
 
   /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
-  attempt(table: Table, request: AcquireRequest, change?: LineChange): Promise<AttemptRow>;
+  attempt(table: Table, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptRow>;
   /**
    * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
    * as `locked` without having renewed any.
@@ -91,6 +91,12 @@ export interface SqlDialect<Table> {
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
+}
+
+export interface HowToAttempt {
+  readonly change?: LineChange;
+  /** Called before each statement but the first; throws if nobody waits for the attempt any more. */
+  readonly goOn?: () => void;
 }
 
 /** A line that replaces the one that was seen, if that is there still. */

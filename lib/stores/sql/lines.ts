@@ -93,7 +93,7 @@ export class SqlLines<Table> {
     }
     line.leave(token);
     const change = { seen: versionOf(row), line: writeLine(line) };
-    return readAttempt(request, await this.dialect.attempt(table, request, change));
+    return readAttempt(request, await this.dialect.attempt(table, request, { change }));
   }
 
   /**

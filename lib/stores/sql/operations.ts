@@ -33,6 +33,8 @@ interface HowToRun {
    * need what is missing.
    */
   readonly ofLease?: boolean;
+  /** Called before each try but the first, which it ends by throwing. */
+  readonly goOn?: () => void;
 }
 
 /** Carries out what a store does in its table, tries again what others have disturbed, and says what has failed. */
@@ -59,7 +61,7 @@ export class Operations<Table> {
     let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await this.#ask(operation, lookedAgain ? {} : how);
+        const result = await this.#ask(operation, lookedAgain ? {} : how, tries);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -105,7 +107,12 @@ export class Operations<Table> {
     return true;
   }
 
-  async #ask<T>(operation: (table: Table) => Promise<T>, { ofLease = false }: HowToRun): Promise<T> {
+  async #ask<T>(
+    operation: (table: Table) => Promise<T>,
+    { ofLease = false, goOn }: HowToRun,
+    tries: number,
+  ): Promise<T> {
+    if (tries > 1) goOn?.();
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {

@@ -31,7 +31,7 @@ import {
   readMissedRelease,
   type SeenRow,
 } from './answers.js';
-import { Attempts } from './attempts.js';
+import { Attempts, type GoOn } from './attempts.js';
 import type { GivenBack, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { SqlEvents } from './events.js';
@@ -63,7 +63,7 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #lines: SqlLines<Table>;
   readonly #attempts = new Attempts(
     (names) => this.#look(names),
-    (request) => this.#attempt(request),
+    (request, goOn) => this.#attempt(request, goOn),
   );
 
   /** @internal */
@@ -162,20 +162,20 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   /** One attempt by itself. */
-  #attempt(request: AcquireRequest): Promise<AcquireResult> {
+  #attempt(request: AcquireRequest, goOn: GoOn): Promise<AcquireResult> {
     // Most first asks find a free lock.
     let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
     return this.#operations.run<AcquireResult>(
       async (table) => {
         if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request);
-        const row = await this.#dialect.attempt(table, request);
+        const row = await this.#dialect.attempt(table, request, { goOn });
         if (isPassedOver(request, row)) return this.#lines.call(table, request.name);
         isFirst = false;
         return isWaiting(request) && row.granted === null ? AGAIN : readAttempt(request, row);
       },
       // The lock changed hands between any two looks, so another holder has it.
       () => ({ acquired: false, reason: 'held' }),
-      { lock: request.name, limit: Math.min(TRYING, request.ttl / 3) },
+      { lock: request.name, limit: Math.min(TRYING, request.ttl / 3), goOn },
     );
   }
 

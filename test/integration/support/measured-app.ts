@@ -31,6 +31,9 @@ export class Measured {
   @SchedulerLock({ name: 'unlocked', onStoreError: 'run' })
   async unlocked(): Promise<void> {}
 
+  @SchedulerLock({ name: 'killed' })
+  async killed(): Promise<void> {}
+
   @SchedulerLock({ name: 'lost', ttl: '400ms', heartbeat: '100ms' })
   async lost(): Promise<void> {
     await this.gate.opened;
@@ -53,12 +56,18 @@ export async function measuredApp(metrics: DynamicModule): Promise<TestApp> {
   });
   const jobs = app.get(Measured);
   await until(() => jobs.ran > 0 && app.events.some(({ type }) => type === 'elected'));
+  const seen = (type: string): boolean => app.events.some((event) => event.type === type);
   await jobs.failing().catch(() => undefined);
   await store.hold('failing');
   await jobs.failing();
   await store.free('failing');
+  const killed = { name: 'killed', token: 'of a killed instance', holder: 'killed', job: 'Measured.killed' };
+  await store.acquire({ ...killed, ttl: 1, history: true });
+  await until(async () => {
+    await jobs.killed();
+    return seen('interrupted');
+  });
   const lost = jobs.lost();
-  const seen = (type: string): boolean => app.events.some((event) => event.type === type);
   await until(() => app.events.some((event) => event.type === 'acquired' && event.lock === 'lost'));
   store.goAway();
   await until(() => seen('renewal-failed'));

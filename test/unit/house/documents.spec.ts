@@ -29,6 +29,27 @@ test.each(LINKING)('the links of %s lead to files and headings that exist', (fil
   expect(broken).toEqual([]);
 });
 
+test('package.json has fifteen scripts at most, and CONTRIBUTING names each', () => {
+  const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+  const names = Object.keys(scripts);
+  expect(names.length).toBeLessThanOrEqual(15);
+  const text = textOf('CONTRIBUTING.md');
+  expect(names.filter((name) => !new RegExp(`(npm( run)? |\`)${name}(?![\\w:-])`).test(text))).toEqual([]);
+});
+
+test('the scripts that documents and tools run with npm exist', () => {
+  const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+  const files = [...LINKING, '.ci/run', '.github/workflows/ci.yml', 'tools/check.mjs', 'tools/reporter.mjs'];
+  const named = files.flatMap((file) =>
+    [...textOf(file).matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)].map(([, name = '']) => ({
+      file,
+      name,
+    })),
+  );
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter(({ name }) => !Object.hasOwn(scripts, name))).toEqual([]);
+});
+
 describe('the tests that documents name', () => {
   const proofs = DOCUMENTS.flatMap((file) => proofsOf(file).map((proof) => ({ file, ...proof })));
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SchedulerLock } from '../../../lib/index.js';
 
 /*
- * What the compiler says is the test: `npm run check:types` fails if one of these lines compiles and should not,
+ * What the compiler says is the test: `npm run check` fails if one of these lines compiles and should not,
  * because then its `@ts-expect-error` has nothing to expect.
  */
 class Jobs {
