@@ -78,6 +78,7 @@ export type {
   JobView,
   RunInfo,
   ScheduleView,
+  Unreadable,
   Why,
   WhyCause,
 } from './insight/types.js';

@@ -5,8 +5,13 @@
 //   connections, which would keep the worker alive, and be counted by the next file of this worker.
 import { Server, Socket } from 'node:net';
 import { dirname, relative } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { TestEnvironment } from 'jest-environment-node';
+
+/** How often, and every how many ms, it looks whether connections have been closed. */
+const LOOKS = 50;
+const PAUSE = 10;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -47,8 +52,10 @@ export default class Environment extends TestEnvironment {
         // It has just ended.
       }
     }
-    for (const handle of opened()) {
-      if (this.#before.has(handle)) continue;
+    const left = () => opened().filter((handle) => !this.#before.has(handle));
+    // What is closing has a moment for that.
+    for (let looks = 0; left().length > 0 && looks < LOOKS; looks++) await setTimeout(PAUSE);
+    for (const handle of left()) {
       console.error(`Left open by ${this.#file}, and closed: ${describe(handle)}`);
       if (handle instanceof Server) handle.close();
       else handle.destroy();
@@ -60,6 +67,7 @@ export default class Environment extends TestEnvironment {
 /** Connections and servers of TCP. What Jest and the streams of the process use is none. */
 function opened() {
   return process._getActiveHandles().filter((handle) => {
+    if (handle.destroyed) return false;
     if (handle instanceof Socket) return handle.remotePort !== undefined || handle.connecting;
     return handle instanceof Server && typeof handle.address() === 'object' && handle.address() !== null;
   });

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.js';
 import { INSTANCES_KEPT } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
-import type { InstanceInfo, JobView } from '../insight/types.js';
+import type { InstanceInfo, JobView, Unreadable } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
 import { nearest } from '../wording.js';
 import type { Request } from './arguments.js';
@@ -15,10 +15,10 @@ import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
 /** What a command needs. */
 export interface Context {
   readonly store: LockStore;
-  readonly insight: Pick<Insight, 'jobs' | 'job' | 'runs' | 'instances' | 'why'>;
+  readonly insight: Pick<Insight, 'jobs' | 'job' | 'runs' | 'instances' | 'why' | 'unreadable'>;
   readonly clock: Clock;
   readonly look: Look;
-  /** Says on stderr why it takes so long. */
+  /** Says something about the answer on stderr: why it takes so long, what it is without. */
   readonly say: (line: string) => void;
 }
 
@@ -47,20 +47,32 @@ async function status({ watch }: Request, context: Context, times: Times): Promi
   const { insight, store, look } = context;
   const [all, jobs] = await Promise.all([insight.instances(), insight.jobs()]);
   const up = all.filter(({ state }) => state === 'up').length;
-  const attention = up === 0 || jobs.some((job) => job.attention);
+  const { unreadable } = insight;
+  // Which jobs such an instance knows, and how they are, nobody can tell.
+  const attention = up === 0 || unreadable.instances > 0 || jobs.some((job) => job.attention);
   const label = store.label ?? 'the store';
   const instancesUp = up === 0 ? 'no instance up' : `${up} instance${up === 1 ? '' : 's'} up`;
   const lines = [`${label}, ${instancesUp}, ${times.full(times.now)}`];
   if (up === 0) lines.push(look.paint('red', nobody(all, times)));
+  lines.push(...leftOut(unreadable).map((line) => look.paint('red', line)));
   if (jobs.length > 0) lines.push('', ...jobsTable(jobs, times, look));
   else if (up > 0) lines.push('No instance has told of a job.');
   // What the terminal has cut off is the answer. A watch has no room for it.
   if (!watch && lines.some((line) => line.endsWith('…'))) lines.push('', ...whole(jobs, look));
   return {
-    document: { store: label, time: times.now, up, attention, ...sinceOf(all, up), jobs },
+    document: { store: label, time: times.now, up, attention, unreadable, ...sinceOf(all, up), jobs },
     lines,
     code: attention ? ATTENTION : OK,
   };
+}
+
+/** What the answer is without, as a line, or none. */
+function leftOut({ instances, runs }: Unreadable): string[] {
+  const count = instances + runs;
+  if (count === 0) return [];
+  const records =
+    count === 1 ? '1 record cannot be read, and is' : `${count} records cannot be read, and are`;
+  return [`${records} left out: ${instances} of instances and their jobs, ${runs} of runs.`];
 }
 
 /** Why each job needs attention, below the table. */
@@ -86,8 +98,10 @@ function nobody(all: readonly InstanceInfo[], times: Times): string {
   return `no instance since ${times.short(nobodySince)}: the last one was ${displayName(last?.instance)}, and ${how}`;
 }
 
-async function runs({ job, limit, bad }: Request, { insight, look }: Context, times: Times): Promise<Answer> {
+async function runs({ job, limit, bad }: Request, context: Context, times: Times): Promise<Answer> {
+  const { insight, look, say } = context;
   const found = await insight.runs({ ...(job !== undefined && { job }), limit, bad });
+  leftOut(insight.unreadable).forEach(say);
   if (found.length > 0) return { document: found, lines: runsTable(found, times, look), code: OK };
   if (job !== undefined && (await insight.job(job)) === undefined) {
     const names = (await insight.jobs()).map((known) => known.job);
@@ -106,8 +120,10 @@ function jobAdvice(job: string, names: readonly string[]): string {
   return meant === undefined ? '`status` shows all.' : `Did you mean ${displayName(meant)}?`;
 }
 
-async function why({ job = '', at }: Request, { insight, look }: Context, times: Times): Promise<Answer> {
+async function why({ job = '', at }: Request, context: Context, times: Times): Promise<Answer> {
+  const { insight, look, say } = context;
   const answer = await insight.why(job, at);
+  leftOut(insight.unreadable).forEach(say);
   return {
     document: answer,
     lines: [printable(answer.sentence), '', ...list(evidenceOf(answer, times), look)],
@@ -115,8 +131,10 @@ async function why({ job = '', at }: Request, { insight, look }: Context, times:
   };
 }
 
-async function instances(_request: Request, { insight, look }: Context, times: Times): Promise<Answer> {
+async function instances(_request: Request, context: Context, times: Times): Promise<Answer> {
+  const { insight, look, say } = context;
   const all = await insight.instances();
+  leftOut(insight.unreadable).forEach(say);
   return {
     document: all,
     lines: all.length === 0 ? [nobody(all, times)] : instancesTable(all, times, look),

@@ -89,6 +89,7 @@ export function instancesTable(instances: readonly InstanceInfo[], times: Times,
       cell(state, state === 'up' ? 'green' : state === 'gone' ? 'red' : 'dim'),
       cell(times.short(instance.startedAt)),
       cell(state === 'up' ? '' : times.short(instance.seenAt)),
+      cell(instance.application),
       cell(instance.version),
       cell(String(instance.jobs.length)),
       cell(clockOf(clockOffset), 'yellow'),
@@ -96,7 +97,17 @@ export function instancesTable(instances: readonly InstanceInfo[], times: Times,
       cell(state === 'up' ? instance.leads.join(', ') : ''),
     ];
   });
-  const heads = ['INSTANCE', 'STATE', 'STARTED', 'LAST SEEN', 'VERSION', 'JOBS', 'CLOCK', 'LEADS'];
+  const heads = [
+    'INSTANCE',
+    'STATE',
+    'STARTED',
+    'LAST SEEN',
+    'APPLICATION',
+    'VERSION',
+    'JOBS',
+    'CLOCK',
+    'LEADS',
+  ];
   return table(heads, rows, look);
 }
 

@@ -13,9 +13,10 @@ export interface ShownJob extends KnownJob {
 /** What an instance shows of itself. */
 export interface Shown {
   readonly instance: string;
+  readonly application?: string | undefined;
   readonly version: string | undefined;
-  /** Milliseconds between two beats. */
-  readonly every: number;
+  /** Milliseconds between two beats; or they come with the ticks of its jobs. */
+  readonly every: number | 'with-ticks';
   readonly jobs: () => readonly ShownJob[];
   /** The elections that it leads. */
   readonly leads: () => readonly string[];
@@ -24,12 +25,19 @@ export interface Shown {
   readonly kept: Kept;
   /** The store has answered a beat. @param took how long that took, ms */
   readonly answered: (took: number) => void;
+  /** What the store cannot keep of a history, and what to do: each problem once, also if it comes and goes. */
+  readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
   readonly twin?: (startedAt: number) => void;
 }
 
 /** By how much beats come earlier, at random, so that those of a whole fleet do not come at once. */
 const JITTER = 0.1;
+/** The shortest and the longest time between two beats that come with ticks, ms: the longest keeps the instance remembered. */
+const SHORTEST = 30_000;
+const LONGEST = 86_400_000;
+/** How long a call of the scheduler may take to come with its tick, ms. After that the beat comes without one: the job may have been stopped. */
+const PATIENCE = 2_000;
 /** Before how many beats it looks for a process with its instance id, after the first one. */
 const LOOKS = 4;
 /** How often it has to find one: a process that was killed may have beaten right before that, one that shuts down says so. */
@@ -44,8 +52,12 @@ export class Beats {
   #clockOffset: number | undefined;
   #answeredAt: number | undefined;
   #failedAt: number | undefined;
+  /** When it has begun to beat last, monotonic. */
+  #beganAt = -Infinity;
   /** The list of jobs that the store knows, by its name. */
   #known: string | undefined;
+  /** What was told last of a history that cannot be kept. */
+  #problem: string | undefined;
   #isSoon = false;
   #stopped = false;
   #looks = LOOKS;
@@ -72,13 +84,28 @@ export class Beats {
   /** Beats at once, and from then on. */
   start(): void {
     if (this.#stopped) return;
-    this.#timer?.cancel();
-    this.#timer = this.clock.setTimer(() => this.#next(), this.shown.every * (1 - JITTER * Math.random()));
+    const { every } = this.shown;
+    this.#beganAt = this.clock.monotonic();
+    const next = every === 'with-ticks' ? this.#untilTick() : every;
+    this.#again(every === 'with-ticks' ? next + PATIENCE : next * (1 - JITTER * Math.random()));
     // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
-    void inModuleContext(() => this.#beat(false)).catch((error: unknown) => {
+    void inModuleContext(() => this.#beat(false, next)).catch((error: unknown) => {
       // A store that refuses beats may grant locks.
-      if (!(error instanceof StoreUnavailableError && error.refused)) this.#failedAt = this.clock.now();
+      if (error instanceof StoreUnavailableError && error.refused) this.#tell(error.message);
+      else this.#failedAt = this.clock.now();
+      // The next tick may be a day away.
+      if (every === 'with-ticks' && !this.#stopped) this.#again(SHORTEST);
     });
+  }
+
+  /** The scheduler has called a job, so the store is awake. */
+  ticked(): void {
+    if (this.shown.every !== 'with-ticks' || this.#timer === undefined) return;
+    const now = this.clock.monotonic();
+    if (now - this.#beganAt < SHORTEST) return;
+    // Others have the same tick.
+    this.#beganAt = now;
+    this.#next();
   }
 
   /** Beats soon: its jobs have changed, perhaps many of them in this turn. */
@@ -100,8 +127,23 @@ export class Beats {
     const passed = new Promise<void>(
       (resolve) => (timer = this.clock.setTimer(resolve, LAST_BEAT, { keepAlive: true })),
     );
-    await Promise.race([this.#beat(true).catch(() => undefined), passed]);
+    await Promise.race([this.#beat(true, LONGEST).catch(() => undefined), passed]);
     timer?.cancel();
+  }
+
+  #again(delay: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.clock.setTimer(() => this.#next(), delay);
+  }
+
+  /** How long until the next tick of its jobs, within bounds, ms. */
+  #untilTick(): number {
+    const now = this.clock.now();
+    const ticks = this.shown
+      .jobs()
+      .filter(({ enabled }) => enabled)
+      .map(({ next, interval = Infinity }) => next ?? now + interval);
+    return Math.min(LONGEST, Math.max(SHORTEST, Math.min(...ticks) - now));
   }
 
   #next(): void {
@@ -126,16 +168,18 @@ export class Beats {
     found?.(last.startedAt);
   }
 
-  async #beat(left: boolean): Promise<void> {
+  async #beat(left: boolean, every: number): Promise<void> {
     const shown = this.shown.jobs();
     const jobs = shown.map(({ next: _next, last: _last, ...job }) => job);
     const catalogue = createHash('sha256').update(JSON.stringify(jobs)).digest('base64url').slice(0, 22);
-    const { instance, version, every, kept } = this.shown;
+    const { instance, application, version, kept } = this.shown;
     const hung = this.shown.hung();
     const beat: Beat = {
       instance,
       startedAt: this.#startedAt,
       every,
+      ...(this.shown.every === 'with-ticks' && { withTicks: true }),
+      ...(application !== undefined && { application }),
       ...(version === undefined ? undefined : { version }),
       ...(this.#clockOffset === undefined ? undefined : { clockOffset: this.#clockOffset }),
       leads: this.shown.leads(),
@@ -147,13 +191,21 @@ export class Beats {
       left,
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
-    const { time, known } = await this.history.beat(this.#known === catalogue ? beat : { ...beat, jobs });
+    const { time, known, problem } = await this.history.beat(
+      this.#known === catalogue ? beat : { ...beat, jobs },
+    );
     // The store has looked at its clock about half-way.
     const took = this.clock.monotonic() - sent;
     this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
     this.shown.answered(took);
+    this.#tell(problem);
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
+  }
+
+  #tell(problem: string | undefined): void {
+    if (problem !== undefined && problem !== this.#problem) this.shown.problem?.(problem);
+    this.#problem = problem;
   }
 }

@@ -7,7 +7,7 @@ import type { KnownByAll } from './fleet-jobs.js';
 import { factsOf, type LockFacts, runsOf } from './join.js';
 import { instanceOf, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
-import type { InstanceInfo, JobView, RunInfo, Why } from './types.js';
+import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { attentionFirst, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
@@ -78,6 +78,14 @@ export class Insight {
     this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: options.ticks }) };
   }
 
+  /**
+   * How many records the calls of this object could not read, of those that they looked at last: their answers are without them. What
+   * they are about is not known, so they are never a sign that all is well.
+   */
+  get unreadable(): Unreadable {
+    return this.#reader.unreadable;
+  }
+
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
     const fleet = await this.#reader.fleet();
@@ -123,6 +131,7 @@ export class Insight {
       throw problem(`runs(): limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
     const names = lock === undefined ? await this.#locksFor(job) : [lock];
     const locks = await this.#reader.locks(names, () => (bad || job !== undefined ? ALL : limit));
+    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
     return [...locks.values()]
       .flatMap(runsOf)
       .filter(

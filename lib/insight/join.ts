@@ -9,6 +9,8 @@ import type { InstanceState, RunInfo } from './types.js';
 
 /** After how many beats without one an instance counts as gone. */
 const BEATS = 3;
+/** How late a beat with a tick may come, ms: a database may have to wake up for it. */
+const LATE = 30_000;
 /** From this part of its age on an entry may be the oldest that is left. */
 const NEARLY = 0.9;
 /** Of an outcome for a lease under which nothing ran. */
@@ -16,15 +18,18 @@ const NO_RUN = 'abandoned';
 
 export const isUp = ({ state }: { readonly state: InstanceState }): boolean => state === 'up';
 
-/** How it is with an instance. */
-export function stateOf({ left, every, time, seenAt }: InstanceRecord): InstanceState {
-  return left ? 'left' : time - seenAt > BEATS * every ? 'gone' : 'up';
+/** How it is with an instance. One that beats with its ticks is silent until the tick that it has told, and may be up. */
+export function stateOf({ left, every, withTicks, time, seenAt }: InstanceRecord): InstanceState {
+  if (left) return 'left';
+  return time - seenAt > (withTicks ? every + LATE : BEATS * every) ? 'gone' : 'up';
 }
 
 /** What the store knows of a lock: the lock as it is now, and what was kept of its runs. */
 export interface LockFacts {
   readonly lock?: LockInfo;
   readonly entries: readonly HistoryEntry[];
+  /** Why the store tells of none. */
+  readonly refusal?: Error;
 }
 
 /** The runs under a lock, newest first, with the one that goes on, or was interrupted, and of which nothing is kept yet. */
@@ -88,13 +93,13 @@ export function factsOf(
   more: Pick<JobFacts, 'time' | 'asOf' | 'seen' | 'ticks' | 'show'>,
 ): JobFacts {
   const { job: known } = knownBy[0];
-  const { lock, entries } = lockFacts;
+  const { lock, entries, refusal } = lockFacts;
   const runs = withHung(runsOf(lockFacts), knownBy);
   return {
     ...more,
     known,
     knownBy,
-    ...given({ lock, since: keptSince(runs, knownBy, more.time) }),
+    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: refusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     misses: entries

@@ -43,6 +43,7 @@ const STEPS: readonly Step[] = [
   aTickWasMissed,
   theLastRunWentWrong,
   theInstancesDisagree,
+  theStoreRefuses,
   theStoreKeepsNoRuns,
   itHasNeverRun,
   noDateIsKnown,
@@ -104,6 +105,11 @@ function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
   const differ = first !== undefined && others.some(({ job }) => !agree(job, first.job));
   const isLate = lateness(facts) > (facts.known.overdue || Infinity);
   return differ || isLate ? { status: 'disagree', attention: true } : undefined;
+}
+
+/** How its last run ended may be known of the lock, but not whether there was another one. */
+function theStoreRefuses({ refusal }: JobFacts): Judgement | undefined {
+  return refusal === undefined ? undefined : { status: 'unknown', attention: true, reason: 'refused' };
 }
 
 function theStoreKeepsNoRuns({ known }: JobFacts): Judgement | undefined {

@@ -1,8 +1,9 @@
+import { StoreUnavailableError } from '../errors.js';
 import type { HistoryStore, InstanceRecord } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
 import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
-import type { InstanceInfo } from './types.js';
+import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
 export interface Fleet {
@@ -19,13 +20,25 @@ const ASKED_AT_ONCE = 8;
 
 /** Reads from a store what is known of jobs. */
 export class Reader {
+  /** How many records were left out of the newest answer: of instances, and of each lock. */
+  #unreadableInstances = 0;
+  readonly #unreadableRuns = new Map<string, number>();
+
   constructor(
     private readonly history: HistoryStore,
     private readonly inspect: NonNullable<LockStore['inspect']>,
   ) {}
 
+  /** What the newest answers have left out. */
+  get unreadable(): Unreadable {
+    const runs = [...this.#unreadableRuns.values()].reduce((sum, count) => sum + count, 0);
+    return { instances: this.#unreadableInstances, runs };
+  }
+
   async fleet(): Promise<Fleet> {
-    const records = await this.history.instances();
+    let unreadable = 0;
+    const records = await this.history.instances(() => unreadable++);
+    this.#unreadableInstances = unreadable;
     const told = records.map(toldOf).sort(newestFirst);
     return { told, jobs: new FleetJobs(told), time: Math.max(0, ...records.map(({ time }) => time)) };
   }
@@ -43,10 +56,25 @@ export class Reader {
     const facts = await fewAtOnce(names, async (name) => {
       const lock = locks.get(name);
       const limit = limitOf(name);
-      const entries = limit === 0 ? [] : await this.history.entries({ name, limit });
-      return [name, { entries, ...(lock !== undefined && { lock }) }] as const;
+      const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit);
+      return [name, { ...read, ...(lock !== undefined && { lock }) }] as const;
     });
     return new Map(facts);
+  }
+
+  /** A store that refuses to tell of runs may tell of locks and instances. */
+  async #entries(name: string, limit: number): Promise<Pick<LockFacts, 'entries' | 'refusal'>> {
+    let unreadable = 0;
+    const entries = await this.history
+      .entries({ name, limit, onUnreadable: () => unreadable++ })
+      .catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError && error.refused === true) return error;
+        throw error;
+      });
+    if (entries instanceof StoreUnavailableError) return { entries: [], refusal: entries };
+    if (unreadable > 0) this.#unreadableRuns.set(name, unreadable);
+    else this.#unreadableRuns.delete(name);
+    return { entries };
   }
 }
 
@@ -56,7 +84,7 @@ export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   jobs: record.jobs.map((_job, place) => jobAt(record, place)),
 });
 
-function toldOf(record: InstanceRecord): Told {
+export function toldOf(record: InstanceRecord): Told {
   const { next: _next, last: _last, left: _left, every: _every, time: _time, jobs: _jobs, ...rest } = record;
   return { info: { ...rest, state: stateOf(record) }, record };
 }

@@ -76,9 +76,14 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'not-asked': () => 'Nothing is known of it yet: the store has not answered this instance.',
   'old-facts': (words) =>
     `It is not known whether anybody has started ${words.theTick}: the store has not answered since.`,
+  refused: ({ facts }) => `Its runs cannot be read: ${withoutSql(facts.refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
   'no-dates': () => 'It is not known when it should run: no instance has told of a date of it.',
 };
+
+/** SQL on one line would be a comment from its first one on. */
+const withoutSql = (text = ''): string =>
+  text.replace(/Run this( as [^\n:]*)?:\n[^]*$/, 'Run what `npx nestjs-scheduler-lock sql` prints$1.');
 
 /**
  * A cause as a person reads it.
@@ -258,6 +263,7 @@ function unknown(words: Words): string {
   const start = lastStartOf(facts);
   if (tick !== undefined && start?.tick === tick)
     return `${capital(theTick)} was started${start.outcome === undefined ? '' : ` (${start.outcome})`}, but nothing more is kept of its run.`;
+  if (facts.refusal !== undefined) return UNKNOWN.refused(words);
   if (lock === undefined) return UNKNOWN['no-lock'](words);
   if (kind === 'hand' || tick === undefined)
     return kind === 'hand'

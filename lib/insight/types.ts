@@ -27,11 +27,22 @@ export interface RunInfo {
   readonly traceId?: string;
 }
 
+/** How many records of a store could not be read, and are left out of what is told. */
+export interface Unreadable {
+  /** Instances, and lists of their jobs: those jobs are missing from the answers. */
+  readonly instances: number;
+  /** Runs and missed ticks. */
+  readonly runs: number;
+}
+
 /** `gone`: it shows no sign of life any more; `left`: it was shut down. */
 export type InstanceState = 'up' | 'gone' | 'left';
 
 /** An instance of the fleet. Times are the store's, epoch milliseconds, but for `startedAt`. */
-export interface InstanceInfo extends Omit<InstanceRecord, 'next' | 'last' | 'left' | 'every' | 'time'> {
+export interface InstanceInfo extends Omit<
+  InstanceRecord,
+  'next' | 'last' | 'left' | 'every' | 'withTicks' | 'time'
+> {
   readonly state: InstanceState;
   readonly jobs: readonly (KnownJob & {
     /** Its next fire time on this instance, and the newest that has passed, as the last beat has told them. */
@@ -73,10 +84,11 @@ export type JobStatus =
  *
  * - `not-asked`: this instance has had no answer of the store yet
  * - `old-facts`: a tick should have been started by now, and the store has not answered since
+ * - `refused`: the store refuses to tell of its runs, as their table is not as it should be. This needs attention
  * - `no-lock`: the name of its lock is made from arguments, so its runs are not kept
  * - `no-dates`: none of the dates at which it should run is known
  */
-export type UnknownReason = 'not-asked' | 'old-facts' | 'no-lock' | 'no-dates';
+export type UnknownReason = 'not-asked' | 'old-facts' | 'refused' | 'no-lock' | 'no-dates';
 
 /** A job of the fleet. */
 export interface JobView extends Pick<

@@ -312,9 +312,17 @@ export class Watch {
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     if (attention && run?.outcome === 'running') this.#tellOfHung(state, run);
     const now = this.#now();
-    const again = status === 'unknown' ? AGAIN : attention || status === 'off' ? RECHECK : Infinity;
+    const recheck = attention || status === 'off' ? this.#recheckOf(state, run) : Infinity;
+    const again = status === 'unknown' ? AGAIN : recheck;
     const next = Math.min(nextRipe(this.#facts(state)), now + again);
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
+  }
+
+  /** After what time to ask again how a job is that is not well. Of a run that goes on here the store is not asked. */
+  #recheckOf({ job: { interval } }: State, run: RunInfo | undefined): number {
+    const isHere = run?.outcome === 'running' && run.instance === this.watcher.instance;
+    if (this.watcher.withTicks !== true || isHere) return RECHECK;
+    return interval === undefined ? Infinity : Math.max(interval, RECHECK);
   }
 
   /** The instance on which it hangs tells of it. */

@@ -41,6 +41,8 @@ export interface Watcher {
   readonly instance: string;
   readonly kept: Kept;
   readonly emit: Emit;
+  /** Whether it asks the store with the ticks of the jobs only. */
+  readonly withTicks?: boolean;
   /** Why nothing is fired here, if that is so. */
   readonly idleReason: () => string | undefined;
   /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */

@@ -131,6 +131,7 @@ const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)
   },
   (facts, tick) => (lastStartOf(facts)?.tick === tick ? { cause: 'unknown' } : undefined),
   causesOfMiss,
+  ({ refusal }) => (refusal === undefined ? undefined : { cause: 'unknown', reason: 'refused' }),
   noInstance,
   isOffThen,
   schedulesDiffer,

@@ -4,19 +4,21 @@ import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
-import { Reader } from '../insight/read.js';
+import { instanceOf, Reader, toldOf } from '../insight/read.js';
 import type { Judgement } from '../insight/judgement.js';
 import { startOf } from '../insight/join.js';
+import { type Stranger, strangersOf } from '../insight/strangers.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG, Watch } from '../insight/watch.js';
 import type { JobSettings } from '../options/check.js';
 import type { InsightSettings } from '../options/insight.js';
 import type { JobSchedule } from '../scheduler/job-schedule.js';
 import type { CronTimeClass } from '../scheduler/tick-finder.js';
-import type { HungRun, KnownJob } from '../stores/history-store.js';
+import type { HistoryStore, HungRun, KnownJob } from '../stores/history-store.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 import type { BoundJob } from './bound-job.js';
+import { names } from './start-line.js';
 import type { KnownJobs } from './known-jobs.js';
 
 /** Shows the fleet that this instance is up, and notices jobs that did not run, where the store remembers such things. */
@@ -26,6 +28,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   readonly #beats: Beats | undefined;
   #jobs: KnownJobs | undefined;
   #stopListening: (() => void) | undefined;
+  #hasLooked = false;
   /** The last beat. */
   #left: Promise<void> | undefined;
 
@@ -37,13 +40,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     const { history, settings } = host;
     const { insight, instanceId: instance, clock } = settings;
     if (insight === undefined || history === undefined) return;
-    const { keep: count, age, beat: every, version } = insight;
+    const { keep: count, age, beat: every, application, version } = insight;
     const kept = { count, age };
     const { store } = host;
     if (store.inspect !== undefined)
       this.#watch = new Watch(new Reader(history, store.inspect.bind(store)), history, clock, {
         instance,
         kept,
+        withTicks: every === 'with-ticks',
         emit: events.emit,
         idleReason: () => (leader.leads ? undefined : 'not-leader'),
         clockOffset: () => this.#beats?.clockOffset,
@@ -52,6 +56,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       });
     this.#beats = new Beats(history, clock, {
       instance,
+      application,
       version,
       every,
       kept,
@@ -59,9 +64,11 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       answered: (took) => {
         host.heard(took);
         this.#watch?.arm();
+        this.#lookForStrangers(history, application);
       },
       jobs: () => this.#known().map((bound) => this.#shown(bound)),
       leads: () => host.elections.led,
+      problem: (problem) => logWarning(() => `Runs are not remembered at the moment: ${problem}`),
       twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
     });
   }
@@ -147,11 +154,13 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** A run of a job that is scheduled begins here. */
   began(job: string, tick: number | undefined): void {
     this.#watch?.began(job, tick);
+    this.#beats?.ticked();
   }
 
   /** A call by the scheduler did not start its job. */
   refused(job: string, tick: number | undefined, why: Refused): void {
     this.#watch?.refused(job, tick, why);
+    this.#beats?.ticked();
   }
 
   /** Waits for nothing: the locks have to close in the same moment. */
@@ -164,6 +173,20 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Before the store closes. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#left;
+  }
+
+  /** Once, when the store has answered, so that of two applications that start at a time one sees the other. */
+  #lookForStrangers(history: HistoryStore, application: string | undefined): void {
+    if (this.#hasLooked || application === undefined) return;
+    this.#hasLooked = true;
+    const look = async (): Promise<void> => {
+      const instances = (await history.instances()).map((record) => instanceOf(toldOf(record)));
+      const jobs = this.#known().map((bound) => this.#shown(bound));
+      for (const stranger of strangersOf(application, jobs, instances))
+        logWarning(() => strangerOf(application, stranger));
+    };
+    // It is a hint: with another answer of the store it looks again.
+    void look().catch(() => (this.#hasLooked = false));
   }
 
   #runs(): RunInfo[] {
@@ -202,6 +225,15 @@ function twinOf(instance: string, startedAt: number): string {
     `instanceId: another live process is called "${instance}" too (started ${new Date(startedAt).toISOString()} by its clock). ` +
     'Locks keep the two apart, but people cannot: status, histories and logs take them for one. ' +
     'Give each process an instanceId of its own, such as the name of its pod, or leave it out.'
+  );
+}
+
+function strangerOf(application: string, { application: other, instance, jobs }: Stranger): string {
+  return (
+    `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${names(jobs)}. ` +
+    'Each of their ticks runs in one of the two applications, not in both. ' +
+    'Give each application a place of its own: keyPrefix on Redis, schema or table on PostgreSQL, table on MySQL. ' +
+    'If they shall share these jobs, give both the same insight.application.'
   );
 }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Insight, type InsightQuery } from '../insight/insight.js';
-import type { InstanceInfo, JobView, RunInfo, Why } from '../insight/types.js';
+import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
 import { tickFinder } from '../scheduler/tick-finder.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -25,6 +25,11 @@ export class SchedulerLockInsight {
   constructor(host: LockHost, insights: InsightHost) {
     this.#host = host;
     this.#insights = insights;
+  }
+
+  /** How many records the newest answers of these methods are without, as they could not be read. */
+  get unreadable(): Unreadable {
+    return this.#insight?.unreadable ?? { instances: 0, runs: 0 };
   }
 
   /** All jobs of the fleet: those that need attention first. One answer serves all who ask within 2 s. */

@@ -1,4 +1,5 @@
 import { show, unknownNames } from '../wording.js';
+import { applicationOf } from './application.js';
 import type { InsightOptions, SchedulerLockModuleOptions } from './options.js';
 import { readDuration } from './values.js';
 
@@ -6,24 +7,27 @@ import { readDuration } from './values.js';
 export interface InsightSettings {
   readonly keep: number;
   readonly age: number;
-  readonly beat: number;
+  /** Milliseconds between two beats; or they come with the ticks of jobs. */
+  readonly beat: number | 'with-ticks';
   readonly overdue: number | false;
   readonly error: NonNullable<InsightOptions['error']>;
+  readonly application: string | undefined;
   readonly version: string | undefined;
 }
 
 const DAY = 86_400_000;
 const DEFAULTS = { keep: 100, for: 30 * DAY, beat: 30_000, overdue: 60_000 };
-const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'version'];
+const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'application', 'version'];
 const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
 /** The least and the most of durations, ms. */
 const RANGES = {
   for: { least: 1, most: 400 * DAY, range: '400 days at most' },
-  beat: { least: 1_000, most: 3_600_000, range: '1 s to 1 h' },
+  beat: { least: 1_000, most: 3_600_000, range: "1 s to 1 h, or 'with-ticks'" },
   overdue: { least: 1, most: 30 * DAY, range: '30 days at most' },
 };
-/** How many characters of a version are kept. */
+/** How many characters of a version, and of the name of an application, are kept. */
 const MAX_VERSION = 50;
+const MAX_APPLICATION = 100;
 
 /** Reads and checks `insight`. Adds the problems, one sentence each. Returns `undefined` if it is off. */
 export function readInsight(
@@ -43,28 +47,40 @@ export function readInsight(
     keep = DEFAULTS.keep,
     error = 'message',
     overdue,
+    application = applicationOf(process.argv[1]),
     version = process.env['npm_package_version'],
   } = options;
   return {
     keep,
     error,
     age: read('for'),
-    beat: read('beat'),
+    beat: readBeat(options, problems),
     overdue: overdue === false ? false : read('overdue'),
-    version: typeof version === 'string' ? version.slice(0, MAX_VERSION) : undefined,
+    application: shortened(application, MAX_APPLICATION),
+    version: shortened(version, MAX_VERSION),
   };
 }
 
+const shortened = (text: unknown, most: number): string | undefined =>
+  typeof text === 'string' ? text.slice(0, most) : undefined;
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isName = (value: unknown): boolean => isText(value) && value !== '';
+
 function problemsOf(options: InsightOptions): string[] {
   const problems = unknownNames(options, NAMES);
-  const { keep = DEFAULTS.keep, error = 'message', version = '' } = options;
+  const { keep = DEFAULTS.keep, error = 'message', application = 'none', version = '' } = options;
   if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
     problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
   if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))
     problems.push(`error: ${show(error)} is no function, and not one of 'none', 'type', 'message'.`);
-  if (typeof version !== 'string') problems.push(`version: ${show(version)} is no text.`);
+  if (!isName(application)) problems.push(`application: ${show(application)} is no name.`);
+  if (!isText(version)) problems.push(`version: ${show(version)} is no text.`);
   return problems.map((problem) => `insight.${problem}`);
 }
+
+const readBeat = (options: InsightOptions, problems: string[]): InsightSettings['beat'] =>
+  options.beat === 'with-ticks' ? options.beat : readInRange(options, 'beat', problems);
 
 function readInRange(options: InsightOptions, option: keyof typeof RANGES, problems: string[]): number {
   const { least, most, range } = RANGES[option];

@@ -57,9 +57,12 @@ export interface InsightOptions {
   /**
    * How often an instance shows the fleet that it is up, from 1 s to 1 h. After three times this it counts as gone.
    *
+   * `'with-ticks'`: when it starts, with the ticks of its jobs (every 30 s at most), and once a day; it tells when the next tick comes, and
+   * counts as gone if it is silent then. Between ticks nothing is asked or told of jobs, for a database that sleeps in the meantime.
+   *
    * @default '30s'
    */
-  readonly beat?: Duration | undefined;
+  readonly beat?: Duration | 'with-ticks' | undefined;
   /**
    * How long after its tick a job that no instance has started counts as overdue; `false`: never. See `overdue` of a job.
    *
@@ -74,6 +77,13 @@ export interface InsightOptions {
    * @default 'message'
    */
   readonly error?: 'none' | 'type' | 'message' | ((error: unknown) => string) | undefined;
+  /**
+   * Name of your application. Two applications that have a job of one name in one store are warned of it at the start: give the same name
+   * to those that shall share their jobs.
+   *
+   * @default the name in the `package.json` nearest to the main module
+   */
+  readonly application?: string | undefined;
   /**
    * Of your application, to tell instances apart during a deploy.
    *

@@ -14,7 +14,9 @@ export interface HistoryStore {
   init?(): Promise<string | undefined>;
   /** Keeps that a run was interrupted: its lease ended by itself, as the grant of the next one has told. */
   interrupted(run: Interruption): Promise<void>;
-  /** The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. */
+  /**
+   * The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. Leaves out those that it cannot read.
+   */
   entries(query: HistoryQuery): Promise<HistoryEntry[]>;
   /** Keeps that a tick was missed, unless it, or a newer one, was started. */
   miss(miss: Miss): Promise<MissResult>;
@@ -27,8 +29,13 @@ export interface HistoryStore {
   told(alarm: Alarm): Promise<boolean>;
   /** An instance shows that it is up, and which jobs it knows. */
   beat(beat: Beat): Promise<BeatResult>;
-  /** The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know. */
-  instances(): Promise<InstanceRecord[]>;
+  /**
+   * The instances that were up within the last {@link INSTANCES_KEPT} ms, and the jobs that they know. Leaves out those that it cannot
+   * read; one whose list of jobs it cannot read has none.
+   *
+   * @param onUnreadable called for each record that it leaves out, before this resolves
+   */
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]>;
 }
 
 /** How many entries are kept, and for how long. */
@@ -64,6 +71,8 @@ export interface HistoryQuery {
   readonly name: string;
   /** How many runs, and how many misses, at most. */
   readonly limit: number;
+  /** Called for each entry that it leaves out as it cannot read it, before the answer. */
+  readonly onUnreadable?: (() => void) | undefined;
 }
 
 /** What a store has kept of a lock. */
@@ -171,6 +180,10 @@ export interface Beat {
   readonly startedAt: number;
   /** Milliseconds until its next beat. After three of these without one, it counts as gone. */
   readonly every: number;
+  /** Its next beat comes with the next tick of its jobs: if it does not, the instance counts as gone at once. */
+  readonly withTicks?: true;
+  /** Name of the application. Absent if it has none. */
+  readonly application?: string;
   /** Of the application. */
   readonly version?: string;
   /** How much the store's clock is ahead of its own, milliseconds. Absent until it is known. */
@@ -207,6 +220,8 @@ export interface BeatResult {
   readonly time: number;
   /** Whether the store knows the list of jobs. If not, the beat has to come again with it. */
   readonly known: boolean;
+  /** Why it can keep no runs at the moment, and what to do, for the log. Absent if it can, as far as it knows. */
+  readonly problem?: string;
 }
 
 /** An instance, as the store knows it. */

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { v4 as uuid } from 'uuid';
 import { PostgresLockStore } from '../../lib/stores/postgres/index.js';
 import { DATABASES, POSTGRES } from '../support/database.js';
 import { testPool } from '../support/postgres-server.js';
@@ -17,74 +16,8 @@ onEachDatabase((sql) => {
   beforeEach(() => void (runs = new Runs()));
   afterEach(() => expect(runs.overlaps).toEqual([]));
 
-  const start = (url = sql.url, more: object = {}): Promise<TestApp> =>
-    startApp({ store: sql.open(url).store({ table: sql.table }), ttl: '3s', ...more });
-
-  const three = (): Promise<TestApp[]> => Promise.all([start(), start(), start()]);
-
-  test('calls of three instances run one after another in the order in which they came, and leave nothing behind', async () => {
-    const apps = await three();
-    const holder = await hold(apps[0] as TestApp, 'lock');
-    const calls = await standing(runs, apps, 12);
-    await holder.end();
-    for (const result of await Promise.all(calls)) expect(result).toMatchObject({ ran: true });
-    expect(runs.order).toEqual(inOrder(12));
-    expect(runs.tokens).toEqual([...runs.tokens].sort((a, b) => a - b));
-    expect(JSON.stringify((await sql.row('lock'))['job_state'])).not.toContain('line');
-  });
-
-  test('greater priority goes first, and nobody who does not wait goes before the line', async () => {
-    const apps = await three();
-    const [one, two, other] = apps as [TestApp, TestApp, TestApp];
-    const holder = await hold(one, 'lock');
-    const low = runs.call(one, 'low');
-    await one.event('waiting', 'lock');
-    const high = runs.call(two, 'high', { priority: 5 });
-    await two.event('waiting', 'lock');
-    let isOver = false;
-    const barging = (async () => {
-      const reasons = new Set<string>();
-      while (!isOver) {
-        const result = await other.locks.run('lock', () => runs.order.push('barged'));
-        if (!result.ran) reasons.add(result.reason);
-      }
-      return [...reasons];
-    })();
-    await holder.end();
-    await Promise.all([low, high]);
-    isOver = true;
-    expect(await barging).toEqual(['held']);
-    expect(runs.order.slice(0, 2)).toEqual(['high', 'low']);
-  });
-
-  test('a process that dies with a hundred calls in line, which is full then, costs the others one turn', async () => {
-    const app = await start();
-    const dead = sql.open(sql.url).store({ table: sql.table });
-    await dead.init();
-    const holder = await hold(app, 'lock');
-    const wait = { limit: 60_000, priority: 0, process: uuid() };
-    const request = () => ({ name: 'lock', token: uuid(), ttl: 3_000, holder: 'dead', wait });
-    await Promise.all(Array.from({ length: 100 }, () => dead.acquire(request())));
-    const call = runs.call(app, 'living');
-    await app.event('waiting', 'lock');
-    await holder.end();
-    expect(await call).toMatchObject({ ran: true });
-    expect(await app.locks.run('lock', () => 'free')).toEqual({ ran: true, value: 'free' });
-  });
-
-  test('a database that was away ends no wait, and keeps the order', async () => {
-    const apps = [await start(sql.proxied, { ttl: '30s' }), await start(sql.proxied, { ttl: '30s' })];
-    const [one, two] = apps as [TestApp, TestApp];
-    const holder = await hold(one, 'lock');
-    const calls = await standing(runs, apps, 4);
-    await sql.proxy.refuse(true);
-    await two.event('outage-started');
-    await sql.proxy.refuse(false);
-    await two.event('outage-ended');
-    await holder.end();
-    await Promise.all(calls);
-    expect(runs.order).toEqual(inOrder(4));
-  });
+  const start = (): Promise<TestApp> =>
+    startApp({ store: sql.open(sql.url).store({ table: sql.table }), ttl: '3s' });
 
   test('a table that lost its rows grants nobody in line a lock that its holder has, and keeps their order', async () => {
     const apps = [await start(), await start()];
@@ -96,25 +29,6 @@ onEachDatabase((sql) => {
     await holder.end();
     await Promise.all(calls);
     expect(runs.order).toEqual(inOrder(6));
-  });
-
-  test('a call that gives up leaves the line, and an application that closes hands its turn on', async () => {
-    const apps = await three();
-    const [one, two, three_] = apps as [TestApp, TestApp, TestApp];
-    const holder = await hold(one, 'lock');
-    const giveUp = new AbortController();
-    const given = runs.call(one, 'given up', { signal: giveUp.signal });
-    await one.event('waiting', 'lock');
-    const closing = runs.call(two, 'closing');
-    await two.event('waiting', 'lock');
-    const last = runs.call(three_, 'last');
-    await three_.event('waiting', 'lock');
-    giveUp.abort(new Error('enough'));
-    await expect(given).rejects.toThrow('enough');
-    await Promise.all([two.close(), holder.end()]);
-    expect(await closing).toMatchObject({ ran: false, reason: 'shutting-down' });
-    expect(await last).toMatchObject({ ran: true });
-    expect(runs.order).toEqual(['last']);
   });
 
   test('a ShedLock on the same row goes on working, and those in line come after it', async () => {

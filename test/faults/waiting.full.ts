@@ -1,228 +1,101 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { v4 as uuid } from 'uuid';
-import { Injectable } from '@nestjs/common';
-import { LeaderElection, type LeaderHooks, SchedulerLeader } from '../../lib/index.js';
-import { RedisLockStore } from '../../lib/stores/redis/redis-lock.store.js';
-import { type LocalRedis, startRedis } from '../support/local-redis.js';
-import { until } from '../support/until.js';
-import { ACL_CHANNELS, ACL_COMMANDS, ACL_KEYS, ACL_WAIT } from './support/acl.js';
-import { hold, logged, startApp, type TestApp } from './support/app.js';
+import { hold, type TestApp } from './support/app.js';
+import { onEachStore } from './support/app-stores.js';
 import { faultSuite } from './support/suite.js';
 import { inOrder, Runs, standing } from './support/turns.js';
 
 faultSuite();
 
-let server: LocalRedis;
-beforeAll(async () => {
-  server = await startRedis();
-});
-beforeEach(() => server.command('FLUSHALL'));
-afterAll(() => server.stop());
+onEachStore((store) => {
+  let runs: Runs;
+  beforeEach(() => void (runs = new Runs()));
+  afterEach(() => expect(runs.overlaps).toEqual([]));
 
-const start = (more: object = {}): Promise<TestApp> =>
-  startApp({ connection: server.url, ttl: '3s', ...more });
+  const start = (): Promise<TestApp> => store.start({ ttl: '3s' });
+  const three = (): Promise<[TestApp, TestApp, TestApp]> => Promise.all([start(), start(), start()]);
 
-let runs: Runs;
-beforeEach(() => void (runs = new Runs()));
-afterEach(() => expect(runs.overlaps).toEqual([]));
-
-test('calls of three instances run one after another in the order in which they came', async () => {
-  const apps = [await start(), await start(), await start()];
-  const holder = await hold(apps[0] as TestApp, 'lock');
-  const calls = await standing(runs, apps, 30);
-  await holder.end();
-  for (const result of await Promise.all(calls)) expect(result).toMatchObject({ ran: true });
-  expect(runs.order).toEqual(inOrder(30));
-  expect(runs.tokens).toEqual([...runs.tokens].sort((a, b) => a - b));
-  expect(await server.command('EXISTS', '{scheduler:lock:lock}:state:line')).toBe(0);
-});
-
-test('a Redis that restarts empty grants nobody in line a lock that its holder has, and keeps their order', async () => {
-  // Longer than a restart takes on a busy machine.
-  const patient = { ttl: '30s', heartbeat: '3s' };
-  const [one, two] = [await start(patient), await start(patient)];
-  const holder = await hold(one, 'lock');
-  const calls = await standing(runs, [one, two], 8);
-  await server.kill();
-  await server.restart();
-  await until(() => one.heard('renewed', 'lock').some(({ restored }) => restored));
-  expect(runs.order).toEqual([]);
-  // All of them are in line again: each asks when its connection is back.
-  await until(async () => (await server.command('ZCARD', '{scheduler:lock:lock}:state:line')) === 8);
-  await holder.end();
-  await Promise.all(calls);
-  expect(runs.order).toEqual(inOrder(8));
-});
-
-test('a Redis that is frozen for longer than a call takes ends no wait', async () => {
-  const [one, two] = [await start(), await start()];
-  const holder = await hold(one, 'lock');
-  const calls = await standing(runs, [one, two], 4);
-  server.pause();
-  await two.event('outage-started');
-  server.resume();
-  await two.event('outage-ended');
-  await holder.end();
-  await Promise.all(calls);
-  expect(runs.order).toEqual(inOrder(4));
-});
-
-test('connections that break while the lock is handed over cost nobody a turn', async () => {
-  const apps = [await start(), await start(), await start()];
-  const holder = await hold(apps[0] as TestApp, 'lock');
-  const calls = await standing(runs, apps, 60);
-  const breaking = new AbortController();
-  const breaks = (async () => {
-    while (!breaking.signal.aborted) {
-      await server.command('CLIENT', 'KILL', 'TYPE', 'pubsub');
-      await sleep(20);
-    }
-  })();
-  await holder.end();
-  const results = await Promise.all(calls);
-  breaking.abort();
-  await breaks;
-  expect(results.filter(({ ran }) => ran)).toHaveLength(60);
-  expect(runs.order).toEqual(inOrder(60));
-});
-
-test('a client that deletes the key of the lock lets the first in line run, and no other', async () => {
-  const app = await start();
-  const other = await start();
-  // Another program, which follows the recipe of Redis.
-  await server.command('SET', 'scheduler:lock:lock', 'a-token-of-its-own', 'PX', '60000');
-  const calls = await standing(runs, [app, other], 3);
-  await server.command('DEL', 'scheduler:lock:lock');
-  await Promise.all(calls);
-  expect(runs.order).toEqual(inOrder(3));
-});
-
-test('a process that dies with a hundred calls in line costs the others one turn', async () => {
-  const dead = new RedisLockStore(server.url);
-  await dead.init();
-  const app = await start();
-  const holder = await hold(app, 'lock');
-  const wait = { limit: 60_000, priority: 0, process: uuid() };
-  await Promise.all(
-    Array.from({ length: 100 }, () =>
-      dead.acquire({ name: 'lock', token: uuid(), ttl: 3_000, holder: 'dead', wait }),
-    ),
-  );
-  await dead.close();
-  const call = runs.call(app, 'living');
-  await app.event('waiting', 'lock');
-  await holder.end();
-  expect(await call).toMatchObject({ ran: true });
-  // Nobody is left in line.
-  expect(await app.locks.run('lock', () => 'free')).toEqual({ ran: true, value: 'free' });
-});
-
-test('a user with the rights that the page on Redis lists can wait, and one who may not subscribe asks more often', async () => {
-  const connection = { host: server.host, port: server.port, username: 'jobs', password: 'secret-enough' };
-  const grant = (rights: readonly string[]) =>
-    server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', '>secret-enough', ...ACL_KEYS, ...rights);
-  await grant([...ACL_COMMANDS, ...ACL_WAIT, ACL_CHANNELS]);
-  const one = await startApp({ connection, insight: false });
-  const holder = await hold(one, 'lock');
-  const calls = await standing(runs, [one], 3);
-  await holder.end();
-  await Promise.all(calls);
-  expect([runs.order, logged()]).toEqual([inOrder(3), [expect.stringMatching(/^log: /)].slice(1)]);
-  expect(one.heard('outage-started')).toEqual([]);
-
-  await grant([...ACL_COMMANDS, ...ACL_WAIT.filter((right) => !/subscribe|publish/.test(right))]);
-  const two = await startApp({ connection, insight: false });
-  const again = await hold(two, 'lock');
-  const later = [runs.call(two, 'a')];
-  await two.event('waiting', 'lock');
-  await until(async () => {
-    later.push(runs.call(two, 'b'));
-    await two.event('waiting', 'lock', later.length);
-    return logged(/Calls in line|calls in line/).length > 0;
+  test('calls of three instances run one after another in the order in which they came, and leave nothing behind', async () => {
+    const apps = await three();
+    const holder = await hold(apps[0], 'lock');
+    const calls = await standing(runs, apps, 30);
+    await holder.end();
+    for (const result of await Promise.all(calls)) expect(result).toMatchObject({ ran: true });
+    expect(runs.order).toEqual(inOrder(30));
+    expect(runs.tokens).toEqual([...runs.tokens].sort((a, b) => a - b));
+    expect(await store.keepsLine('lock')).toBe(false);
   });
-  expect(logged(/calls in line/)).toEqual([expect.stringMatching(/^warn: .*NOPERM.*\+subscribe/)]);
-  await again.end();
-  await Promise.all(later);
-  expect(two.heard('outage-started')).toEqual([]);
-});
 
-@Injectable()
-@LeaderElection('feed', { ttl: '1h' })
-class Feed implements LeaderHooks {
-  onElected(): void {}
-  onRevoked(): void {}
-}
-
-test('a leader that resigns is followed at once, however long its ttl is', async () => {
-  const startFeed = (): Promise<TestApp> => startApp({ connection: server.url }, [Feed]);
-  const leads = (app: TestApp): boolean => app.context.get(SchedulerLeader).isLeader('feed');
-  const one = await startFeed();
-  await until(() => leads(one));
-  const two = await startFeed();
-  await until(async () => (await server.command('ZCARD', '{scheduler:feed:lock}:state:line')) === 1);
-  await one.context.get(SchedulerLeader).resign('feed');
-  await until(() => leads(two));
-});
-
-test('an application that closes hands its turn on, and leaves nothing behind', async () => {
-  const [one, two] = [await start(), await start()];
-  const holder = await hold(two, 'lock');
-  const [first, second] = await standing(runs, [one, two], 2);
-  await Promise.all([one.close(), holder.end()]);
-  expect(await first).toMatchObject({ ran: false, reason: 'shutting-down' });
-  expect(await second).toMatchObject({ ran: true });
-});
-
-test('a call of greater priority has the next turn, however many others keep coming', async () => {
-  const apps = [await start(), await start()];
-  const coming = new AbortController();
-  const others: Promise<unknown>[] = [];
-  const stream = (async () => {
-    for (let i = 0; !coming.signal.aborted; i++) {
-      const { signal } = coming;
-      others.push(
-        runs.call(apps[i % 2] as TestApp, 'webhook', { signal }).catch((error: unknown) => {
-          if (error !== signal.reason) throw error;
-        }),
-      );
-      await sleep(5);
-    }
-  })();
-  await until(() => runs.order.length > 20);
-  for (let turn = 0; turn < 20; turn++) await runs.call(apps[turn % 2] as TestApp, 'cron', { priority: 1 });
-  coming.abort();
-  await Promise.all([stream, ...others]);
-  const all = apps.flatMap((app) => app.heard('acquired', 'lock'));
-  const began = all.toSorted((a, b) => a.fencingToken - b.fencingToken).map(({ at }) => at);
-  const waited = apps.flatMap((app) => app.heard('waiting')).filter(({ priority }) => priority === 1);
-  const overtaken = waited.map(({ at: since }) => {
-    const turn = runs.order.findIndex((who, index) => who === 'cron' && (began[index] ?? 0) >= since);
-    return began.filter((at, index) => at > since && index < turn).length;
+  test('greater priority goes first, and nobody who does not wait goes before the line', async () => {
+    const [one, two, other] = await three();
+    const holder = await hold(one, 'lock');
+    const low = runs.call(one, 'low');
+    await one.event('waiting', 'lock');
+    const high = runs.call(two, 'high', { priority: 5 });
+    await two.event('waiting', 'lock');
+    let isOver = false;
+    const barging = (async () => {
+      const reasons = new Set<string>();
+      while (!isOver) {
+        const result = await other.locks.run('lock', () => runs.order.push('barged'));
+        if (!result.ran) reasons.add(result.reason);
+      }
+      return [...reasons];
+    })();
+    await holder.end();
+    await Promise.all([low, high]);
+    isOver = true;
+    expect(await barging).toEqual(['held']);
+    expect(runs.order.slice(0, 2)).toEqual(['high', 'low']);
   });
-  expect(overtaken.length).toBeGreaterThan(10);
-  // One that was called before it came may still begin.
-  expect(Math.max(...overtaken)).toBeLessThanOrEqual(1);
-});
 
-test('ten thousand calls of one process wait, and leave', async () => {
-  const patient = { ttl: '3m', storeTimeout: '1m' };
-  const [many, one] = [await start(patient), await start(patient)];
-  const holder = await hold(one, 'lock');
-  const calls = new AbortController();
-  const waits = Array.from({ length: 10_000 }, () =>
-    many.locks.run('lock', { wait: '1h', signal: calls.signal }, () => undefined),
-  );
-  const ended = Promise.allSettled(waits);
-  const inLine = (): Promise<unknown> => server.command('ZCARD', '{scheduler:lock:lock}:state:line');
-  await until(async () => (await inLine()) === 10_000);
-  const last = runs.call(one, 'last');
-  await one.event('waiting');
-  calls.abort();
-  expect(new Set((await ended).map((end) => (end.status === 'rejected' ? end.reason : end)))).toEqual(
-    new Set([calls.signal.reason]),
-  );
-  await until(async () => (await inLine()) === 1);
-  await holder.end();
-  expect(await last).toMatchObject({ ran: true });
+  test('a process that dies with a hundred calls in line, which is full then, costs the others one turn', async () => {
+    const app = await start();
+    const dead = store.open();
+    await dead.init?.();
+    const holder = await hold(app, 'lock');
+    const wait = { limit: 60_000, priority: 0, process: uuid() };
+    const request = () => ({ name: 'lock', token: uuid(), ttl: 3_000, holder: 'dead', wait });
+    await Promise.all(Array.from({ length: 100 }, () => dead.acquire(request())));
+    await dead.close?.();
+    const call = runs.call(app, 'living');
+    await app.event('waiting', 'lock');
+    await holder.end();
+    expect(await call).toMatchObject({ ran: true });
+    // Nobody is left in line.
+    expect(await app.locks.run('lock', () => 'free')).toEqual({ ran: true, value: 'free' });
+  });
+
+  test('a store that was away ends no wait, and keeps the order', async () => {
+    const startProxied = (): Promise<TestApp> => store.start({ ttl: '30s' }, 'proxied');
+    const [one, two] = [await startProxied(), await startProxied()];
+    const holder = await hold(one, 'lock');
+    const calls = await standing(runs, [one, two], 4);
+    await store.proxy.refuse();
+    await two.event('outage-started');
+    await store.proxy.refuse(false);
+    await two.event('outage-ended');
+    await holder.end();
+    await Promise.all(calls);
+    expect(runs.order).toEqual(inOrder(4));
+  });
+
+  test('a call that gives up leaves the line, and an application that closes hands its turn on, and leaves nothing behind', async () => {
+    const [one, two, other] = await three();
+    const holder = await hold(one, 'lock');
+    const giveUp = new AbortController();
+    const given = runs.call(one, 'given up', { signal: giveUp.signal });
+    await one.event('waiting', 'lock');
+    const closing = runs.call(two, 'closing');
+    await two.event('waiting', 'lock');
+    const last = runs.call(other, 'last');
+    await other.event('waiting', 'lock');
+    giveUp.abort(new Error('enough'));
+    await expect(given).rejects.toThrow('enough');
+    await Promise.all([two.close(), holder.end()]);
+    expect(await closing).toMatchObject({ ran: false, reason: 'shutting-down' });
+    expect(await last).toMatchObject({ ran: true });
+    expect(runs.order).toEqual(['last']);
+    expect(await store.keepsLine('lock')).toBe(false);
+  });
 });

@@ -10,6 +10,7 @@ import {
   SchedulerLockService,
   StoreUnavailableError,
 } from '../../lib/index.js';
+import type { Beat, HistoryStore } from '../../lib/stores/history-store.js';
 import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { until } from '../support/until.js';
 import { closeApps, startApp, type TestApp } from './app.js';
@@ -63,6 +64,41 @@ test('a history that cannot be kept is not asked any more', async () => {
   await app.get(Jobs).often();
   expect(await store.history.entries({ name: 'often', limit: 9 })).toEqual([]);
   expect(await store.history.instances()).toEqual([]);
+});
+
+test.each<[string, (beat: HistoryStore['beat']) => HistoryStore['beat']]>([
+  [
+    'cannot keep runs',
+    (beat) => async (told) => ({ ...(await beat(told)), problem: 'a column is missing.' }),
+  ],
+  [
+    'refuses signs of life',
+    () => () =>
+      Promise.reject(
+        new StoreUnavailableError('a column is missing.', { outcome: 'not-applied', refused: true }),
+      ),
+  ],
+])('a store that %s while the application runs is told of in the log, once', async (_what, broken) => {
+  const { clock, store } = storeWith(() => Promise.resolve(undefined));
+  const beat = store.history.beat.bind(store.history);
+  let beats = 0;
+  const count = (answer: HistoryStore['beat']) => (told: Beat) => {
+    beats++;
+    return answer(told);
+  };
+  Object.assign(store.history, { beat: count(broken(beat)) });
+  const app = await startApp([Jobs], { store, clock });
+  const warnings = (): string[] => app.logs.own.filter((line) => line.includes('a column is missing'));
+  while (beats < 4) await clock.advance(30_000);
+  expect(warnings()).toEqual([
+    expect.stringMatching(/^warn: Runs are not remembered at the moment: a column/),
+  ]);
+  // It is mended, and breaks again.
+  Object.assign(store.history, { beat: count(beat) });
+  while (beats < 6) await clock.advance(30_000);
+  Object.assign(store.history, { beat: count(broken(beat)) });
+  while (beats < 8) await clock.advance(30_000);
+  expect(warnings()).toHaveLength(2);
 });
 
 test('a job that is deleted is not watched any more, and one that takes its name is', async () => {

@@ -136,17 +136,27 @@ test('insight: false leaves no trace in the store', async () => {
 });
 
 test('options of insight that cannot work stop the start, each with what to do', async () => {
-  const insight = { keep: 0, for: '500d', beat: 5, overdue: 'soon', error: 'all', version: 7, speed: 1 };
+  const insight = {
+    keep: 0,
+    for: '500d',
+    beat: 5,
+    overdue: 'soon',
+    error: 'all',
+    application: '',
+    version: 7,
+    speed: 1,
+  };
   const message = await startFailure(
     start(new MemoryLockStore(), { insight } as unknown as SchedulerLockModuleOptions),
   );
   for (const part of [
-    'insight.speed: there is no such option here. There are keep, for, beat, overdue, error, version.',
+    'insight.speed: there is no such option here. There are keep, for, beat, overdue, error, application, version.',
     'insight.keep: 0 is no whole number from 1 to 10000.',
     "insight.for: '500d' is out of range. Give 400 days at most.",
-    'insight.beat: 5 is out of range. Give 1 s to 1 h.',
+    "insight.beat: 5 is out of range. Give 1 s to 1 h, or 'with-ticks'.",
     "insight.overdue: 'soon' is no duration.",
     "insight.error: 'all' is no function, and not one of 'none', 'type', 'message'.",
+    "insight.application: '' is no name.",
     'insight.version: 7 is no text.',
   ])
     expect(message).toContain(part);

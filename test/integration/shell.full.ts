@@ -15,6 +15,26 @@ const KEPT = { count: 100, age: 86_400_000 };
 const JOB = 'RefreshJobs.refresh';
 const PASSWORD = 'geheim#1';
 
+const TICK = Date.UTC(2026, 0, 1);
+const KNOWN = {
+  kind: 'cron',
+  schedule: '0 0 1 1 *',
+  timeZone: 'UTC',
+  enabled: true,
+  overdue: false,
+} as const;
+const BEAT = {
+  instance: 'api-1:1:aa',
+  startedAt: TICK,
+  every: 30_000,
+  leads: [],
+  catalogue: 'x',
+  left: false,
+  next: [null],
+  last: [TICK],
+};
+const MISS = { name: JOB, job: JOB, instance: BEAT.instance, tick: TICK, reason: 'not-fired', count: 1 };
+
 interface Said {
   readonly code: number;
   readonly out: string;
@@ -72,6 +92,21 @@ describe('on Redis', () => {
     const { code, out } = await shell(url, 'status', '--key-prefix', 'other');
     expect(code).toBe(1);
     expect(out).toContain('no instance has been seen');
+  });
+
+  test('records that cannot be read are left out, and counted', async () => {
+    const [bad = ''] = await admin.keys('*:bad');
+    const [seen = ''] = await admin.keys('*instances*:seen');
+    const id = String(await admin.xadd(bad, '*', 'run', '{'));
+    await admin.hset('scheduler:instances', 'torn', '{"startedAt":');
+    await admin.zadd(seen, Date.now(), 'torn');
+    try {
+      await expectUnreadable((...argv) => shell(url, ...argv), { instances: 1, runs: 1 });
+    } finally {
+      await admin.xdel(bad, id);
+      await admin.hdel('scheduler:instances', 'torn');
+      await admin.zrem(seen, 'torn');
+    }
   });
 
   test('a user who may only read is enough', async () => {
@@ -141,33 +176,30 @@ test('on PostgreSQL a server that cannot do TLS is no outage: the URL is wrong',
   }
 });
 
+/** What is left is told as before, and how much is left out. */
+async function expectUnreadable(
+  tell: (...argv: string[]) => Promise<Said>,
+  unreadable: { instances: number; runs: number },
+): Promise<void> {
+  const count = unreadable.instances + unreadable.runs;
+  const status = await tell('status');
+  expect(status.out).toMatch(/RefreshJobs\.refresh +failing /);
+  expect(status.out).toContain(`${count} records cannot be read, and are left out`);
+  expect(JSON.parse((await tell('status', '--json')).out)).toMatchObject({ unreadable, up: 1 });
+  const runs = await tell('runs', JOB);
+  expect(runs).toMatchObject({ code: 0, out: expect.stringMatching(/failed +1\.2 s/) });
+  expect(runs.err).toMatch(/cannot be read, and (is|are) left out/);
+  const instances = await tell('instances');
+  expect(instances).toMatchObject({ code: 0, out: expect.stringMatching(/api-1:1:aa +up/) });
+  expect(instances.err).toMatch(/cannot be read, and (is|are) left out/);
+}
+
 /** An instance that is up, and whose job has failed. */
 async function tell(store: RedisLockStore | SqlStore): Promise<void> {
   await store.init();
   await store.history.init();
-  const known = {
-    kind: 'cron',
-    schedule: '0 0 1 1 *',
-    timeZone: 'UTC',
-    enabled: true,
-    overdue: false,
-  } as const;
-  const tick = Date.UTC(2026, 0, 1);
-  const beat = {
-    instance: 'api-1:1:aa',
-    startedAt: tick,
-    every: 30_000,
-    leads: [],
-    catalogue: 'x',
-    left: false,
-  };
-  await store.history.beat({
-    ...beat,
-    jobs: [{ job: JOB, lock: JOB, ...known }],
-    next: [null],
-    last: [tick],
-  });
-  const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa', job: JOB, tick };
+  await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] });
+  const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa', job: JOB, tick: TICK };
   const grant = await store.acquire({ ...request, history: true });
   if (!grant.acquired) throw new Error(`refused: ${grant.reason}`);
   await store.release(
@@ -206,6 +238,70 @@ describe.each(DATABASES)('on $name', (database) => {
     const locks = await shell(server.url, 'locks', '--table', table);
     expect(locks).toMatchObject({ code: 0, err: '' });
     expect(locks.out).toMatch(/RefreshJobs\.refresh +free /);
+  });
+
+  test('records that cannot be read are left out, and counted', async () => {
+    const torn = `${table}_torn`;
+    const own = ['', '_runs', '_instances', '_jobs', '_events'].map((each) => `${torn}${each}`);
+    try {
+      await tell(pool.store({ table: torn }));
+      const [list] = await pool.rows(`SELECT id FROM ${torn}_instances WHERE catalogue IS NULL`);
+      const now = Date.now();
+      for (const [id, data] of [
+        ['torn', '{"instance":'],
+        ['empty', 'null'],
+      ])
+        await pool.rows(
+          `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('${id}', '${String(list?.['id'])}', ${now}, '${data}')`,
+        );
+      await pool.rows(
+        `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('torn list', NULL, ${now}, '[{')`,
+      );
+      await pool.rows(
+        `INSERT INTO ${torn}_runs (name, entry, kind, noted_at, expires_at, data) VALUES ('${JOB}', '7', 'failed', ${now}, ${now + 1e6}, '{"job"')`,
+      );
+      await expectUnreadable((...argv) => shell(server.url, ...argv, '--table', torn), {
+        instances: 3,
+        runs: 1,
+      });
+    } finally {
+      for (const each of own) await pool.rows(`DROP TABLE IF EXISTS ${each}`);
+    }
+  });
+
+  test('a table of the runs that cannot be used leaves what else is known: the rest is unknown, with why', async () => {
+    const broken = `${table}_broken`;
+    const tell = (...argv: string[]): Promise<Said> => shell(server.url, ...argv, '--table', broken);
+    const store = pool.store({ table: broken });
+    try {
+      await store.init();
+      await store.history.init();
+      await pool.rows(`ALTER TABLE ${broken}_runs DROP COLUMN data`);
+      await store.history.miss({ ...MISS, kept: KEPT }).catch(() => undefined);
+      for (let beats = 0; beats < 2; beats++)
+        expect(
+          (await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] })).problem,
+        ).toMatch(/lack columns/);
+      const status = await tell('status');
+      expect(status).toMatchObject({ code: 1, err: '' });
+      expect(status.out).toMatch(/, 1 instance up, /);
+      expect(status.out).toMatch(/RefreshJobs\.refresh +unknown .*runs cannot be read.*lack columns/);
+      const why = await tell('why', JOB, '--at', '2026-01-01T00:00Z');
+      expect(why.out).toMatch(
+        /runs cannot be read: .*lack columns .*Run what `npx nestjs-scheduler-lock sql` prints/,
+      );
+      expect(await tell('runs', JOB)).toMatchObject({
+        code: 3,
+        err: expect.stringContaining('lack columns'),
+      });
+      expect(await tell('instances')).toMatchObject({ code: 0, err: '' });
+      await pool.rows(`ALTER TABLE ${broken}_runs ADD COLUMN data TEXT`);
+      expect(await store.history.beat(BEAT)).not.toHaveProperty('problem');
+    } finally {
+      await store.close();
+      for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+        await pool.rows(`DROP TABLE IF EXISTS ${broken}${each}`);
+    }
   });
 
   test('a wrong password exits with 2, or 3, and shows no secret', async () => {

@@ -296,6 +296,8 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     };
     expect(await store.history.beat(beat)).toEqual({ time: expect.any(Number), known: false });
     expect(await store.history.beat({ ...beat, jobs })).toMatchObject({ known: true });
+    // What the first beat has begun to tidy is done.
+    await (store.history as unknown as { close(): Promise<void> }).close();
     const before = statements;
     expect(await store.history.beat({ ...beat, instance: 'b', left: true })).toMatchObject({ known: true });
     expect(statements - before).toBe(postgres ? 1 : 2);

@@ -23,6 +23,7 @@ import {
   PROBE_INSTANCES,
   PROBE_RUNS,
 } from './history-scripts.js';
+import { isInstance, isJobs, readable, readEach } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
@@ -75,11 +76,11 @@ export class RedisHistory implements HistoryStore {
     await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', { kept }));
   }
 
-  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+  async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     const { runs, bad } = this.#keys(name);
     const counts = [limit, Math.max(limit, LOOKED_AT)].map(String);
     const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
-    return newest(readEntries(name, streams), limit);
+    return newest(readEntries(name, streams, onUnreadable), limit);
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -112,23 +113,20 @@ export class RedisHistory implements HistoryStore {
     return { time: Number(time), known: isYes(known) };
   }
 
-  async instances(): Promise<InstanceRecord[]> {
+  async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.#instanceKeys();
     const [time, ...found] = (await this.#run(INSTANCES, [seen], [])) as string[];
-    const beats: (Omit<Beat, 'jobs'> & { seenAt: number })[] = [];
+    const told: string[][] = [];
     for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
       const some = found.slice(from, from + 2 * AT_ONCE);
       const ids = some.filter((_, n) => n % 2 === 0);
-      const told = (await this.#run(FACTS, [instances], ids)) as string[];
-      for (const [n, instance] of ids.entries()) {
-        const facts = told[n];
-        if (!facts) continue;
-        const seenAt = Number(some[2 * n + 1]);
-        beats.push({ ...(JSON.parse(facts) as Omit<Beat, 'instance'>), instance, seenAt });
-      }
+      const facts = (await this.#run(FACTS, [instances], ids)) as string[];
+      for (const [n, instance] of ids.entries())
+        if (facts[n]) told.push([instance, some[2 * n + 1] ?? '', facts[n]]);
     }
+    const beats = readEach(told, beatOf, onUnreadable);
     const catalogues = [...new Set(beats.map(({ catalogue }) => catalogue))];
-    const lists = await this.#lists(catalogues.map(list));
+    const lists = await this.#lists(catalogues.map(list), onUnreadable);
     const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
     return beats.map(({ catalogue, ...beat }) => ({
       ...beat,
@@ -137,12 +135,18 @@ export class RedisHistory implements HistoryStore {
     }));
   }
 
-  async #lists(keys: readonly string[]): Promise<KnownJob[][]> {
+  /** One for each key: one that is not there, or cannot be read, is empty. */
+  async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
     if (keys.length === 0) return [];
     const lists = await valuesOf(this.connection, keys).catch((error: unknown) =>
       Promise.reject(failure(error)),
     );
-    return lists.map((list) => (list === null ? [] : (JSON.parse(list) as KnownJob[])));
+    return lists.map((list) => {
+      if (list === null) return [];
+      const jobs = readable(list, isJobs);
+      if (jobs === undefined) onUnreadable?.();
+      return jobs ?? [];
+    });
   }
 
   /** The commands that the user may not run, or why it may run none on these keys. */
@@ -187,4 +191,10 @@ export class RedisHistory implements HistoryStore {
   #instanceKeys(key = this.key) {
     return instanceKeys(key, this.connection.keyPrefix);
   }
+}
+
+/** What an instance has told; `undefined` if it cannot be read. */
+function beatOf([instance = '', seenAt, facts]: readonly string[]) {
+  const told = readable(facts, isInstance) as Omit<Beat, 'instance' | 'jobs'> | undefined;
+  return told && { ...told, instance, seenAt: Number(seenAt) };
 }

@@ -1,5 +1,6 @@
 import type { HistoryEntry, Kept, Miss, MissEntry, RunEntry, RunRecord } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lease-ref.js';
+import { readable, readEach } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
 
 /** How long an entry may become, bytes: a hundred of them for each lock are to cost little memory. */
@@ -90,10 +91,14 @@ type Raw = [id: string, fields: string[]];
 /** The answer of ENTRIES. */
 export type Streams = [runs: Raw[], runsLeft: number, bad: Raw[], badLeft: number];
 
-/** The entries in the answer, newest first. One that cannot be read is passed over. */
-export function readEntries(lock: string, [runs, runsLeft, bad, badLeft]: Streams): HistoryEntry[] {
+/** The entries in the answer, newest first. One that cannot be read is left out. */
+export function readEntries(
+  lock: string,
+  [runs, runsLeft, bad, badLeft]: Streams,
+  onUnreadable?: () => void,
+): HistoryEntry[] {
   const young = [...notOld(runs, Number(runsLeft)), ...notOld(bad, Number(badLeft))];
-  const entries = young.flatMap((raw) => entryOf(lock, raw)).sort(byAge);
+  const entries = readEach(young, (raw) => entryOf(lock, raw), onUnreadable).sort(byAge);
   const ended = new Set<number>();
   for (const entry of entries)
     if (entry.type === 'run' && entry.outcome !== 'interrupted') ended.add(entry.fencingToken);
@@ -130,26 +135,21 @@ const byAge = (one: HistoryEntry, other: HistoryEntry): number =>
   other.at - one.at ||
   (one.type === 'run' && other.type === 'run' ? other.fencingToken - one.fencingToken : 0);
 
-function entryOf(lock: string, [id, fields]: Raw): HistoryEntry[] {
+function entryOf(lock: string, [id, fields]: Raw): HistoryEntry | undefined {
   const [kind, text = '', , tick] = fields;
-  let facts: unknown;
-  try {
-    facts = JSON.parse(text);
-  } catch {
-    return [];
-  }
-  if (typeof facts !== 'object' || facts === null) return [];
+  const facts = readable(text, (value): value is object => typeof value === 'object' && value !== null);
+  if (facts === undefined) return undefined;
   const at = timeOf(id);
   if (kind === 'run') return runOf(lock, at, facts);
-  return kind === 'miss' ? missOf(lock, { ...facts, at, tick: Number(tick) }) : [];
+  return kind === 'miss' ? missOf(lock, { ...facts, at, tick: Number(tick) }) : undefined;
 }
 
-function runOf(lock: string, at: number, facts: Partial<RunFacts>): RunEntry[] {
+function runOf(lock: string, at: number, facts: Partial<RunFacts>): RunEntry | undefined {
   const { f, i, j, t, a, o, d, e, x } = facts;
-  if (!Number.isSafeInteger(f) || typeof i !== 'string' || !OUTCOMES.has(o)) return [];
+  if (!Number.isSafeInteger(f) || typeof i !== 'string' || !OUTCOMES.has(o)) return undefined;
   const known = { job: j, tick: t, attempt: a, duration: d, error: e, traceId: x };
   const run = { type: 'run', lock, fencingToken: f, instance: i, outcome: o, at, ...known };
-  return [withoutUndefined(run) as RunEntry];
+  return withoutUndefined(run) as RunEntry;
 }
 
 const OUTCOMES = new Set<unknown>([
@@ -160,13 +160,16 @@ const OUTCOMES = new Set<unknown>([
   'interrupted',
 ] satisfies RunEntry['outcome'][]);
 
-function missOf(lock: string, facts: Partial<MissFacts> & { at: number; tick: number }): MissEntry[] {
+function missOf(
+  lock: string,
+  facts: Partial<MissFacts> & { at: number; tick: number },
+): MissEntry | undefined {
   const { j, i, r, n, h, s, u, at, tick } = facts;
   const texts = [j, i, r].every((text) => typeof text === 'string');
-  if (!texts || ![n, tick].every(Number.isSafeInteger)) return [];
+  if (!texts || ![n, tick].every(Number.isSafeInteger)) return undefined;
   const why = { reason: r, count: n, holder: h, since: s, until: u };
   const miss = { type: 'miss', lock, job: j, tick, instance: i, at, ...why };
-  return [withoutUndefined(miss) as MissEntry];
+  return withoutUndefined(miss) as MissEntry;
 }
 
 const withoutUndefined = (facts: object): object =>

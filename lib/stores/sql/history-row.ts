@@ -6,11 +6,11 @@ import type {
   Interruption,
   KnownJob,
   Miss,
-  MissEntry,
   RunEntry,
   RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { isInstance, isJobs, isMiss, isRun, readable } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
 import type { HistoryRow } from './history-dialect.js';
 import { OUTCOMES } from './locked-by.js';
@@ -82,16 +82,39 @@ export const toldRow = ({ name, job, tick, kept: { age } }: Alarm): HistoryRow =
   data: '{}',
 });
 
-export function entryOf(lock: string, row: Row): HistoryEntry {
-  const rest = JSON.parse(String(row['data'])) as object;
+/** `undefined` if it cannot be read. */
+export function entryOf(lock: string, row: Row): HistoryEntry | undefined {
   const at = Number(row['noted_at']);
   const kind = String(row['kind']);
-  if (kind === 'miss') return { ...(rest as MissEntry), type: 'miss', lock, at };
-  const run = { type: 'run', lock, fencingToken: Number(row['entry']), at } as const;
-  return { ...(rest as RunEntry), ...run, outcome: kind as RunEntry['outcome'] };
+  if (kind === 'miss') {
+    const miss = readable(row['data'], isMiss);
+    return miss && { ...miss, type: 'miss', lock, at };
+  }
+  const told = readable(row['data'], isRun);
+  const fencingToken = Number(row['entry']);
+  if (told === undefined || !Number.isSafeInteger(fencingToken)) return undefined;
+  return { ...told, type: 'run', lock, fencingToken, at, outcome: kind as RunEntry['outcome'] };
 }
 
-export function instanceOf(row: Row, jobs: readonly KnownJob[]): InstanceRecord {
-  const told = JSON.parse(String(row['data'])) as InstanceRecord;
+/** `undefined` if it cannot be read. */
+export function instanceOf(row: Row, jobs: readonly KnownJob[]): InstanceRecord | undefined {
+  const told = readable(row['data'], isInstance) as InstanceRecord | undefined;
+  if (typeof told?.instance !== 'string') return undefined;
   return { ...told, seenAt: Number(row['seen_at']), time: Number(row['now']), jobs };
 }
+
+/** A list of jobs with the id of its row; `undefined` if it cannot be read. */
+export function listOf(id: string, data: unknown): [id: string, jobs: readonly KnownJob[]] | undefined {
+  const jobs = readable(data, isJobs);
+  return jobs && [id, jobs];
+}
+
+/** So many runs, and as many misses. */
+export function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
+  const left = { run: limit, miss: limit };
+  return entries
+    .toSorted((a, b) => b.at - a.at || tokenOf(b) - tokenOf(a))
+    .filter(({ type }) => (left[type] -= 1) >= 0);
+}
+
+const tokenOf = (entry: HistoryEntry): number => (entry.type === 'run' ? entry.fencingToken : 0);

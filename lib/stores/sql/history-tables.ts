@@ -4,84 +4,93 @@ import { describeFailure } from './failure.js';
 import { giveUp, type Operations } from './operations.js';
 import { tries } from './tries.js';
 
+/** A table of histories. One that cannot be used takes the other one not with it: beats need only that of the instances. */
+export type Part = 'runs' | 'instances';
+
+const PARTS = {
+  runs: { columns: 'name, entry, kind, noted_at, expires_at, data', key: 'name', text: 'data' },
+  instances: { columns: 'id, catalogue, seen_at, data', key: 'id', text: 'data' },
+} as const;
+
 /**
  * The two tables of histories: looked at when they are needed, and created if they are missing and the store may create them. The store
  * goes on without them: then it keeps no histories, and says why.
  */
 export class HistoryTables<Table> {
   #ready = false;
-  #problem: string | undefined;
+  readonly #problems: Partial<Record<Part, string | undefined>>;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
     private readonly migrate: boolean,
   ) {
-    this.#problem = dialect.history.unusable;
+    const { unusable } = dialect.history;
+    this.#problems = { runs: unusable, instances: unusable };
   }
 
-  /** Why nothing can be kept, as far as is known. */
+  /** Why no runs can be kept, as far as is known. */
   get problem(): string | undefined {
-    return this.#problem;
+    return this.#problems.runs;
   }
 
-  /** Looks, and creates what is missing, unless `migrate` is false. Resolves to the problem that is left. */
+  /** Looks, and creates what is missing, unless `migrate` is false. Resolves to the problem that is left: without instances there are no histories. */
   async init(): Promise<string | undefined> {
     if (this.dialect.history.unusable !== undefined) return this.dialect.history.unusable;
-    this.#problem = await this.operations.run(() => this.#prepare(), giveUp);
-    this.#ready = this.#problem === undefined;
-    return this.#problem;
+    await this.operations.run(() => this.#prepare(), giveUp);
+    this.#ready = Object.values(this.#problems).every((problem) => problem === undefined);
+    return this.#problems.instances;
   }
 
-  /** Looks unless all is well. Rejects if nothing can be kept. */
-  async whenReady(): Promise<void> {
+  /** Looks unless all is well. Rejects if nothing can be kept in this table. */
+  async whenReady(part: Part): Promise<void> {
     if (this.#ready) return;
     // The database may have been away when the application started, or somebody has repaired it.
-    const problem = await this.init();
+    await this.init();
+    const problem = this.#problems[part];
     if (problem !== undefined) throw refusal(problem);
   }
 
   /**
-   * A statement has failed: remembers if that was because of the tables.
+   * A statement on a table has failed: remembers if that was because of the table.
    *
    * @returns the error for the caller
    */
-  failed(error: unknown): unknown {
+  failed(error: unknown, part: Part): unknown {
     const problem = this.#problemOf(error);
     if (problem === undefined) return error;
     this.#ready = false;
-    this.#problem = problem;
+    this.#problems[part] = problem;
     return refusal(problem);
   }
 
-  async #prepare(): Promise<string | undefined> {
-    const error = await this.#look();
-    if (error === undefined) return undefined;
-    if (!this.migrate || this.dialect.failure(error) !== 'table') return this.#problemOf(error);
+  async #prepare(): Promise<void> {
+    const errors = await Promise.all([this.#look('runs'), this.#look('instances')]);
+    if (!this.migrate || !errors.some((error) => error && this.dialect.failure(error) === 'table')) return;
     try {
       for (const statement of this.dialect.history.creation) await this.dialect.migrate(statement);
     } catch (refused) {
-      if (this.dialect.failure(refused) === 'forbidden') return this.#missing(refused);
+      if (this.dialect.failure(refused) === 'forbidden') {
+        const problem = this.#missing(refused);
+        for (const part of ['runs', 'instances'] as const) this.#problems[part] &&= problem;
+        return;
+      }
       throw refused;
     }
-    const left = await this.#look();
-    return left === undefined ? undefined : this.#problemOf(left);
+    await Promise.all([this.#look('runs'), this.#look('instances')]);
   }
 
-  /** Resolves to the error that the tables cause. Statements that write nothing show what this user may do. */
-  async #look(): Promise<unknown> {
+  /** Notes, and resolves to, the error that a table causes. Statements that write nothing show what this user may do. */
+  async #look(part: Part): Promise<unknown> {
     const { history } = this.dialect;
+    this.#problems[part] = undefined;
     try {
-      for (const [table, columns, key] of [
-        ['{runs}', 'name, entry, kind, noted_at, expires_at, data', 'name'],
-        ['{instances}', 'id, catalogue, seen_at, data', 'id'],
-      ] as const) {
-        for (const statement of tries(table, { columns, key, text: 'data' }))
-          await history.read(statement, []);
-      }
+      for (const statement of tries(`{${part}}`, PARTS[part])) await history.read(statement, []);
       return undefined;
     } catch (error) {
-      if (this.#problemOf(error) === undefined) throw error;
+      const problem = this.#problemOf(error);
+      if (problem === undefined) throw error;
+      this.#problems[part] = problem;
       return error;
     }
   }

@@ -10,13 +10,13 @@ import {
   INSTANCES_KEPT,
   type InstanceRecord,
   type Interruption,
-  type KnownJob,
   MAX_INSTANCES,
   type Miss,
   type MissResult,
   type RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { readEach } from '../readable.js';
 import { isFree, isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
@@ -29,10 +29,12 @@ import {
   instanceOf,
   interruptedRow,
   KINDS,
+  listOf,
   missRows,
+  newest,
   toldRow,
 } from './history-row.js';
-import { HistoryTables } from './history-tables.js';
+import { HistoryTables, type Part } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
 import type { LockRow } from './lock-row.js';
 import { giveUp, type Operations } from './operations.js';
@@ -109,7 +111,7 @@ export class SqlHistory<Table> implements HistoryStore {
       if (!this.#mayBeOfRecord(error)) throw error;
       const answer = await giveBack();
       // That was it.
-      this.#tables.failed(error);
+      this.#tables.failed(error, 'runs');
       return answer;
     }
   }
@@ -125,10 +127,10 @@ export class SqlHistory<Table> implements HistoryStore {
 
   async interrupted(run: Interruption): Promise<void> {
     this.#tidy.note(run.name, run.kept);
-    await this.#run(() => this.#insertNew(interruptedRow(run)), run.name);
+    await this.#run(() => this.#insertNew(interruptedRow(run)), 'runs', run.name);
   }
 
-  async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+  async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     await this.#batch.flush();
     const { history } = this.dialect;
     const most = Math.max(0, Math.trunc(limit));
@@ -137,9 +139,9 @@ export class SqlHistory<Table> implements HistoryStore {
         `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? ORDER BY noted_at DESC LIMIT ${most})`,
     ).join(' UNION ALL ');
     const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
-    const rows = await this.#look(() => history.read(text, values), name);
+    const rows = await this.#look(() => history.read(text, values), 'runs', name);
     return newest(
-      rows.map((row) => entryOf(name, row)),
+      readEach(rows, (row) => entryOf(name, row), onUnreadable),
       most,
     );
   }
@@ -153,21 +155,25 @@ export class SqlHistory<Table> implements HistoryStore {
     if (tick === undefined) {
       if (row !== undefined && isHidden(miss, row)) {
         const [own] = missRows(miss, miss.tick);
-        await this.#run(() => this.#insertNew(own), name);
+        await this.#run(() => this.#insertNew(own), 'runs', name);
       }
       return { missed: false, first: false };
     }
     this.#tidy.note(name, miss.kept);
     const [own, marker] = missRows(miss, tick);
-    const first = await this.#run(async () => {
-      await this.#insertNew(own);
-      return this.#insertNew(marker);
-    }, name);
+    const first = await this.#run(
+      async () => {
+        await this.#insertNew(own);
+        return this.#insertNew(marker);
+      },
+      'runs',
+      name,
+    );
     return { missed: true, first, tick };
   }
 
   told(alarm: Alarm): Promise<boolean> {
-    return this.#run(() => this.#insertNew(toldRow(alarm)), alarm.name);
+    return this.#run(() => this.#insertNew(toldRow(alarm)), 'runs', alarm.name);
   }
 
   async beat({ instance, catalogue, jobs, ...told }: Beat): Promise<BeatResult> {
@@ -181,12 +187,14 @@ export class SqlHistory<Table> implements HistoryStore {
       }
       const data = JSON.stringify({ instance, ...told });
       return history.beat({ id: digestOf('instance', instance), catalogue: list, data });
-    });
+    }, 'instances');
     this.#tidy.begin();
-    return { time: Number(result?.['time']), known: isTrue(result?.['known']) };
+    const { problem } = this.#tables;
+    const answer = { time: Number(result?.['time']), known: isTrue(result?.['known']) };
+    return problem === undefined ? answer : { ...answer, problem };
   }
 
-  instances(): Promise<InstanceRecord[]> {
+  instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
     const { history } = this.dialect;
     return this.#look(async () => {
       const rows = await history.read(
@@ -195,9 +203,10 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
         [],
       );
       const lists = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      const jobs = new Map(lists.map(({ id, data }) => [String(id), JSON.parse(String(data)) as KnownJob[]]));
-      return rows.map((row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []));
-    });
+      const read = readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable);
+      const jobs = new Map(read);
+      return readEach(rows, (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []), onUnreadable);
+    }, 'instances');
   }
 
   #endedRow(lease: LeaseRef, { outcome, record }: Ended): HistoryRow | undefined {
@@ -218,8 +227,10 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
     // The next beat looks again.
     if (this.#tables.problem !== undefined) return;
     try {
-      await this.#run(() =>
-        this.#insert(rows, (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
+      await this.#run(
+        () =>
+          this.#insert(rows, (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
+        'runs',
       );
     } catch {
       // A history is not worth more tries than those of an operation.
@@ -248,25 +259,25 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
     );
   }
 
-  /** Runs statements on the tables of histories only. */
-  async #run<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
-    await this.#tables.whenReady();
-    return this.#carryOut(operation, lock);
+  /** Runs statements on one of the tables of histories only. */
+  async #run<T>(operation: () => Promise<T>, part: Part, lock?: string): Promise<T> {
+    await this.#tables.whenReady(part);
+    return this.#carryOut(operation, part, lock);
   }
 
   /** The same for those that only read: whoever looks on may have no right to write. */
-  async #look<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
-    await this.#tables.whenReady().catch((error: unknown) => {
+  async #look<T>(operation: () => Promise<T>, part: Part, lock?: string): Promise<T> {
+    await this.#tables.whenReady(part).catch((error: unknown) => {
       if (this.dialect.history.unusable !== undefined) throw error;
     });
-    return this.#carryOut(operation, lock);
+    return this.#carryOut(operation, part, lock);
   }
 
-  #carryOut<T>(operation: () => Promise<T>, lock?: string): Promise<T> {
+  #carryOut<T>(operation: () => Promise<T>, part: Part, lock?: string): Promise<T> {
     return this.operations.run(
       () =>
         operation().catch((error: unknown) => {
-          throw this.#tables.failed(error);
+          throw this.#tables.failed(error, part);
         }),
       giveUp,
       lock === undefined ? {} : { lock },
@@ -288,13 +299,3 @@ function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | unde
 function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
   return late && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
 }
-
-/** So many runs, and as many misses. */
-function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
-  const left = { run: limit, miss: limit };
-  return entries
-    .toSorted((a, b) => b.at - a.at || tokenOf(b) - tokenOf(a))
-    .filter(({ type }) => (left[type] -= 1) >= 0);
-}
-
-const tokenOf = (entry: HistoryEntry): number => (entry.type === 'run' ? entry.fencingToken : 0);

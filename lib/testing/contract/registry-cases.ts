@@ -76,6 +76,8 @@ export const registryCases: readonly CaseDefinition[] = [
       answers(await instance(kit, first.instance), absent, 'instances');
       const { catalogue, ...second } = beat(kit, {
         every: 10_000,
+        withTicks: true,
+        application: '@shop/api',
         version: '1.2 "é"',
         clockOffset: -15,
         leads: ['main'],

@@ -24,15 +24,12 @@ export interface ProxiedApp {
 /** A store of applications in this process, and a way to it that can be cut. Before each test it is empty. */
 export interface AppStore {
   readonly proxy: TcpProxy;
-  /** By a straight way. */
-  start(options?: Options): Promise<TestApp>;
+  start(options?: Options, way?: 'straight' | 'proxied'): Promise<TestApp>;
   startProxied(options?: Options): Promise<ProxiedApp>;
   /** The locks that somebody has. */
   held(): Promise<string[]>;
   /** Whether anything is kept of a line. */
   keepsLine(lock: string): Promise<boolean>;
-  /** Loses all that it keeps. */
-  lose(): Promise<void>;
   /** Another way to it, for a caller without an application. */
   open(): LockStore;
 }
@@ -58,8 +55,9 @@ export class RedisAppStore implements AppStore {
     await this.proxy.stop();
   }
 
-  start(options: Options = {}): Promise<TestApp> {
-    return startApp({ connection: this.server.url, ...options });
+  start(options: Options = {}, way = 'straight'): Promise<TestApp> {
+    const connection = way === 'proxied' ? this.proxy.url : this.server.url;
+    return startApp({ connection, ...options });
   }
 
   async startProxied(options: Options = {}): Promise<ProxiedApp> {
@@ -78,11 +76,6 @@ export class RedisAppStore implements AppStore {
     return (await this.server.command('EXISTS', `{scheduler:lock:${lock}}:state:line`)) !== 0;
   }
 
-  async lose(): Promise<void> {
-    await this.server.kill();
-    await this.server.restart();
-  }
-
   open(): LockStore {
     return new RedisLockStore(this.server.url);
   }
@@ -96,8 +89,10 @@ class SqlAppStore implements AppStore {
     return this.sql.proxy;
   }
 
-  start(options: Options = {}): Promise<TestApp> {
-    return startApp({ store: this.open(), ...options });
+  start(options: Options = {}, way = 'straight'): Promise<TestApp> {
+    const { sql } = this;
+    const pool = sql.open(way === 'proxied' ? sql.proxied : sql.url);
+    return startApp({ store: pool.store({ table: sql.table }), ...options });
   }
 
   async startProxied(options: Options = {}): Promise<ProxiedApp> {
@@ -117,10 +112,6 @@ class SqlAppStore implements AppStore {
 
   async keepsLine(lock: string): Promise<boolean> {
     return JSON.stringify((await this.sql.row(lock))['job_state']).includes('line');
-  }
-
-  async lose(): Promise<void> {
-    await this.sql.pool.write(`DELETE FROM ${this.sql.table}`);
   }
 
   open() {

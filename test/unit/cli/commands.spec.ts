@@ -137,6 +137,7 @@ describe('status', () => {
       time: NOW,
       up: 2,
       attention: true,
+      unreadable: { instances: 0, runs: 0 },
       jobs: [
         expect.objectContaining({
           job: SEND,
@@ -318,14 +319,14 @@ describe('why', () => {
 
 describe('instances', () => {
   test('shows who is up, since when, and whose clock is wrong', async () => {
-    const gone = instance('old:1:cc', [], { seenAt: at(11), version: '1.3.0' });
+    const gone = instance('old:1:cc', [], { seenAt: at(11), version: '1.3.0', application: 'shop' });
     const shell = shellOf({ ...fleet, instances: [...(fleet.instances ?? []), gone] });
     expect(await shell.inBerlin('instances')).toBe(0);
     expect(shell.lines).toEqual([
-      'INSTANCE    STATE  STARTED  LAST SEEN  VERSION  JOBS  CLOCK       LEADS',
-      'api-1:1:aa  up     09:00               1.4.0    3',
-      'api-2:1:bb  up     08:00               1.4.0    3     4 s behind  feed',
-      'old:1:cc    gone   09:00    11:00      1.3.0    0',
+      'INSTANCE    STATE  STARTED  LAST SEEN  APPLICATION  VERSION  JOBS  CLOCK       LEADS',
+      'api-1:1:aa  up     09:00                            1.4.0    3',
+      'api-2:1:bb  up     08:00                            1.4.0    3     4 s behind  feed',
+      'old:1:cc    gone   09:00    11:00      shop         1.3.0    0',
     ]);
   });
 

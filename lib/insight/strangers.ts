@@ -1,0 +1,34 @@
+import type { KnownJob } from '../stores/history-store.js';
+import { isUp } from './join.js';
+import type { InstanceInfo } from './types.js';
+
+/** Another application whose jobs are taken for those of this one. */
+export interface Stranger {
+  readonly application: string;
+  /** One of its instances. */
+  readonly instance: string;
+  readonly jobs: readonly string[];
+}
+
+/**
+ * The other applications that are up and have a job of the same name under the same lock: of its ticks each takes some. Who does not tell
+ * the name of its application is no stranger, and jobs that are called by hand have no ticks.
+ */
+export function strangersOf(
+  application: string,
+  own: readonly KnownJob[],
+  instances: readonly InstanceInfo[],
+): Stranger[] {
+  const mine = new Set(own.filter(hasTicks).map(keyOf));
+  const strangers = new Map<string, Stranger>();
+  for (const instance of instances) {
+    const { application: other = application } = instance;
+    if (other === application || strangers.has(other) || !isUp(instance)) continue;
+    const jobs = instance.jobs.filter((job) => hasTicks(job) && mine.has(keyOf(job))).map(({ job }) => job);
+    if (jobs.length > 0) strangers.set(other, { application: other, instance: instance.instance, jobs });
+  }
+  return [...strangers.values()];
+}
+
+const hasTicks = ({ kind, enabled }: KnownJob): boolean => enabled && kind !== 'hand';
+const keyOf = ({ job, lock }: KnownJob): string => JSON.stringify([job, lock]);

@@ -1,0 +1,52 @@
+import type { InstanceRecord, KnownJob, MissEntry, RunEntry } from './history-store.js';
+
+/*
+ * What a store has kept of a history is read back one record at a time: one that cannot be read, as somebody has changed it, or a newer
+ * version wrote it otherwise, must not take the others with it. Here is what each has to have; more is not looked at.
+ */
+
+/** The value of a text, or `undefined` if it is no JSON, or not what it should be. */
+export function readable<T>(text: unknown, isOne: (value: unknown) => value is T): T | undefined {
+  try {
+    const value: unknown = JSON.parse(String(text));
+    return isOne(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads each record, and tells of those that cannot be read. */
+export function readEach<Raw, T>(
+  records: readonly Raw[],
+  read: (record: Raw) => T | undefined,
+  onUnreadable: (() => void) | undefined,
+): T[] {
+  return records.flatMap((record) => {
+    const value = read(record);
+    if (value === undefined) onUnreadable?.();
+    return value === undefined ? [] : [value];
+  });
+}
+
+/** What an instance tells of itself, but for what its store knows. */
+export type ToldInstance = Omit<InstanceRecord, 'instance' | 'jobs' | 'seenAt' | 'time'>;
+
+export const isInstance = (value: unknown): value is ToldInstance =>
+  isObject(value) &&
+  [value['startedAt'], value['every']].every(Number.isFinite) &&
+  [value['leads'], value['next'], value['last'], value['hung'] ?? []].every(Array.isArray);
+
+export const isJobs = (value: unknown): value is KnownJob[] =>
+  Array.isArray(value) &&
+  value.every((job) => isObject(job) && [job['job'], job['kind']].every((text) => typeof text === 'string'));
+
+export const isRun = (value: unknown): value is RunEntry =>
+  isObject(value) && typeof value['instance'] === 'string';
+
+export const isMiss = (value: unknown): value is MissEntry =>
+  isObject(value) &&
+  [value['job'], value['instance'], value['reason']].every((text) => typeof text === 'string') &&
+  [value['tick'], value['count']].every(Number.isSafeInteger);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
