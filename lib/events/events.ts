@@ -126,7 +126,7 @@ export interface LockDeletedEvent extends LeaseFacts {
 
 /**
  * The lease before the one that was granted now had ended by itself: its process was killed or froze, or could not reach the store. Sent
- * by the instance that got the lock next, if runs are remembered (`history`); a run that nobody follows is told of by its next tick.
+ * by the instance that got the lock next, if runs are remembered (`history`). While nobody takes the lock, nobody knows of it.
  */
 export interface InterruptedEvent extends LockFacts {
   readonly type: 'interrupted';

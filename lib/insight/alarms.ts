@@ -50,6 +50,11 @@ export class Alarms {
     this.#waiting.set(timer, first ? tell : () => undefined);
   }
 
+  /** Tells of a miss that the store does not keep: nobody can know whether another instance tells as well. */
+  now(job: WatchedJob, tick: number, own: MissReason): void {
+    this.#tell(job, tick, [{ missedBy: this.watcher.instance, ...own }]);
+  }
+
   /** The instance shuts down: it tells of what it was the first to note. */
   stop(): void {
     for (const [timer, tell] of this.#waiting) {

@@ -25,7 +25,7 @@ export interface Shown {
   readonly kept: Kept;
   /** The store has answered a beat. @param took how long that took, ms */
   readonly answered: (took: number) => void;
-  /** What the store cannot keep of a history, and what to do: each problem once, also if it comes and goes. */
+  /** What the store cannot keep of a history, and what to do: once, until that is over. */
   readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
   readonly twin?: (startedAt: number) => void;
@@ -90,9 +90,9 @@ export class Beats {
     this.#again(every === 'with-ticks' ? next + PATIENCE : next * (1 - JITTER * Math.random()));
     // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
     void inModuleContext(() => this.#beat(false, next)).catch((error: unknown) => {
-      // A store that refuses beats may grant locks.
-      if (error instanceof StoreUnavailableError && error.refused) this.#tell(error.message);
-      else this.#failedAt = this.clock.now();
+      // A store that refuses beats may grant locks. It has answered: the next beat comes when it would come.
+      if (error instanceof StoreUnavailableError && error.refused) return this.#tell(error.message);
+      this.#failedAt = this.clock.now();
       // The next tick may be a day away.
       if (every === 'with-ticks' && !this.#stopped) this.#again(SHORTEST);
     });
@@ -147,6 +147,8 @@ export class Beats {
   }
 
   #next(): void {
+    // A tick may come before its time.
+    this.#timer?.cancel();
     if (this.#looks > 0 && this.shown.twin !== undefined)
       void inModuleContext(() => this.#look(this.shown.twin))
         .catch(() => undefined)

@@ -9,8 +9,8 @@ import type { InstanceState, RunInfo } from './types.js';
 
 /** After how many beats without one an instance counts as gone. */
 const BEATS = 3;
-/** How late a beat with a tick may come, ms: a database may have to wake up for it. */
-const LATE = 30_000;
+/** How late a beat with a tick may come, ms: a database may have to wake up for it, and one that fails is sent again after 30 s. */
+const LATE = 90_000;
 /** From this part of its age on an entry may be the oldest that is left. */
 const NEARLY = 0.9;
 /** Of an outcome for a lease under which nothing ran. */

@@ -71,10 +71,9 @@ export class Reader {
         if (error instanceof StoreUnavailableError && error.refused === true) return error;
         throw error;
       });
-    if (entries instanceof StoreUnavailableError) return { entries: [], refusal: entries };
     if (unreadable > 0) this.#unreadableRuns.set(name, unreadable);
     else this.#unreadableRuns.delete(name);
-    return { entries };
+    return entries instanceof StoreUnavailableError ? { entries: [], refusal: entries } : { entries };
   }
 }
 

@@ -1,5 +1,6 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
-import type { HistoryStore, MissReason } from '../stores/history-store.js';
+import { StoreUnavailableError } from '../errors.js';
+import type { HistoryStore, Miss, MissReason, MissResult } from '../stores/history-store.js';
 import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
 import { Alarms } from './alarms.js';
 import { nextRipe } from './dates.js';
@@ -309,8 +310,8 @@ export class Watch {
   /** Tells people what they have to know, and when to look again. */
   async #tell(state: State): Promise<void> {
     const { status, attention, tick, run } = this.#judged(state);
-    if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     if (attention && run?.outcome === 'running') this.#tellOfHung(state, run);
+    if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
     const recheck = attention || status === 'off' ? this.#recheckOf(state, run) : Infinity;
     const again = status === 'unknown' ? AGAIN : recheck;
@@ -342,12 +343,25 @@ export class Watch {
     const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(job), count: 1, tick };
     const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
     const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
-    const { missed, first, tick: due = tick } = await this.history.miss({ ...about, ...which });
+    const result = await this.#miss({ ...about, ...which });
     if (this.#stopped) return;
+    if (result === undefined) {
+      state.noted = tick;
+      return this.#alarms.now(job, tick, why);
+    }
+    const { missed, first, tick: due = tick } = result;
     // Somebody has started it in this moment.
     if (!missed) return this.#see(state, due, due > tick ? due : this.#now() + (interval ?? 0));
     state.noted = tick;
     this.#alarms.soon(job, due, why, first);
+  }
+
+  /** `undefined`: the store refuses to keep that, as where a table lacks a column. */
+  async #miss(miss: Miss): Promise<MissResult | undefined> {
+    return this.history.miss(miss).catch((error: unknown) => {
+      if (error instanceof StoreUnavailableError && error.refused) return undefined;
+      throw error;
+    });
   }
 
   /** Why a tick was not even called here. */

@@ -6,8 +6,8 @@ const FEW = 100;
 type Named = Pick<BoundJob, 'job' | 'name'>;
 
 /**
- * The jobs that an instance knows, decorated and made at run time, by their names and by their locks: so a new job is compared with
- * those that it may be in the way of, not with all.
+ * The jobs that an instance knows, decorated and made at run time, by their names and by their locks. So a new job is compared only
+ * with those of its name or its lock, not with all.
  */
 export class KnownJobs {
   #decorated: readonly BoundJob[] = [];

@@ -57,8 +57,8 @@ export interface InsightOptions {
   /**
    * How often an instance shows the fleet that it is up, from 1 s to 1 h. After three times this it counts as gone.
    *
-   * `'with-ticks'`: when it starts, with the ticks of its jobs (every 30 s at most), and once a day; it tells when the next tick comes, and
-   * counts as gone if it is silent then. Between ticks nothing is asked or told of jobs, for a database that sleeps in the meantime.
+   * `'with-ticks'`: when it starts, with the ticks of its jobs (every 30 s at most), and once a day. Each beat tells when the next tick
+   * comes. An instance that has not beaten 90 s after that counts as gone. Between ticks it sends nothing, so a database can sleep.
    *
    * @default '30s'
    */

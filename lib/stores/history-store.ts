@@ -180,7 +180,7 @@ export interface Beat {
   readonly startedAt: number;
   /** Milliseconds until its next beat. After three of these without one, it counts as gone. */
   readonly every: number;
-  /** Its next beat comes with the next tick of its jobs: if it does not, the instance counts as gone at once. */
+  /** Its next beat comes with the next tick of its jobs: if it does not within 90 s, the instance counts as gone. */
   readonly withTicks?: true;
   /** Name of the application. Absent if it has none. */
   readonly application?: string;

@@ -269,40 +269,47 @@ describe.each(DATABASES)('on $name', (database) => {
     }
   });
 
-  test('a table of the runs that cannot be used leaves what else is known: the rest is unknown, with why', async () => {
-    const broken = `${table}_broken`;
-    const tell = (...argv: string[]): Promise<Said> => shell(server.url, ...argv, '--table', broken);
-    const store = pool.store({ table: broken });
-    try {
-      await store.init();
-      await store.history.init();
-      await pool.rows(`ALTER TABLE ${broken}_runs DROP COLUMN data`);
-      await store.history.miss({ ...MISS, kept: KEPT }).catch(() => undefined);
-      for (let beats = 0; beats < 2; beats++)
-        expect(
-          (await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] })).problem,
-        ).toMatch(/lack columns/);
-      const status = await tell('status');
-      expect(status).toMatchObject({ code: 1, err: '' });
-      expect(status.out).toMatch(/, 1 instance up, /);
-      expect(status.out).toMatch(/RefreshJobs\.refresh +unknown .*runs cannot be read.*lack columns/);
-      const why = await tell('why', JOB, '--at', '2026-01-01T00:00Z');
-      expect(why.out).toMatch(
-        /runs cannot be read: .*lack columns .*Run what `npx nestjs-scheduler-lock sql` prints/,
-      );
-      expect(await tell('runs', JOB)).toMatchObject({
-        code: 3,
-        err: expect.stringContaining('lack columns'),
-      });
-      expect(await tell('instances')).toMatchObject({ code: 0, err: '' });
-      await pool.rows(`ALTER TABLE ${broken}_runs ADD COLUMN data TEXT`);
-      expect(await store.history.beat(BEAT)).not.toHaveProperty('problem');
-    } finally {
-      await store.close();
-      for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
-        await pool.rows(`DROP TABLE IF EXISTS ${broken}${each}`);
-    }
-  });
+  test.each([
+    ['data', 'TEXT'],
+    // Of an index.
+    ['kind', 'VARCHAR(10)'],
+  ])(
+    'a table of the runs without %s leaves what else is known: the rest is unknown, with why',
+    async (lost, type) => {
+      const broken = `${table}_broken`;
+      const tell = (...argv: string[]): Promise<Said> => shell(server.url, ...argv, '--table', broken);
+      const store = pool.store({ table: broken });
+      try {
+        await store.init();
+        await store.history.init();
+        await pool.rows(`ALTER TABLE ${broken}_runs DROP COLUMN ${lost}`);
+        await store.history.miss({ ...MISS, kept: KEPT }).catch(() => undefined);
+        for (let beats = 0; beats < 2; beats++)
+          expect(
+            (await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] })).problem,
+          ).toMatch(/lack columns/);
+        const status = await tell('status');
+        expect(status).toMatchObject({ code: 1, err: '' });
+        expect(status.out).toMatch(/, 1 instance up, /);
+        expect(status.out).toMatch(/RefreshJobs\.refresh +unknown .*runs cannot be read.*lack columns/);
+        const why = await tell('why', JOB, '--at', '2026-01-01T00:00Z');
+        expect(why.out).toMatch(
+          /runs cannot be read: .*lack columns .*Run what `npx nestjs-scheduler-lock sql` prints/,
+        );
+        expect(await tell('runs', JOB)).toMatchObject({
+          code: 3,
+          err: expect.stringContaining('lack columns'),
+        });
+        expect(await tell('instances')).toMatchObject({ code: 0, err: '' });
+        await pool.rows(`ALTER TABLE ${broken}_runs ADD COLUMN ${lost} ${type}`);
+        expect(await store.history.beat(BEAT)).not.toHaveProperty('problem');
+      } finally {
+        await store.close();
+        for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+          await pool.rows(`DROP TABLE IF EXISTS ${broken}${each}`);
+      }
+    },
+  );
 
   test('a wrong password exits with 2, or 3, and shows no secret', async () => {
     const wrong = new URL(server.url);

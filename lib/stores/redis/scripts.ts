@@ -222,7 +222,7 @@ local current = redis.call('GET', lock)
 local s = redis.call('HMGET', state, 'token', 'since', 'fence', 'kept', 'holder')
 if fence == '0' and s[1] == token then fence = s[3] end
 local lease = token .. ' ' .. fence${OLDER}
-if fence == '0' and held == token then lease = current end
+if fence == '0' and held == token then lease, fence = current, string.match(current, ' (%d+)$') or fence end
 if current == 'ended:' .. token then return 0 end
 if current and current ~= lease then
   return { s[1] and (held == s[1] or held == 'ended:' .. s[1]) and s[5] or '' }

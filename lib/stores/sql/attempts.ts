@@ -36,7 +36,7 @@ export class Attempts {
 
   /**
    * @param look reads the rows of these locks
-   * @param attempt makes one attempt by itself; calls `goOn` before each statement but the first
+   * @param attempt makes one attempt by itself; calls `goOn` before it writes what it has looked for
    */
   constructor(
     private readonly look: (names: readonly [string, ...string[]]) => Promise<readonly LockRow[]>,

@@ -95,7 +95,7 @@ export interface SqlDialect<Table> {
 
 export interface HowToAttempt {
   readonly change?: LineChange;
-  /** Called before each statement but the first; throws if nobody waits for the attempt any more. */
+  /** Called before a statement that writes, if others came before it; throws if nobody waits for the attempt any more. */
   readonly goOn?: () => void;
 }
 

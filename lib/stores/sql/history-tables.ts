@@ -67,25 +67,35 @@ export class HistoryTables<Table> {
   async #prepare(): Promise<void> {
     const errors = await Promise.all([this.#look('runs'), this.#look('instances')]);
     if (!this.migrate || !errors.some((error) => error && this.dialect.failure(error) === 'table')) return;
-    try {
-      for (const statement of this.dialect.history.creation) await this.dialect.migrate(statement);
-    } catch (refused) {
-      if (this.dialect.failure(refused) === 'forbidden') {
-        const problem = this.#missing(refused);
-        for (const part of ['runs', 'instances'] as const) this.#problems[part] &&= problem;
-        return;
-      }
-      throw refused;
+    for (const statement of this.dialect.history.creation) {
+      const refused = await this.#create(statement);
+      if (refused === undefined) continue;
+      const problem = this.#missing(refused);
+      for (const part of ['runs', 'instances'] as const) this.#problems[part] &&= problem;
+      return;
     }
     await Promise.all([this.#look('runs'), this.#look('instances')]);
+  }
+
+  /** Resolves to the error, if this user may create nothing. */
+  async #create(statement: string): Promise<unknown> {
+    try {
+      await this.dialect.migrate(statement);
+    } catch (error) {
+      const failure = this.dialect.failure(error);
+      if (failure === 'forbidden') return error;
+      // An index needs a column that its table lacks: what else is missing is created all the same.
+      if (failure !== 'table') throw error;
+    }
+    return undefined;
   }
 
   /** Notes, and resolves to, the error that a table causes. Statements that write nothing show what this user may do. */
   async #look(part: Part): Promise<unknown> {
     const { history } = this.dialect;
-    this.#problems[part] = undefined;
     try {
       for (const statement of tries(`{${part}}`, PARTS[part])) await history.read(statement, []);
+      this.#problems[part] = undefined;
       return undefined;
     } catch (error) {
       const problem = this.#problemOf(error);

@@ -40,11 +40,12 @@ export class HistoryTidy {
 
   async now(): Promise<void> {
     const { history } = this;
+    // First, as the table of runs may be one that cannot be used.
+    await this.#forgetInstances();
     const counts = [...this.#counts];
     this.#counts = new Map();
     await history.read(`DELETE FROM {runs} WHERE expires_at < ${history.now}`, []);
     for (let i = 0; i < counts.length; i += AT_ONCE) await this.#trim(new Map(counts.slice(i, i + AT_ONCE)));
-    await this.#forgetInstances();
   }
 
   /** Deletes the oldest entries of locks that have too many. */

@@ -33,10 +33,15 @@ interface StoredCall {
 export class SqlLines<Table> {
   constructor(private readonly dialect: SqlDialect<Table>) {}
 
-  /** One attempt of a call that waits, other than its first. */
-  async attempt(table: Table, request: WaitingRequest): Promise<AcquireResult | typeof AGAIN> {
+  /** One attempt of a call that waits, other than its first. @param goOn called when it has looked; throws if nobody waits any more */
+  async attempt(
+    table: Table,
+    request: WaitingRequest,
+    goOn: () => void,
+  ): Promise<AcquireResult | typeof AGAIN> {
     const { name } = request;
     const [row] = await this.dialect.rows(table, [name]);
+    goOn();
     if (row === undefined) return this.#withoutRow(table, request);
     if (!isFree(row) && row.by === lockedBy(request)) return this.#grantAgain(table, request, row);
     const refusal = refusalInLine(request, row);

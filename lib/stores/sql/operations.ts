@@ -34,7 +34,7 @@ interface HowToRun {
    */
   readonly ofLease?: boolean;
   /** Called before each try but the first, which it ends by throwing. */
-  readonly goOn?: () => void;
+  readonly goOn?: (() => void) | undefined;
 }
 
 /** Carries out what a store does in its table, tries again what others have disturbed, and says what has failed. */
@@ -61,7 +61,7 @@ export class Operations<Table> {
     let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await this.#ask(operation, lookedAgain ? {} : how, tries);
+        const result = await this.#ask(operation, lookedAgain ? { goOn: how.goOn } : how, tries);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {

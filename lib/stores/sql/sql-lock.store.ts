@@ -167,7 +167,7 @@ export class SqlLockStore<Table> implements LockStore {
     let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
     return this.#operations.run<AcquireResult>(
       async (table) => {
-        if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request);
+        if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request, goOn);
         const row = await this.#dialect.attempt(table, request, { goOn });
         if (isPassedOver(request, row)) return this.#lines.call(table, request.name);
         isFirst = false;

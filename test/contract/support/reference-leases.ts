@@ -16,6 +16,8 @@ import type { ManualClock } from '../../../lib/testing/index.js';
 
 export interface LockEntry {
   token: string;
+  /** Its fencing token. */
+  fence: number;
   freeAt: number;
   /** Its lease has ended: it only stays taken. */
   kept?: boolean;
@@ -143,8 +145,10 @@ export class ReferenceLeases implements LockStore {
     if (lock !== undefined && !this.owns(lease, lock)) return this.takenBy(state);
     if (lock === undefined && !this.mayRestore(lease, state)) return { held: false, reason: 'expired' };
     if (this.hasEnded(lease, state, lock)) return { held: false, reason: 'expired' };
-    this.setLock(lease, lease.ttl);
-    if (lock === undefined || state === undefined) this.restoreState(lease, state);
+    const fence = Math.max(lock?.fence ?? state?.fence ?? 0, lease.fencingToken);
+    this.setLock(lease, lease.ttl, fence);
+    if (lock === undefined || state === undefined)
+      this.restoreState({ ...lease, fencingToken: fence }, state);
     return lock === undefined ? { held: true, restored: true } : { held: true };
   }
 
@@ -270,7 +274,7 @@ export class ReferenceLeases implements LockStore {
   protected grant(request: AcquireRequest, state: StateEntry | undefined): number {
     const fence = this.nextFence(state);
     const { token, holder, tick, job } = request;
-    this.setLock(request, request.ttl);
+    this.setLock(request, request.ttl, fence);
     this.states.set(this.key(request.name), {
       token,
       fence,
@@ -287,8 +291,8 @@ export class ReferenceLeases implements LockStore {
     return Math.max((state?.fence ?? 0) + 1, this.clock.now() * 1_000);
   }
 
-  protected setLock({ name, token }: AcquireRequest, ttl: number): void {
-    this.locks.set(this.key(name), { token, freeAt: this.now() + ttl });
+  protected setLock({ name, token }: AcquireRequest, ttl: number, fence: number): void {
+    this.locks.set(this.key(name), { token, fence, freeAt: this.now() + ttl });
   }
 
   protected owns(lease: LeaseRef, lock: LockEntry): boolean {
@@ -328,8 +332,7 @@ export class ReferenceLeases implements LockStore {
   }
 
   protected restoreState(lease: LeaseRef, state: StateEntry | undefined): void {
-    const { name, token, holder, fencingToken, tick, job } = lease;
-    const fence = Math.max(state?.fence ?? 0, fencingToken);
+    const { name, token, holder, fencingToken: fence, tick, job } = lease;
     this.states.set(this.key(name), { token, fence, holder, ended: false, tick, job });
     if (tick !== undefined && state?.token !== token) this.restoreStart(lease, tick);
   }
@@ -349,8 +352,8 @@ export class ReferenceLeases implements LockStore {
       if ((JSON.parse(key) as string[])[0] === name) this.starts.delete(key);
   }
 
-  protected free({ name, token }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {
-    this.locks.set(this.key(name), { token, freeAt: this.now() + keepFor, kept: true });
+  protected free({ name, token, fencingToken }: LeaseRef, { keepFor = 0 }: ReleaseOptions): void {
+    this.locks.set(this.key(name), { token, fence: fencingToken, freeAt: this.now() + keepFor, kept: true });
   }
 
   protected recordEnd(lease: LeaseRef, state: StateEntry | undefined, { outcome }: ReleaseOptions): void {

@@ -170,7 +170,8 @@ export class StoreModel {
     if (answer.held !== true || (answer.restored === true) !== (owner === undefined))
       return owner === undefined ? 'held and restored' : 'held';
     if (owner === undefined || record === undefined) {
-      const fence = Math.max(known ? (record?.lease.fencingToken ?? 0) : 0, lease.fencingToken);
+      const kept = owner?.fencingToken ?? (known ? record?.lease.fencingToken : undefined) ?? 0;
+      const fence = Math.max(kept, lease.fencingToken);
       const startless = known ? record?.startless === true : !lock.starts.restore(lease);
       const restored = this.#regrant(lease, fence, lease.attempt);
       const fresh = { lease: restored, ended: false, startless };

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { StoreUnavailableError } from '../../../lib/errors.js';
 import { Watch } from '../../../lib/insight/watch.js';
 import { Reader } from '../../../lib/insight/read.js';
 import type { RunInfo } from '../../../lib/insight/types.js';
@@ -242,6 +243,21 @@ test('while the store is away nobody knows: it is asked again until it answers, 
   await pass(5 * MINUTE);
   expect(asked.at(-1)).toMatchObject({ tick, reason: 'store-unavailable', count: 1, since: tick });
   expect(events).toMatchObject([{ type: 'overdue', tick }]);
+});
+
+test('a miss that the store refuses to keep is told of at once, and takes no other alarm with it', async () => {
+  answer = () =>
+    new StoreUnavailableError('It has no column data.', { outcome: 'not-applied', refused: true });
+  watch.add(job());
+  watch.add(job({ job: 'other' }));
+  await clock.advance(tick + MINUTE - clock.now());
+  const reasons = [{ missedBy: 'here', reason: 'not-fired', count: 1 }];
+  expect(events).toMatchObject([
+    { type: 'overdue', job: 'report', tick, reasons },
+    { type: 'overdue', job: 'other', tick, reasons },
+  ]);
+  await clock.advance(PERIOD / 2);
+  expect(events).toHaveLength(2);
 });
 
 test('the ticks that an outage has cost are told of when their grace is over, also if newer ones hide them', async () => {

@@ -76,7 +76,7 @@ class KnowsAnsweredGrantsOnly extends ReferenceStore {
 /** Counts the ttl of each acquire from then on. */
 class ShortensWhenAskedAgain extends ReferenceStore {
   protected override repeatGrant(request: AcquireRequest, state: StateEntry) {
-    this.setLock(request, request.ttl);
+    this.setLock(request, request.ttl, state.fence);
     return super.repeatGrant(request, state);
   }
 }
@@ -93,7 +93,8 @@ class LooksThenRenews extends ReferenceStore {
   override async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
     const results = leases.map((lease) => this.extendOne(lease));
     await Promise.resolve();
-    for (const [i, lease] of leases.entries()) if (results[i]?.held) this.setLock(lease, lease.ttl);
+    for (const [i, lease] of leases.entries())
+      if (results[i]?.held) this.setLock(lease, lease.ttl, lease.fencingToken);
     return results;
   }
 }
@@ -160,7 +161,7 @@ class TakesTheLockOfUnknownLeases extends ReferenceStore {
     const result = await super.release(lease, options);
     if (unknown) {
       this.recordEnd(lease, undefined, options);
-      this.setLock(lease, lease.ttl);
+      this.setLock(lease, lease.ttl, lease.fencingToken);
     }
     return result;
   }

@@ -10,9 +10,9 @@ class NeverExpires extends ReferenceStore {
 }
 
 class NeverShortens extends ReferenceStore {
-  protected override setLock(lease: AcquireRequest, ttl: number): void {
+  protected override setLock(lease: AcquireRequest, ttl: number, fence: number): void {
     const old = this.lock(lease.name)?.freeAt ?? 0;
-    super.setLock(lease, Math.max(ttl, old - this.now()));
+    super.setLock(lease, Math.max(ttl, old - this.now()), fence);
   }
 }
 
@@ -94,9 +94,9 @@ class FindsFaultWithWhatItTakes extends ReferenceStore {
 }
 
 class KnowsSecondsOnly extends ReferenceStore {
-  protected override setLock(lease: AcquireRequest, ttl: number): void {
+  protected override setLock(lease: AcquireRequest, ttl: number, fence: number): void {
     // EX 0, which some stores take for "never".
-    super.setLock(lease, ttl < 1_000 ? Infinity : ttl);
+    super.setLock(lease, ttl < 1_000 ? Infinity : ttl, fence);
   }
 }
 
@@ -104,8 +104,8 @@ class KnowsSecondsOnly extends ReferenceStore {
 const overflow = (ms: number): number => (ms > 2 ** 31 - 1 ? 1 : ms);
 
 class ExpiresLongLeasesAtOnce extends ReferenceStore {
-  protected override setLock(lease: AcquireRequest, ttl: number): void {
-    super.setLock(lease, overflow(ttl));
+  protected override setLock(lease: AcquireRequest, ttl: number, fence: number): void {
+    super.setLock(lease, overflow(ttl), fence);
   }
 }
 

@@ -12,6 +12,8 @@ import { faultSuite } from './support/suite.js';
 
 faultSuite();
 
+/* Needs the machine for itself: what is late by more than a call's limit is skipped, as it should be. */
+
 /** How far away the database is, there and back, ms. */
 const ROUND_TRIP = 120;
 const INSTANCES = 3;
