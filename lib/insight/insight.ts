@@ -2,13 +2,13 @@ import { atEndOfTurn } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
-import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
-import type { KnownByAll } from './fleet-jobs.js';
+import { hasFailed, type JobFacts, type TickDates, type TickFinder, wasInterrupted } from './facts.js';
+import type { KnownByAll, Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts, runsOf } from './join.js';
-import { instanceOf, Reader } from './read.js';
+import { type Fleet, instanceOf, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
-import { attentionFirst, viewOf } from './view.js';
+import { attentionFirst, shortViewOf, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
 /** Options of {@link Insight}. */
@@ -75,7 +75,7 @@ export class Insight {
     }
     this.#reader = new Reader(history, store.inspect.bind(store));
     this.#zone = options.zone;
-    this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: options.ticks }) };
+    this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: asksOnce(options.ticks) }) };
   }
 
   /**
@@ -86,12 +86,26 @@ export class Insight {
     return this.#reader.unreadable;
   }
 
+  /** The store's clock at its newest answer about instances, epoch milliseconds. Absent before, and if it remembers none. */
+  get time(): number | undefined {
+    return this.#reader.time;
+  }
+
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
+    return this.#jobs(await this.#reader.fleet());
+  }
+
+  /** All jobs, and all instances without theirs, of one look at the store. @internal */
+  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
     const fleet = await this.#reader.fleet();
+    return { jobs: await this.#jobs(fleet), instances: fleet.told.map(({ info }) => info) };
+  }
+
+  async #jobs(fleet: Fleet): Promise<JobView[]> {
     const jobs = await inTurns(fleet.jobs.names, (name) => {
-      const knownBy = fleet.jobs.get(name);
-      return knownBy === undefined || fleet.jobs.wasRemoved(knownBy) ? [] : [knownBy];
+      const few = fleet.jobs.few(name);
+      return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
     });
     const sharing = new Map<string, number>();
     for (const [{ job }] of jobs)
@@ -99,7 +113,11 @@ export class Insight {
     const locks = await this.#reader.locks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
-    const views = await inTurns(jobs, (knownBy) => [viewOf(this.#facts(knownBy, locks, fleet.time))]);
+    const views = await inTurns(jobs, (few) => {
+      const { job } = few[0].job;
+      const all = (): JobFacts => this.#facts(fleet.jobs.get(job) ?? few, locks, fleet.time);
+      return [shortViewOf(this.#facts(few, locks, fleet.time), fleet.jobs.up(job), all)];
+    });
     return views.sort(attentionFirst);
   }
 
@@ -185,6 +203,8 @@ export class Insight {
   }
 }
 
+/** More schedules than a fleet has, unless it makes up new ones all the time. */
+const MAX_SCHEDULES = 2_000;
 /** How many jobs, or instances, are looked at before whatever else waits in the event loop has its turn. */
 const IN_A_TURN = 20;
 
@@ -195,6 +215,18 @@ async function inTurns<T, R>(items: readonly T[], each: (item: T) => readonly R[
     results.push(...each(item));
   }
   return results;
+}
+
+/** Asks for each schedule once: to read an expression takes longer than to find a date. */
+function asksOnce(ticks: TickFinder): TickFinder {
+  const found = new Map<string, TickDates>();
+  return (schedule, timeZone) => {
+    const key = timeZone === undefined ? schedule : `${schedule}\n${timeZone}`;
+    const dates = found.get(key) ?? ticks(schedule, timeZone);
+    if (found.size >= MAX_SCHEDULES) found.clear();
+    if (dates !== undefined) found.set(key, dates);
+    return dates;
+  };
 }
 
 const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);

@@ -1,6 +1,7 @@
 import { StoreUnavailableError } from '../errors.js';
 import type { HistoryStore, InstanceRecord } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
+import { given } from './facts.js';
 import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo, Unreadable } from './types.js';
@@ -23,11 +24,17 @@ export class Reader {
   /** How many records were left out of the newest answer: of instances, and of each lock. */
   #unreadableInstances = 0;
   readonly #unreadableRuns = new Map<string, number>();
+  #time: number | undefined;
 
   constructor(
     private readonly history: HistoryStore,
     private readonly inspect: NonNullable<LockStore['inspect']>,
   ) {}
+
+  /** The store's clock at its newest answer about instances; `undefined`: it has told of none. */
+  get time(): number | undefined {
+    return this.#time;
+  }
 
   /** What the newest answers have left out. */
   get unreadable(): Unreadable {
@@ -40,7 +47,8 @@ export class Reader {
     const records = await this.history.instances(() => unreadable++);
     this.#unreadableInstances = unreadable;
     const told = records.map(toldOf).sort(newestFirst);
-    return { told, jobs: new FleetJobs(told), time: Math.max(0, ...records.map(({ time }) => time)) };
+    this.#time = records[0]?.time;
+    return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
@@ -83,9 +91,11 @@ export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   jobs: record.jobs.map((_job, place) => jobAt(record, place)),
 });
 
+/** Without its dates, which are most of it: they are read when somebody asks for them. */
 export function toldOf(record: InstanceRecord): Told {
-  const { next: _next, last: _last, left: _left, every: _every, time: _time, jobs: _jobs, ...rest } = record;
-  return { info: { ...rest, state: stateOf(record) }, record };
+  const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
+  const more = given({ application, version, clockOffset, hung, kept });
+  return { info: { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) }, record };
 }
 
 function newestFirst({ info: one }: Told, { info: other }: Told): number {
