@@ -14,7 +14,7 @@ export interface TickDates {
 
 /**
  * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only those dates are known that
- * are on record. Insight asks for the same schedules again and again, so it should keep what it has found.
+ * are on record.
  *
  * @returns `undefined` for an expression that it cannot read
  */

@@ -13,21 +13,36 @@ type DatedJob = InstanceInfo['jobs'][number];
 
 export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
 
-/** How many of the instances that are not up any more tell how a job is now: those seen last, and of the others the first of each list. */
-const RECENT = 20;
+/**
+ * So many of the instances that are not up any more tell all that they know: those seen last. What the others still have to say is that
+ * the job was there, since when, and whether it was switched on: that the first one of each list of jobs says for all that had it.
+ */
+const RECENT = 100;
 
 /**
  * The jobs of a fleet, each with the instances that know it. After a week of deploys most instances are not up any more, and tell nothing
  * of today that others do not: so not all are looked at for each job, and only when somebody asks.
  */
 export class FleetJobs {
-  readonly #telling: readonly Told[];
+  readonly #recent: readonly Told[];
+  readonly #first: readonly Told[];
+  readonly #few: readonly Told[];
+  readonly #upLists: readonly (readonly KnownJob[])[];
+  /** The names of those that are up and have one of some lists of jobs, by the places of these lists. */
+  readonly #up = new Map<string, readonly string[]>();
   /** By the list of jobs, which many instances share: the place of each job in it. */
   readonly #places = new Map<readonly KnownJob[], Map<string, number>>();
 
-  /** @param told the newest first */
-  constructor(private readonly told: readonly Told[]) {
-    this.#telling = tellingOf(told);
+  /** @param told those that are up first, then those seen last @param recent how many that are not up tell all that they know */
+  constructor(
+    private readonly told: readonly Told[],
+    recent = RECENT,
+  ) {
+    const up = told.filter(({ info }) => isUp(info)).length;
+    this.#recent = told.slice(0, up + recent);
+    this.#first = firstOf(told.slice(up + recent));
+    this.#few = fewOf(told);
+    this.#upLists = [...new Set(told.slice(0, up).map(({ record }) => record.jobs))];
   }
 
   /** The names of all jobs. */
@@ -36,14 +51,36 @@ export class FleetJobs {
     return [...new Set([...lists].flatMap((jobs) => jobs.map(({ job }) => job)))];
   }
 
+  /**
+   * The few instances that tell whether a job is well, the newest first: of those with the same list of jobs what the others tell says
+   * no more. But the dates of a job that was made at run time may be other ones: if these instances say that it is not well, ask for more.
+   */
+  few(job: string): KnownByAll | undefined {
+    return asKnown(this.#of(job, this.#few));
+  }
+
+  /** The instances that are up and know a job, the newest first. */
+  up(job: string): readonly string[] {
+    const lists = this.#upLists.filter((jobs) => this.#placesIn(jobs).has(job));
+    const key = lists.map((jobs) => this.#upLists.indexOf(jobs)).join();
+    const found =
+      this.#up.get(key) ??
+      this.told
+        .filter(({ info, record }) => isUp(info) && lists.includes(record.jobs))
+        .map(({ info }) => info.instance);
+    this.#up.set(key, found);
+    return found;
+  }
+
   /** The instances that know a job, the newest first: those that are up, and as many others as it takes to tell how it is. */
   get(job: string): KnownByAll | undefined {
-    return this.#of(job, this.#telling) ?? this.every(job);
+    const recent = this.#of(job, this.#recent);
+    return recent.length === 0 ? this.every(job) : asKnown([...recent, ...this.#of(job, this.#first)]);
   }
 
   /** The same of all instances that are remembered. */
   every(job: string): KnownByAll | undefined {
-    return this.#of(job, this.told);
+    return asKnown(this.#of(job, this.told));
   }
 
   /**
@@ -59,19 +96,21 @@ export class FleetJobs {
     );
   }
 
-  #of(job: string, told: readonly Told[]): KnownByAll | undefined {
+  #of(job: string, told: readonly Told[]): KnownBy[] {
     const all: KnownBy[] = [];
-    const alike = new Map<readonly KnownJob[], DatedJob>();
+    let list: readonly KnownJob[] | undefined;
+    let place: number | undefined;
+    let like: DatedJob | undefined;
     for (const one of told) {
       const { jobs } = one.record;
-      const place = this.#placesIn(jobs).get(job);
+      // Most of them come one after another.
+      if (jobs !== list) [list, place, like] = [jobs, this.#placesIn(jobs).get(job), undefined];
       if (place === undefined) continue;
-      const by = knownBy(one, place, alike.get(jobs));
-      alike.set(jobs, by.job);
+      const by = knownBy(one, place, like);
+      like = by.job;
       all.push(by);
     }
-    const [first, ...others] = all;
-    return first === undefined ? undefined : [first, ...others];
+    return all;
   }
 
   #placesIn(jobs: readonly KnownJob[]): Map<string, number> {
@@ -84,6 +123,9 @@ export class FleetJobs {
   }
 }
 
+const asKnown = ([first, ...others]: readonly KnownBy[]): KnownByAll | undefined =>
+  first === undefined ? undefined : [first, ...others];
+
 /** A job with its dates, as an instance has told them. @param like one that has perhaps the same: then it is taken again */
 export function jobAt({ jobs, next, last }: InstanceRecord, place: number, like?: DatedJob): DatedJob {
   const [coming, newest] = [next[place] ?? undefined, last[place] ?? undefined];
@@ -92,24 +134,50 @@ export function jobAt({ jobs, next, last }: InstanceRecord, place: number, like?
 }
 
 function knownBy({ info, record }: Told, place: number, like: DatedJob | undefined): KnownBy {
-  const { instance, state, seenAt, startedAt, clockOffset = 0, hung = [], kept } = info;
+  const { instance, state, seenAt, clockOffset = 0, hung = [], kept } = info;
   const job = jobAt(record, place, like);
   // What goes on there ends with it.
   const open = state === 'up' && hung.length > 0 ? hung.filter((run) => run.job === job.job) : [];
-  const by = { instance, state, seenAt, clockOffset, startedAt: startedAt + clockOffset, job, hung: open };
+  const by = { instance, state, seenAt, clockOffset, startedAt: startOf(info), job, hung: open };
   return kept === undefined ? by : { ...by, kept };
 }
 
-function tellingOf(told: readonly Told[]): Told[] {
-  const [up, rest] = [told.filter(({ info }) => isUp(info)), told.filter(({ info }) => !isUp(info))];
+/** The first to start of each list of jobs: of those that are gone, and of those that have left. */
+function firstOf(told: readonly Told[]): Told[] {
   const first = new Map<readonly KnownJob[], Map<string, Told>>();
-  for (const one of rest.slice(RECENT)) {
+  for (const one of told) {
     const { info, record } = one;
     const ofList = first.get(record.jobs) ?? new Map<string, Told>();
     first.set(record.jobs, ofList);
     const before = ofList.get(info.state);
-    if (before === undefined || info.startedAt < before.info.startedAt) ofList.set(info.state, one);
+    if (before === undefined || startOf(info) < startOf(before.info)) ofList.set(info.state, one);
   }
-  const firsts = [...first.values()].flatMap((ofList) => [...ofList.values()]).slice(0, RECENT);
-  return [...up, ...rest.slice(0, RECENT), ...firsts];
+  return [...first.values()].flatMap((ofList) => [...ofList.values()]);
 }
+
+/**
+ * Of those with the same list of jobs and the same state: the newest, by which the job is known; the first to start; the one whose clock is
+ * least behind; and those on which a run hangs.
+ */
+function fewOf(told: readonly Told[]): Told[] {
+  const groups = new Map<readonly KnownJob[], Map<string, { newest: Told; first: Told; clock: Told }>>();
+  const few = new Set<Told>();
+  for (const one of told) {
+    const { info, record } = one;
+    if (info.hung !== undefined) few.add(one);
+    const ofList = groups.get(record.jobs) ?? new Map<string, { newest: Told; first: Told; clock: Told }>();
+    groups.set(record.jobs, ofList);
+    const group = ofList.get(info.state);
+    if (group === undefined) ofList.set(info.state, { newest: one, first: one, clock: one });
+    else {
+      if (startOf(info) < startOf(group.first.info)) group.first = one;
+      if ((info.clockOffset ?? 0) < (group.clock.info.clockOffset ?? 0)) group.clock = one;
+    }
+  }
+  for (const ofList of groups.values())
+    for (const { newest, first, clock } of ofList.values()) few.add(newest).add(first).add(clock);
+  return told.filter((one) => few.has(one));
+}
+
+/** By the store's clock. */
+const startOf = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;

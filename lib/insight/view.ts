@@ -4,9 +4,21 @@ import { failuresOf, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
 import { why } from './why.js';
 
-/** What is known of a job, as people see it. */
-export function viewOf(facts: JobFacts): JobView {
-  const { known, knownBy, runs } = facts;
+/**
+ * What is known of a job, as people see it, by few instances if they say that it is well.
+ *
+ * @param few facts with few instances @param up the names of all that are up @param all facts with all that tell something
+ */
+export function shortViewOf(few: JobFacts, up: readonly string[], all: () => JobFacts): JobView {
+  const { status, attention } = judge(few);
+  // Where `cron` does not find the dates of a job, its instances do.
+  const isEnough = few.known.kind !== 'cron' || datesOf(few).complete;
+  return isEnough && !attention && status !== 'unknown' ? viewOf(few, up) : viewOf(all());
+}
+
+/** What is known of a job, as people see it. @param up the names of the instances that are up and know it */
+export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): JobView {
+  const { known, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
   const { status, attention, tick } = judge(facts);
   return {
@@ -22,9 +34,12 @@ export function viewOf(facts: JobFacts): JobView {
       why: attention || status === 'unknown' ? why(facts) : undefined,
     }),
     failures: failuresOf(facts),
-    instances: knownBy.filter(({ state }) => state === 'up').map(({ instance }) => instance),
+    instances: up,
   };
 }
+
+const upIn = ({ knownBy }: JobFacts): string[] =>
+  knownBy.filter(({ state }) => state === 'up').map(({ instance }) => instance);
 
 function nextOf(facts: JobFacts): number | undefined {
   const { known, knownBy, time } = facts;

@@ -23,7 +23,7 @@ import {
   PROBE_INSTANCES,
   PROBE_RUNS,
 } from './history-scripts.js';
-import { isInstance, isJobs, readable, readEach } from '../readable.js';
+import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
@@ -116,23 +116,23 @@ export class RedisHistory implements HistoryStore {
   async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.#instanceKeys();
     const [time, ...found] = (await this.#run(INSTANCES, [seen], [])) as string[];
-    const told: string[][] = [];
+    const read = instanceReader();
+    const told: ToldBeat[] = [];
     for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
       const some = found.slice(from, from + 2 * AT_ONCE);
       const ids = some.filter((_, n) => n % 2 === 0);
       const facts = (await this.#run(FACTS, [instances], ids)) as string[];
-      for (const [n, instance] of ids.entries())
-        if (facts[n]) told.push([instance, some[2 * n + 1] ?? '', facts[n]]);
+      const kept = ids.flatMap((instance, n) =>
+        facts[n] ? [{ instance, seenAt: Number(some[2 * n + 1]), facts: facts[n] }] : [],
+      );
+      told.push(...readEach(kept, (beat) => beatOf(beat, read), onUnreadable));
     }
-    const beats = readEach(told, beatOf, onUnreadable);
-    const catalogues = [...new Set(beats.map(({ catalogue }) => catalogue))];
+    const catalogues = [...new Set(told.map(({ catalogue }) => catalogue))];
     const lists = await this.#lists(catalogues.map(list), onUnreadable);
     const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
-    return beats.map(({ catalogue, ...beat }) => ({
-      ...beat,
-      time: Number(time),
-      jobs: jobsOf.get(catalogue) ?? [],
-    }));
+    return told.map(({ catalogue, record }) =>
+      Object.assign(record, { time: Number(time), jobs: jobsOf.get(catalogue) ?? [] }),
+    );
   }
 
   /** One for each key: one that is not there, or cannot be read, is empty. */
@@ -193,8 +193,20 @@ export class RedisHistory implements HistoryStore {
   }
 }
 
+interface ToldBeat {
+  readonly catalogue: string;
+  readonly record: Omit<InstanceRecord, 'time' | 'jobs'>;
+}
+
 /** What an instance has told; `undefined` if it cannot be read. */
-function beatOf([instance = '', seenAt, facts]: readonly string[]) {
-  const told = readable(facts, isInstance) as Omit<Beat, 'instance' | 'jobs'> | undefined;
-  return told && { ...told, instance, seenAt: Number(seenAt) };
+function beatOf(
+  { instance, seenAt, facts }: { instance: string; seenAt: number; facts: string },
+  read: ReturnType<typeof instanceReader>,
+): ToldBeat | undefined {
+  const told: (ToldInstance & { readonly catalogue?: string }) | undefined = read(facts);
+  if (told === undefined) return undefined;
+  const { catalogue = '' } = told;
+  Reflect.deleteProperty(told, 'catalogue');
+  // A copy would read its dates.
+  return { catalogue, record: Object.assign(told, { instance, seenAt }) };
 }
