@@ -1,5 +1,5 @@
 import type { InstanceRecord, KnownJob } from '../stores/history-store.js';
-import { given, type KnownBy } from './facts.js';
+import type { KnownBy } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';
 
@@ -52,11 +52,11 @@ export class FleetJobs {
   }
 
   /**
-   * The few instances that tell whether a job is well, the newest first: of those with the same list of jobs what the others tell says
-   * no more. But the dates of a job that was made at run time may be other ones: if these instances say that it is not well, ask for more.
+   * The few instances that tell whether a job is well, the newest first, without its dates: of those with the same list of jobs the others
+   * say no more. If these say that it is not well, ask for more: a job that was made at run time may be younger than its instance.
    */
   few(job: string): KnownByAll | undefined {
-    return asKnown(this.#of(job, this.#few));
+    return asKnown(this.#of(job, this.#few, true));
   }
 
   /** The instances that are up and know a job, the newest first. */
@@ -96,7 +96,7 @@ export class FleetJobs {
     );
   }
 
-  #of(job: string, told: readonly Told[]): KnownBy[] {
+  #of(job: string, told: readonly Told[], brief = false): KnownBy[] {
     const all: KnownBy[] = [];
     let list: readonly KnownJob[] | undefined;
     let place: number | undefined;
@@ -106,7 +106,7 @@ export class FleetJobs {
       // Most of them come one after another.
       if (jobs !== list) [list, place, like] = [jobs, this.#placesIn(jobs).get(job), undefined];
       if (place === undefined) continue;
-      const by = knownBy(one, place, like);
+      const by = knownBy(one, brief ? (jobs[place] as KnownJob) : jobAt(one.record, place, like));
       like = by.job;
       all.push(by);
     }
@@ -130,12 +130,13 @@ const asKnown = ([first, ...others]: readonly KnownBy[]): KnownByAll | undefined
 export function jobAt({ jobs, next, last }: InstanceRecord, place: number, like?: DatedJob): DatedJob {
   const [coming, newest] = [next[place] ?? undefined, last[place] ?? undefined];
   if (like !== undefined && like.next === coming && like.last === newest) return like;
-  return { ...(jobs[place] as KnownJob), ...given({ next: coming, last: newest }) };
+  const job = jobs[place] as KnownJob;
+  if (newest === undefined) return coming === undefined ? job : { ...job, next: coming };
+  return coming === undefined ? { ...job, last: newest } : { ...job, next: coming, last: newest };
 }
 
-function knownBy({ info, record }: Told, place: number, like: DatedJob | undefined): KnownBy {
+function knownBy({ info }: Told, job: DatedJob): KnownBy {
   const { instance, state, seenAt, clockOffset = 0, hung = [], kept } = info;
-  const job = jobAt(record, place, like);
   // What goes on there ends with it.
   const open = state === 'up' && hung.length > 0 ? hung.filter((run) => run.job === job.job) : [];
   const by = { instance, state, seenAt, clockOffset, startedAt: startOf(info), job, hung: open };

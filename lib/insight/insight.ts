@@ -93,12 +93,12 @@ export class Insight {
 
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
-    return this.#jobs(await this.#reader.fleet());
+    return this.#jobs(await this.#reader.fleet(true));
   }
 
   /** All jobs, and all instances without theirs, of one look at the store. @internal */
   async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
-    const fleet = await this.#reader.fleet();
+    const fleet = await this.#reader.fleet(true);
     return { jobs: await this.#jobs(fleet), instances: fleet.told.map(({ info }) => info) };
   }
 
@@ -113,12 +113,19 @@ export class Insight {
     const locks = await this.#reader.locks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
-    const views = await inTurns(jobs, (few) => {
-      const { job } = few[0].job;
-      const all = (): JobFacts => this.#facts(fleet.jobs.get(job) ?? few, locks, fleet.time);
-      return [shortViewOf(this.#facts(few, locks, fleet.time), fleet.jobs.up(job), all)];
+    const views: JobView[] = [];
+    const unwell = await inTurns(jobs, (few) => {
+      const view = shortViewOf(this.#facts(few, locks, fleet.time), fleet.jobs.up(few[0].job.job));
+      if (view === undefined) return [few];
+      views.push(view);
+      return [];
     });
-    return views.sort(attentionFirst);
+    // Of those people want to know why: what more instances know, with their dates.
+    const all = unwell.length > 0 ? await this.#reader.fleet() : fleet;
+    const more = await inTurns(unwell, (few) => [
+      viewOf(this.#facts(all.jobs.get(few[0].job.job) ?? few, locks, all.time)),
+    ]);
+    return [...views, ...more].sort(attentionFirst);
   }
 
   /**

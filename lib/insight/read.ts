@@ -42,9 +42,10 @@ export class Reader {
     return { instances: this.#unreadableInstances, runs };
   }
 
-  async fleet(): Promise<Fleet> {
+  /** @param brief without the dates of jobs */
+  async fleet(brief = false): Promise<Fleet> {
     let unreadable = 0;
-    const records = await this.history.instances(() => unreadable++);
+    const records = await this.history.instances(() => unreadable++, brief);
     this.#unreadableInstances = unreadable;
     const told = records.map(toldOf).sort(newestFirst);
     this.#time = records[0]?.time;

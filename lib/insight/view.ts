@@ -5,15 +5,15 @@ import type { JobStatus, JobView } from './types.js';
 import { why } from './why.js';
 
 /**
- * What is known of a job, as people see it, by few instances if they say that it is well.
+ * What is known of a job, as people see it, by few instances and without their dates.
  *
- * @param few facts with few instances @param up the names of all that are up @param all facts with all that tell something
+ * @param up the names of all that are up and know it
+ * @returns `undefined` if that is not enough: the job is not well, or its dates are known from its instances alone
  */
-export function shortViewOf(few: JobFacts, up: readonly string[], all: () => JobFacts): JobView {
+export function shortViewOf(few: JobFacts, up: readonly string[]): JobView | undefined {
   const { status, attention } = judge(few);
-  // Where `cron` does not find the dates of a job, its instances do.
   const isEnough = few.known.kind !== 'cron' || datesOf(few).complete;
-  return isEnough && !attention && status !== 'unknown' ? viewOf(few, up) : viewOf(all());
+  return isEnough && !attention && status !== 'unknown' ? viewOf(few, up) : undefined;
 }
 
 /** What is known of a job, as people see it. @param up the names of the instances that are up and know it */

@@ -197,14 +197,18 @@ return all`);
  * What these instances have told of themselves, by their ids.
  *
  * KEYS: instances
- * ARGV: instance...
+ * ARGV: '1' to leave their dates out, which are the end of it, or ''; instance...
  *
  * Returns the facts of each, or '' if it was forgotten.
  */
 export const FACTS = script(/* lua */ `
-local facts = {}
-for n = 1, #ARGV do facts[n] = redis.call('HGET', KEYS[1], ARGV[n]) or '' end
-return facts`);
+local all = {}
+for n = 2, #ARGV do
+  local facts = redis.call('HGET', KEYS[1], ARGV[n]) or ''
+  local dates = ARGV[1] ~= '' and string.find(facts, ',"next":[', 1, true)
+  all[n - 1] = dates and string.sub(facts, 1, dates - 1) .. ',"next":[],"last":[]}' or facts
+end
+return all`);
 
 /**
  * Tries what histories need on the unused keys of a lock, and leaves nothing there.

@@ -100,12 +100,14 @@ export class RedisHistory implements HistoryStore {
     return isYes(await this.#run(TOLD, [this.#keys(name).state], args));
   }
 
-  async beat({ instance, jobs, ...facts }: Beat): Promise<BeatResult> {
+  async beat({ instance, jobs, next, last, ...facts }: Beat): Promise<BeatResult> {
     const { instances, seen, list } = this.#instanceKeys();
     const { catalogue, left } = facts;
     const old = this.#had.get(instance) ?? catalogue;
     const had = old === catalogue ? '' : JSON.stringify({ catalogue: old }).slice(1, -1);
-    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs), had];
+    // The dates are the end of it: so the server can leave them out.
+    const told = JSON.stringify({ ...facts, next, last });
+    const args = [instance, told, jobs === undefined ? '' : JSON.stringify(jobs), had];
     const answer = await this.#run(BEAT, [instances, seen, list(catalogue), list(old)], args);
     if (left) this.#had.delete(instance);
     else this.#had.set(instance, catalogue);
@@ -113,7 +115,7 @@ export class RedisHistory implements HistoryStore {
     return { time: Number(time), known: isYes(known) };
   }
 
-  async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
+  async instances(onUnreadable?: () => void, brief = false): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.#instanceKeys();
     const [time, ...found] = (await this.#run(INSTANCES, [seen], [])) as string[];
     const read = instanceReader();
@@ -121,7 +123,7 @@ export class RedisHistory implements HistoryStore {
     for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
       const some = found.slice(from, from + 2 * AT_ONCE);
       const ids = some.filter((_, n) => n % 2 === 0);
-      const facts = (await this.#run(FACTS, [instances], ids)) as string[];
+      const facts = (await this.#run(FACTS, [instances], [brief ? '1' : '', ...ids])) as string[];
       const kept = ids.flatMap((instance, n) =>
         facts[n] ? [{ instance, seenAt: Number(some[2 * n + 1]), facts: facts[n] }] : [],
       );
