@@ -197,7 +197,7 @@ return all`);
  * What these instances have told of themselves, by their ids.
  *
  * KEYS: instances
- * ARGV: '1' to leave their dates out, which are the end of it, or ''; instance...
+ * ARGV: '1' to leave their dates out or '', instance...
  *
  * Returns the facts of each, or '' if it was forgotten.
  */

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { projectRoot } from '../../support/machine.js';
 import { startRedis } from '../../support/local-redis.js';
 import { median } from '../statistics.js';
