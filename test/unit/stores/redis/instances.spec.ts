@@ -38,7 +38,7 @@ const ids = async (): Promise<string[]> =>
   (await store.history.instances()).map(({ instance }) => instance).sort();
 
 test('the server leaves out the dates of instances if nobody asks for them, and nothing else', async () => {
-  await store.history.beat(beatOf({ jobs: JOBS, version: ',\"next\":[', left: true }));
+  await store.history.beat(beatOf({ jobs: JOBS, version: ',"next":[', left: true }));
   const [[brief], [whole]] = [
     await store.history.instances(undefined, true),
     await store.history.instances(),
