@@ -1,4 +1,4 @@
-import { atEndOfTurn } from '../clock.js';
+import { atEndOfTurn, systemClock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
@@ -212,13 +212,17 @@ export class Insight {
 
 /** More schedules than a fleet has, unless it makes up new ones all the time. */
 const MAX_SCHEDULES = 2_000;
-/** How many jobs, or instances, are looked at before whatever else waits in the event loop has its turn. */
-const IN_A_TURN = 20;
+/** For how long jobs, or instances, are looked at before whatever else waits in the event loop has its turn, ms. */
+const TURN = 5;
 
 async function inTurns<T, R>(items: readonly T[], each: (item: T) => readonly R[]): Promise<R[]> {
   const results: R[] = [];
-  for (const [index, item] of items.entries()) {
-    if (index % IN_A_TURN === IN_A_TURN - 1) await new Promise<void>((resolve) => atEndOfTurn(resolve));
+  let began = systemClock.monotonic();
+  for (const item of items) {
+    if (systemClock.monotonic() - began >= TURN) {
+      await new Promise<void>((resolve) => atEndOfTurn(resolve));
+      began = systemClock.monotonic();
+    }
     results.push(...each(item));
   }
   return results;
