@@ -4,7 +4,8 @@ import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
 import type { InstanceInfo, InstanceState, JobView, Unreadable } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
-import { nearest } from '../wording.js';
+import { isRefusal } from '../insight/read.js';
+import { nearest, withoutSql } from '../wording.js';
 import type { Request } from './arguments.js';
 import { evidenceOf } from './evidence.js';
 import { list, type Look, printable } from './table.js';
@@ -54,16 +55,41 @@ const timesBy = (time: number | undefined, { zone }: Request, { clock }: Context
   new Times(zone, time ?? clock.now());
 
 async function status(request: Request, context: Context): Promise<Answer> {
-  const { insight, store, look, clock } = context;
+  const { insight, clock } = context;
   const asked = clock.now();
-  const { instances: all, jobs } = await insight.status();
+  try {
+    const { instances: all, jobs } = await insight.status();
+    const times = timesBy(insight.time, request, context);
+    return statusOf(request, { ...context, insight }, times, { all, jobs, asked });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return unknownStatus({ ...context, insight }, timesBy(undefined, request, context));
+  }
+}
+
+/** The store tells nothing of instances, so nobody knows which jobs there are. */
+function unknownStatus({ insight, store, look }: Context, times: Times): Answer {
+  const { label = 'the store' } = store;
+  const { unreadable } = insight;
+  const told = leftOut(unreadable).map((line) => look.paint('red', line));
+  return {
+    document: { store: label, time: times.now, attention: true, unreadable, jobs: [] },
+    lines: [`${label}, instances unknown, ${times.full(times.now)}`, ...told],
+    code: ATTENTION,
+  };
+}
+
+function statusOf(
+  request: Request,
+  { insight, store, look, clock }: Context,
+  times: Times,
+  { all, jobs, asked }: { all: readonly Seen[]; jobs: readonly JobView[]; asked: number },
+): Answer {
   const answered = clock.now();
-  const times = timesBy(insight.time, request, context);
   const counts = countsOf(all);
   const { up } = counts;
   const { unreadable } = insight;
-  // Which jobs such an instance knows, and how they are, nobody can tell.
-  const attention = up === 0 || unreadable.instances > 0 || jobs.some((job) => job.attention);
+  const attention = up === 0 || isUnknown(unreadable) || jobs.some((job) => job.attention);
   const label = store.label ?? 'the store';
   const instancesUp = up === 0 ? 'no instance up' : `${up} instance${up === 1 ? '' : 's'} up`;
   const lines = [`${label}, ${instancesUp}, ${clocks(times, asked, answered)}`];
@@ -103,13 +129,17 @@ function clocks(times: Times, asked: number, answered: number): string {
   return isOff ? `${full(now)} by its clock, ${full(answered)} by the one here` : full(now);
 }
 
-/** What the answer is without, as a line, or none. */
-function leftOut({ instances, runs }: Unreadable): string[] {
+/** Whether there may be jobs of which nobody can tell how they are. */
+const isUnknown = ({ instances, parts }: Unreadable): boolean => instances > 0 || parts.length > 0;
+
+/** What the answer is without, as lines, or none. */
+function leftOut({ instances, runs, parts }: Unreadable): string[] {
+  const refused = parts.map((reason) => printable(`Not all can be read. ${reason}`));
   const count = instances + runs;
-  if (count === 0) return [];
+  if (count === 0) return refused;
   const records =
     count === 1 ? '1 record cannot be read, and is' : `${count} records cannot be read, and are`;
-  return [`${records} left out: ${instances} of instances and their jobs, ${runs} of runs.`];
+  return [...refused, `${records} left out: ${instances} of instances and their jobs, ${runs} of runs.`];
 }
 
 /** Why each job needs attention, below the table. */
@@ -198,6 +228,8 @@ async function locks(request: Request, context: Context): Promise<Answer> {
   });
   const all = await store.inspect().finally(() => hint.cancel());
   const times = timesBy(all[0]?.time, request, context);
+  const unknown = new Set(all.flatMap((lock) => lock.unknown ?? []));
+  for (const reason of unknown) say(`Not all can be read. ${printable(withoutSql(reason))}`);
   const sorted = [...all].sort((one, other) => (one.name < other.name ? -1 : 1));
   return {
     document: sorted,

@@ -51,7 +51,7 @@ export interface JobFacts {
   readonly others: readonly RunInfo[];
   /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
-  /** Why the store tells nothing of its runs. */
+  /** Why the store tells nothing of its runs; or of its lock: then there is no `asOf`. */
   readonly refusal?: string;
   /** Since when all runs under its lock are kept, if older ones were dropped. */
   readonly since?: number;

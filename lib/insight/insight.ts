@@ -3,9 +3,9 @@ import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
 import { hasFailed, type JobFacts, type TickDates, type TickFinder, wasInterrupted } from './facts.js';
-import type { KnownByAll, Told } from './fleet-jobs.js';
+import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts, runsOf } from './join.js';
-import { type Fleet, instanceOf, Reader } from './read.js';
+import { type Fleet, instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { attentionFirst, shortViewOf, viewOf } from './view.js';
@@ -79,8 +79,8 @@ export class Insight {
   }
 
   /**
-   * How many records the calls of this object could not read, of those that they looked at last: their answers are without them. What
-   * they are about is not known, so they are never a sign that all is well.
+   * What the calls of this object could not read, of what they looked at last: their answers are without it. How that is is not known, so
+   * it is never a sign that all is well.
    */
   get unreadable(): Unreadable {
     return this.#reader.unreadable;
@@ -191,9 +191,10 @@ export class Insight {
 
   #facts(knownBy: KnownByAll, locks: ReadonlyMap<string, LockFacts>, time: number): JobFacts {
     const { lock } = knownBy[0].job;
-    const known = lock === undefined ? undefined : locks.get(lock);
-    const now = Math.max(time, known?.lock?.time ?? 0);
-    return factsOf(knownBy, known ?? { entries: [] }, { ...this.#more, time: now, asOf: now });
+    const known = (lock === undefined ? undefined : locks.get(lock)) ?? { entries: [] };
+    const now = Math.max(time, known.lock?.time ?? 0);
+    const asOf = known.lockRefusal === undefined ? { asOf: now } : {};
+    return factsOf(knownBy, known, { ...this.#more, time: now, ...asOf });
   }
 
   #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {
@@ -202,7 +203,10 @@ export class Insight {
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet();
+    const { jobs } = await this.#reader.fleet().catch((error: unknown) => {
+      if (job === undefined || !isRefusal(error)) throw error;
+      return { jobs: new FleetJobs([]) };
+    });
     const wanted = job === undefined ? jobs.names : [job];
     const known = await inTurns(wanted, (name) => jobs.every(name) ?? []);
     const names = new Set(known.map((by) => by.job.lock).filter((name) => name !== undefined));

@@ -30,6 +30,8 @@ export interface LockFacts {
   readonly entries: readonly HistoryEntry[];
   /** Why the store tells of none. */
   readonly refusal?: Error;
+  /** Why the store does not tell how the lock is now. */
+  readonly lockRefusal?: Error;
 }
 
 /** The runs under a lock, newest first, with the one that goes on, or was interrupted, and of which nothing is kept yet. */
@@ -93,13 +95,13 @@ export function factsOf(
   more: Pick<JobFacts, 'time' | 'asOf' | 'seen' | 'ticks' | 'show'>,
 ): JobFacts {
   const { job: known } = knownBy[0];
-  const { lock, entries, refusal } = lockFacts;
+  const { lock, entries, refusal, lockRefusal = refusal } = lockFacts;
   const runs = withHung(runsOf(lockFacts), knownBy);
   return {
     ...more,
     known,
     knownBy,
-    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: refusal?.message }),
+    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: lockRefusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     misses: entries

@@ -73,9 +73,12 @@ function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
   return isOff(facts) ? { status: 'off', attention: false } : undefined;
 }
 
-/** An instance that has just started knows nothing of the others. */
-function nobodyHasAnswered({ asOf }: JobFacts): Judgement | undefined {
-  return asOf === undefined ? { status: 'unknown', attention: false, reason: 'not-asked' } : undefined;
+/** An instance that has just started knows nothing of the others. Or the store refuses to tell of the lock. */
+function nobodyHasAnswered({ asOf, refusal }: JobFacts): Judgement | undefined {
+  if (asOf !== undefined) return undefined;
+  return refusal === undefined
+    ? { status: 'unknown', attention: false, reason: 'not-asked' }
+    : { status: 'unknown', attention: true, reason: 'refused' };
 }
 
 /** The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none. */

@@ -61,9 +61,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       every,
       kept,
       hung: () => this.#hung(),
-      answered: (took) => {
+      answered: (took, problem) => {
         host.heard(took);
-        this.#watch?.arm();
+        this.#watch?.answered(problem);
         this.#lookForStrangers(history, application);
       },
       jobs: () => this.#known().map((bound) => this.#shown(bound)),

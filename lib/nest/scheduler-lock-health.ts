@@ -121,7 +121,8 @@ export class SchedulerLockHealth {
   /**
    * A health indicator for `@nestjs/terminus`, or an answer of your own: `health.check([() => jobs.check()])`.
    *
-   * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway.
+   * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway. With the beat
+   * `'with-ticks'` nothing is asked between two ticks: then the answer may be as old as the last one.
    *
    * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing, hung, attention, unknown } }`. Never rejects
    */

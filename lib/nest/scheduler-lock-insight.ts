@@ -27,9 +27,9 @@ export class SchedulerLockInsight {
     this.#insights = insights;
   }
 
-  /** How many records the newest answers of these methods are without, as they could not be read. */
+  /** What the newest answers of these methods are without, as it could not be read. */
   get unreadable(): Unreadable {
-    return this.#insight?.unreadable ?? { instances: 0, runs: 0 };
+    return this.#insight?.unreadable ?? { instances: 0, runs: 0, parts: [] };
   }
 
   /** All jobs of the fleet: those that need attention first. One answer serves all who ask within 2 s. */

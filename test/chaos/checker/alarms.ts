@@ -1,10 +1,12 @@
 import type { JobFacts, OverdueLine } from '../history.js';
 import type { Finding } from './finding.js';
-import { groupBy, type Life, type Model, READING, type Run, troublesIn } from './model.js';
+import { groupBy, type Life, type Model, READING, type Run, type Trouble, troublesIn } from './model.js';
 import { dueAt, dueTicks } from './ticks.js';
 
 /** How long an instance may take to ask the store, and to ask it again after a fault, ms. */
 const SETTLED = 7_000;
+/** What an instance is started again after. */
+const ENDINGS: ReadonlySet<string> = new Set(['kill', 'blackout']);
 /** A process that is a little late, ms. */
 const LATE = 1_000;
 
@@ -108,7 +110,9 @@ function untold(
     if (facts.every <= facts.overdue || facts.catchUp > 0 || facts.wait > 0) continue;
     for (const tick of dueTicks(model, facts)) {
       const runs = runsOf.get(facts.job) ?? [];
-      const witness = model.lives.find((life) => couldTell(model, facts, tick, life, runs));
+      const witness = model.lives.find(
+        (life) => couldTell(model, facts, tick, life, runs) || couldAsk(model, facts, tick, life, runs),
+      );
       if (witness === undefined) continue;
       if (told.has(`${facts.job} ${tick}`)) count('ticks that were missed, and told');
       else
@@ -121,19 +125,38 @@ function untold(
 }
 
 /** Whether nobody had started the tick when this instance, which was well, had to judge it. */
-function couldTell(
+function couldTell(model: Model, facts: JobFacts, tick: number, life: Life, runs: readonly Run[]): boolean {
+  const due = dueAt(model, tick, life.i);
+  return life.up <= due && isMissed(model, due + facts.overdue, tick, life, runs);
+}
+
+/** The same of an instance that was started behind the tick, and before the next one: it asks the store what it has missed. */
+function couldAsk(
   model: Model,
-  { overdue }: JobFacts,
+  { every, overdue }: JobFacts,
+  tick: number,
+  life: Life,
+  runs: readonly Run[],
+): boolean {
+  const due = dueAt(model, tick, life.i);
+  const asks = Math.max(life.up, due + overdue);
+  return life.up > due && asks + SETTLED < due + every && isMissed(model, asks, tick, life, runs);
+}
+
+/** Whether nobody had started the tick when this instance judged it (`over`), and for how long it and the store were well. */
+function isMissed(
+  model: Model,
+  over: number,
   tick: number,
   { i, up, until }: Life,
   runs: readonly Run[],
 ): boolean {
-  const due = dueAt(model, tick, i);
-  const over = due + overdue;
+  // What ended when it was started is no trouble of its own.
+  const isTrouble = ({ fault, from }: Trouble): boolean => from > up || !ENDINGS.has(fault);
   const [first, last] = edges(model, tick);
-  const wasUp = up <= due && until >= over + SETTLED && model.over >= over + SETTLED;
+  const wasUp = until >= over + SETTLED && model.over >= over + SETTLED;
   // Its own call came before, or none did, and the store answers again.
-  if (!wasUp || troublesIn(model, over - LATE, over + SETTLED, i).length > 0) return false;
+  if (!wasUp || troublesIn(model, over - LATE, over + SETTLED, i).some(isTrouble)) return false;
   if (excuseOf(model, first - LATE, over + SETTLED) !== undefined) return false;
   // The store knows a start of it.
   const known = runs.some((run) => run.m < first && !isForgotten(model, run, over));

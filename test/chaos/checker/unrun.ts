@@ -2,7 +2,7 @@ import type { JobFacts } from '../history.js';
 import type { Finding } from './finding.js';
 import { blockerAt } from './blocker.js';
 import { type Call, groupBy, type Model, READING, type Run, troublesIn } from './model.js';
-import { dueTicks, tickOf } from './ticks.js';
+import { dueAt, dueTicks, tickOf } from './ticks.js';
 
 /** How long after a fault calls may still fail: connections are made again, ms. */
 const AFTERMATH = 3_000;
@@ -45,11 +45,9 @@ const ORDER: readonly Cause[] = [
 export function checkUnrun(model: Model): Finding {
   const { begin, runs, calls } = model;
   const started = new Set(runs.map(({ job, tick }) => `${job} ${tick}`));
-  const wallOffset = begin.w - begin.m;
   const byTick = groupBy(calls, ({ job, w }) => `${job} ${tickOf(model, job, w)}`);
-  const dueAt = (tick: number, i: string): number => tick - wallOffset - (begin.offsets[i] ?? 0);
   const isLate = ({ tick, m, i, attempt }: Run): boolean =>
-    tick !== undefined && attempt === 1 && m - dueAt(tick, i) > 1_000;
+    tick !== undefined && attempt === 1 && m - dueAt(model, tick, i) > 1_000;
   const counts = new Map<Cause, number>();
   const violations: string[] = [];
   let ticks = 0;
@@ -119,6 +117,9 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
       // because the answer came too late.
       const others = model.calls.filter(({ job, w }) => job === facts.job && tickOf(model, job, w) === tick);
       const lost = others.some((other) => other.run === undefined && other.skipped?.reason !== 'already-ran');
+      // Who starts asks for what was interrupted only.
+      if (!lost && facts.rerun > 0 && !isUp(model, i, dueAt(model, tick, i), call.m))
+        return { cause: 'no instance up', detail: 'was started behind it' };
       return because(lost, 'died or froze as it began');
     }
     case 'store-unavailable':
@@ -134,8 +135,7 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
 
 /** The scheduler of this instance did not fire the tick: allowed only if the instance was not up, or was busy. */
 function withoutCall(model: Model, tick: number, i: string): Judged {
-  const { begin } = model;
-  const due = tick - (begin.w - begin.m) - (begin.offsets[i] ?? 0);
+  const due = dueAt(model, tick, i);
   const busy = troublesIn(model, due - BUSY, due + LATE, i).some(
     ({ fault }) => fault === 'pause' || fault === 'busy machine' || fault === 'kill',
   );

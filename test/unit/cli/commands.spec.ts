@@ -171,7 +171,7 @@ describe('status', () => {
       gone: 0,
       left: 0,
       attention: true,
-      unreadable: { instances: 0, runs: 0 },
+      unreadable: { instances: 0, runs: 0, parts: [] },
       jobs: [
         expect.objectContaining({
           job: SEND,
