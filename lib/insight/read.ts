@@ -1,15 +1,17 @@
 import { StoreUnavailableError } from '../errors.js';
-import type { HistoryStore } from '../stores/history-store.js';
+import type { HistoryStore, InstanceRecord } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
 import { withoutSql } from '../wording.js';
-import type { KnownBy } from './facts.js';
-import { instanceOf, jobsOf, type LockFacts, newestFirst } from './join.js';
+import { given } from './facts.js';
+import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
+import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
 export interface Fleet {
-  readonly instances: InstanceInfo[];
-  readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;
+  /** Those that are up first, and of these the newest; then those that were seen last. */
+  readonly told: readonly Told[];
+  readonly jobs: FleetJobs;
   /** The store's time. */
   readonly time: number;
 }
@@ -27,6 +29,7 @@ export class Reader {
   /** How many records were left out of the newest answer: of instances, and of each lock. */
   #unreadableInstances = 0;
   readonly #unreadableRuns = new Map<string, number>();
+  #time: number | undefined;
   /** What the store has refused to tell when it was asked last, and why. */
   readonly #refusals = new Map<string, string>();
 
@@ -35,22 +38,29 @@ export class Reader {
     private readonly inspect: NonNullable<LockStore['inspect']>,
   ) {}
 
+  /** The store's clock at its newest answer about instances; `undefined`: it has told of none. */
+  get time(): number | undefined {
+    return this.#time;
+  }
+
   /** What the newest answers have left out. */
   get unreadable(): Unreadable {
     const runs = [...this.#unreadableRuns.values()].reduce((sum, count) => sum + count, 0);
     return { instances: this.#unreadableInstances, runs, parts: [...new Set(this.#refusals.values())] };
   }
 
-  async fleet(): Promise<Fleet> {
+  /** @param brief without the dates of jobs */
+  async fleet(brief = false): Promise<Fleet> {
     let unreadable = 0;
     const records = await this.#unlessRefused(
       'instances',
-      this.history.instances(() => unreadable++),
+      this.history.instances(() => unreadable++, brief),
     );
     if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;
-    const instances = newestFirst(records.map(instanceOf));
-    return { instances, jobs: jobsOf(instances), time: Math.max(0, ...records.map(({ time }) => time)) };
+    const told = records.map(toldOf).sort(newestFirst);
+    this.#time = records[0]?.time;
+    return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
@@ -104,6 +114,24 @@ export class Reader {
       return error;
     }
   }
+}
+
+/** An instance with its jobs. */
+export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
+  ...info,
+  jobs: record.jobs.map((_job, place) => jobAt(record, place)),
+});
+
+/** Without its dates, which are most of it: they are read when somebody asks for them. */
+export function toldOf(record: InstanceRecord): Told {
+  const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
+  const more = given({ application, version, clockOffset, hung, kept });
+  return { info: { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) }, record };
+}
+
+function newestFirst({ info: one }: Told, { info: other }: Told): number {
+  const rank = (info: Told['info']): number => (isUp(info) ? info.startedAt : info.seenAt);
+  return Number(isUp(other)) - Number(isUp(one)) || rank(other) - rank(one);
 }
 
 /** Asks for all, but never for more than a few at the same time. */

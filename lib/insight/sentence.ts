@@ -57,8 +57,10 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
-  off: ({ instances }) =>
-    `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
+  off: ({ instances }, { facts }) =>
+    facts.knownBy.every(({ state }) => state !== 'up')
+      ? `It was switched off (\`enabled: false\`) where it was known last: ${some(instances.map(displayName))}.`
+      : `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
   'clocks-behind': ({ behind, instances }) =>
     `Its ticks come ${formatDuration(behind)} late: the clock of ${some(instances.map(displayName))} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>

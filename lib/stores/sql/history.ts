@@ -16,7 +16,7 @@ import {
   type RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { readEach } from '../readable.js';
+import { instanceReader, readEach } from '../readable.js';
 import { isFree, isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
@@ -212,7 +212,12 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
       const used = new Set(rows.map(({ catalogue }) => String(catalogue)));
       const lists = all.filter(({ id }) => used.has(String(id)));
       const jobs = new Map(readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable));
-      return readEach(rows, (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []), onUnreadable);
+      const told = instanceReader();
+      return readEach(
+        rows,
+        (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? [], told),
+        onUnreadable,
+      );
     }, 'instances');
   }
 

@@ -69,6 +69,12 @@ const patterns: Record<string, Pattern> = {
     store: { instances: [instance('api-1', { jobs: [{ ...JOB, overdue: false }] })], ...ranYesterday },
   },
   'nobody started its tick': { status: 'overdue', tick: T, store: { instances: [api1], ...ranYesterday } },
+  'nobody started its tick, and the clock of this instance is behind': {
+    status: 'overdue',
+    tick: T,
+    clockOffset: 1_800_000,
+    store: { instances: [api1], ...ranYesterday },
+  },
   'nobody started its very first tick': { status: 'overdue', tick: T, store: { instances: [api1] } },
   'all were down when its tick came': {
     status: 'overdue',
@@ -209,6 +215,8 @@ function probe(fake: FakeStore, own: KnownJob, clockOffset: number, events: Sche
       return watch.judgements;
     },
     lastBeats: {},
+    runs: [],
+    clockOffset,
     knows: () => true,
   };
   const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
