@@ -43,6 +43,7 @@ let away: boolean;
 let entriesFail: boolean;
 /** Resolves when the store answers who is there. */
 let fleetAnswers: Promise<void>;
+let runsRefused: Error | undefined;
 /** The next tick. */
 let tick: number;
 
@@ -89,7 +90,7 @@ beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
-  [isFirst, away, entriesFail, failed] = [false, false, false, new Set()];
+  [isFirst, away, entriesFail, failed, runsRefused] = [false, false, false, new Set(), undefined];
   fleetAnswers = Promise.resolve();
   answer = ({ tick: of }) => ({
     missed: true,
@@ -98,7 +99,10 @@ beforeEach(() => {
   });
   const history: HistoryStore = {
     interrupted: () => Promise.resolve(),
-    entries: () => (entriesFail ? Promise.reject(new Error('away')) : Promise.resolve(entries)),
+    entries: () =>
+      entriesFail || runsRefused !== undefined
+        ? Promise.reject(runsRefused ?? new Error('away'))
+        : Promise.resolve(entries),
     miss(miss) {
       asked.push(miss);
       const told = answer(miss);
@@ -601,4 +605,37 @@ test('a job that is well, failed or running costs no call of the store between i
   }
   expect(ofStatus('failing')).toHaveLength(1);
   expect(inspected).toHaveLength(1);
+});
+
+test('the store is not asked again of a job that has no dates left', async () => {
+  const none = { newest: () => undefined, next: () => Infinity };
+  watch.add(job({ dates: none }));
+  await pass(0);
+  expect(ofStatus('unknown')).toEqual([['report', undefined]]);
+  inspected = [];
+  await pass(PERIOD);
+  expect(inspected).toEqual([]);
+});
+
+test('that the store refuses to tell of runs is known from the beginning, and when a beat says that something has changed', async () => {
+  const refuse = new StoreUnavailableError('It has no column data.', {
+    outcome: 'not-applied',
+    refused: true,
+  });
+  runsRefused = refuse;
+  locks = [{ name: 'report-lock', time: clock.now(), state: 'free', jobs: [] }];
+  watch.add(job());
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toHaveLength(1);
+  runsRefused = undefined;
+  watch.answered(undefined);
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toEqual([]);
+  runsRefused = refuse;
+  watch.answered(undefined);
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toEqual([]);
+  watch.answered('The table lacks a column.');
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toHaveLength(1);
 });
