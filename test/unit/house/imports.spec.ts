@@ -47,6 +47,7 @@ describe('the rules catch', () => {
       'stores/redis/keys.ts',
       "import type { Lease } from '../../lease/lease.js';",
     ],
+    ['a rule that imports a place', 'store/rules/a.ts', "import '../../stores/memory/lines.js';"],
     ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],
     ['a database that imports another', 'stores/mysql/a.ts', "export { x } from '../postgres/schema.js';"],
     ['what databases share, with one of them', 'stores/sql/a.ts', "import '../postgres/schema.js';"],

@@ -12,7 +12,9 @@ const CONTRACT =
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   [LEAVES, '', 'leaves import nothing of ours'],
   [CONTRACT, CONTRACT, 'the contract knows leaves only'],
-  ['stores/(redis|memory|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
+  ['store/', CONTRACT, 'the rules of a lock know the contract, and no place'],
+  ['stores/memory/', `${CONTRACT}|store/.+`, 'a place knows the contract, the port, and its own folder'],
+  ['stores/(redis|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
   [
     'stores/(postgres|mysql)/',
     `${CONTRACT}|stores/sql/.+`,
@@ -52,7 +54,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'testing/',
-    `${CONTRACT}|stores/memory/.+|lease/.+|decorators/locked-method`,
+    `${CONTRACT}|store/.+|stores/memory/.+|lease/.+|decorators/locked-method`,
     'the testing entry needs no Nest and no database',
   ],
   [
