@@ -42,7 +42,11 @@ export function changeOf(name: string, look: Look, next: Next, clock: Clock): Wr
 }
 
 /** How a lock looks when a change is written. */
-export function become(document: LockDocument = NOTHING, { kept, end, begins }: Next, now: number): LockDocument {
+export function become(
+  document: LockDocument = NOTHING,
+  { kept, end, begins }: Next,
+  now: number,
+): LockDocument {
   const until = end === undefined ? document.until : now + end;
   return { ...kept, until, since: begins === true ? now : document.since };
 }
