@@ -1,40 +1,19 @@
 import { atEndOfTurn, type Clock } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
 import { changeOf, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
-import type { DocumentsRead, LockDocuments, Renewal } from './port.js';
-import type { Decision, LockDocument } from './rules/document.js';
+import { isRenewal, type Lane, type Task, tooLate } from './lanes.js';
+import type { LockDocuments, ReadDocument } from './port.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** How often a call is tried. Each time, somebody else has changed its lock meanwhile. */
 const TRIES = 10;
+/** How long a call waits for those before it, ms. One on which nobody answers must not keep the others back: so much for their order. */
+const PATIENCE = 1_000;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const LONGEST_PAUSE = 50;
-
-/** One call for one lock. */
-export interface Task<T> {
-  readonly name: string;
-  /** Decides by the rules; may be called several times, until what it has decided is written. */
-  decide(document: LockDocument | undefined, now: number): Decision<T>;
-  /** The answer if the lock has changed each time; or throws. */
-  otherwise(): T;
-  /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
-  readonly renewal?: { readonly of: Renewal; readonly answer: T };
-  /** When it is too late for another try, monotonic. */
-  readonly until: number;
-  readonly told: Told<T>;
-}
-
-/** The calls of this process for one lock: one after another, in the order in which they were made. */
-interface Lane {
-  readonly name: string;
-  readonly tasks: Task<unknown>[];
-  /** How often the first one was tried. */
-  tries: number;
-}
 
 /** What the first task of a lane wants to write. */
 interface Wanted extends Written {
@@ -62,8 +41,9 @@ export class Rounds {
 
   add<T>(task: Task<T>): void {
     const lane = this.#lanes.get(task.name);
-    if (lane !== undefined) return void lane.tasks.push(task);
-    const opened = { name: task.name, tasks: [task], tries: 0 };
+    const now = this.clock.monotonic();
+    if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
+    const opened = { name: task.name, tasks: [task], tries: 0, since: now };
     this.#lanes.set(task.name, opened);
     this.#start(opened);
   }
@@ -76,8 +56,8 @@ export class Rounds {
   readonly #send = (): void => {
     const lanes = this.#ready;
     this.#ready = [];
-    const renewals = lanes.filter(({ tasks }) => tasks[0]?.renewal !== undefined);
-    const others = lanes.filter((lane) => !renewals.includes(lane));
+    const renewals = lanes.filter(isRenewal);
+    const others = lanes.filter((lane) => !isRenewal(lane));
     if (renewals.length > 0) void this.#carryOut(renewals);
     for (let i = 0; i < others.length; i += READ_AT_ONCE)
       void this.#carryOut(others.slice(i, i + READ_AT_ONCE));
@@ -86,7 +66,7 @@ export class Rounds {
   /** Carries out the first task of each of these lanes. */
   async #carryOut(lanes: readonly Lane[]): Promise<void> {
     let open = lanes;
-    if (open.some(({ tasks }) => tasks[0]?.renewal !== undefined)) open = await this.#renew(open);
+    if (open.some(isRenewal)) open = await this.#renew(open);
     else if (!this.near) open = await this.#guess(open);
     while (open.length > 0) {
       const missed: Lane[] = [];
@@ -104,7 +84,7 @@ export class Rounds {
     });
     let renewed: readonly boolean[];
     try {
-      renewed = await this.documents.renew(asked.map(({ of }) => of));
+      renewed = Array.from(await this.documents.renew(asked.map(({ of }) => of)));
     } catch (error) {
       return this.#fail(lanes, error);
     }
@@ -145,18 +125,20 @@ export class Rounds {
     if (asked.length === 0) return [];
     // Calls that are made from now on have to be judged by what is read from now on.
     const counts = asked.map(({ tasks }) => tasks.length);
-    let read: DocumentsRead;
+    let time: number;
+    let byName: Map<string, ReadDocument>;
     try {
-      read = await this.documents.read(asked.map(({ name }) => name));
+      const { now, documents } = await this.documents.read(asked.map(({ name }) => name));
+      time = now;
+      byName = new Map(documents.map((document) => [document.name, document]));
     } catch (error) {
       return this.#fail(asked, error);
     }
     const at = this.clock.monotonic();
-    const byName = new Map(read.documents.map((document) => [document.name, document]));
     const wanted = asked.flatMap((lane, i) => {
       const document = byName.get(lane.name);
       if (document !== undefined) this.#guesses.saw(lane.name, document.version);
-      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, read.now, at)) ?? [];
+      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at)) ?? [];
     });
     return wanted.length === 0 ? [] : this.#write(wanted);
   }
@@ -200,7 +182,7 @@ export class Rounds {
         const asked = sent.filter(({ lane }) => open.has(lane));
         if (asked.length === 0) continue;
         left.unshift(...asked);
-        const written = await this.documents.write(asked.map(({ change }) => change));
+        const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
         left.splice(0, asked.length);
         const missed = asked.filter((one, i) => !this.#wrote(one, written[i] === true));
         if (missed.length > 0) return [...missed, ...left].map(({ lane }) => lane);
@@ -229,8 +211,8 @@ export class Rounds {
     const back = this.clock.monotonic() + pause;
     const open = missed.filter((lane) => {
       const [task] = lane.tasks;
-      const isOver = task !== undefined && (lane.tries >= TRIES || back > task.until);
-      if (isOver) this.#giveUp(lane, task);
+      const isOver = lane.tries >= TRIES || (lane.tries > 0 && back > (task?.until ?? 0));
+      if (isOver && task !== undefined) this.#giveUp(lane, task);
       return !isOver;
     });
     if (open.length > 0 && pause > 0)
@@ -274,20 +256,17 @@ export class Rounds {
   #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
     const task = lane.tasks.shift();
     lane.tries = 0;
+    lane.since = this.clock.monotonic();
     if (task !== undefined) tell(task.told);
   }
 
   #goOn(lane: Lane): void {
-    if (lane.tasks.length > 0) this.#start(lane);
-    else this.#lanes.delete(lane.name);
+    const { name, tasks } = lane;
+    const current = this.#lanes.get(name) ?? lane;
+    // It was overtaken.
+    if (current !== lane) return void current.tasks.push(...tasks);
+    if (tasks.length === 0) return void this.#lanes.delete(name);
+    this.#lanes.set(name, lane);
+    this.#start(lane);
   }
-}
-
-function tooLate(): StoreUnavailableError {
-  return new StoreUnavailableError(
-    'The store answered what comes before this call only when nobody waited any more.',
-    {
-      outcome: 'not-applied',
-    },
-  );
 }

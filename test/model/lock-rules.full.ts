@@ -1,8 +1,8 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { array, assert, constantFrom, nat, oneof, property, record, tuple } from 'fast-check';
 import type { ReleaseOptions } from '../../lib/index.js';
 import { parameters } from './support/parameters.js';
-import { RuleBook } from './support/rule-book.js';
+import { RuleBook, type Rules, RULES } from './support/rule-book.js';
 import { newLease, ofJob, outcome, runOutcome } from './support/start-arbitraries.js';
 import type { StartFields } from './support/start-model.js';
 import { type ModelLease, refOf, requestOf, StoreModel } from './support/store-model.js';
@@ -16,7 +16,11 @@ type Step = (play: Play) => void;
 
 class Play {
   readonly model = new StoreModel();
-  readonly book = new RuleBook();
+  readonly book: RuleBook;
+
+  constructor(rules?: Rules) {
+    this.book = new RuleBook(rules);
+  }
 
   acquire(lease: ModelLease): void {
     // Of simultaneous calls none begins in the microsecond of another.
@@ -125,12 +129,116 @@ const steps = oneof(
   ),
 );
 
-test('the rules answer as the model, whatever is called in whatever order', () => {
+function agreesWithModel(rules: Rules, numRuns: number): void {
   assert(
     property(array(steps, { maxLength: 30, size: 'max' }), (sequence) => {
-      const play = new Play();
+      const play = new Play(rules);
       for (const step of sequence) step(play);
     }),
-    parameters(40_000),
+    parameters(numRuns),
   );
+}
+
+test('the rules answer as the model, whatever is called in whatever order', () => {
+  agreesWithModel(RULES, 40_000);
+});
+
+const { acquire, extend, release } = RULES;
+const broken: readonly [what: string, rules: Partial<Rules>][] = [
+  [
+    'grant a lock that is taken',
+    { acquire: (found, now, asked) => acquire(found && { ...found, until: 0 }, now, asked) },
+  ],
+  [
+    'refuse the token that has the lock',
+    { acquire: (found, now, asked) => acquire(found && { ...found, stranger: 'x' }, now, asked) },
+  ],
+  [
+    'forget ticks',
+    { acquire: (found, now, asked) => acquire(found && { ...found, starts: new Map() }, now, asked) },
+  ],
+  [
+    'repeat a run once too often',
+    { acquire: (found, now, asked) => acquire(found, now, { ...asked, rerun: (asked.rerun ?? 0) + 1 }) },
+  ],
+  [
+    'start what only an interrupted run may',
+    { acquire: (found, now, { only: _only, ...asked }) => acquire(found, now, asked) },
+  ],
+  [
+    'give a fencing token twice',
+    {
+      acquire: (found, _now, asked) =>
+        acquire(found?.lease && { ...found, lease: { ...found.lease, fencingToken: 0 } }, 1, asked),
+    },
+  ],
+  [
+    'restore what was released',
+    { extend: (found, now, lease) => extend(found && { ...found, ended: undefined }, now, lease) },
+  ],
+  [
+    'restore nothing',
+    {
+      extend: (found, now, lease) => {
+        const decision = extend(found, now, lease);
+        const isRestored = decision.answer.held === true && decision.answer.restored === true;
+        return isRestored ? { answer: { held: false, reason: 'expired' } } : decision;
+      },
+    },
+  ],
+  [
+    'restore over a newer lease',
+    {
+      extend: (found, now, lease) =>
+        extend(found?.lease && { ...found, lease: { ...found.lease, fencingToken: -1 } }, now, lease),
+    },
+  ],
+  [
+    'restore without the tick',
+    { extend: (found, now, { tick: _tick, ...lease }) => extend(found, now, lease) },
+  ],
+  [
+    'take back nothing',
+    {
+      release: (found, now, lease, options) =>
+        release(found, now, lease, {
+          ...options,
+          outcome: options?.outcome === 'abandoned' ? 'aborted' : 'completed',
+        }),
+    },
+  ],
+  [
+    'free a lock that is to be kept',
+    {
+      release: (found, now, lease, { keepFor: _keepFor, ...options } = {}) =>
+        release(found, now, lease, options),
+    },
+  ],
+  [
+    'release the lease of another',
+    {
+      release: (found, now, lease, options) =>
+        release(
+          found?.lease && { ...found, lease: { ...found.lease, token: lease.token } },
+          now,
+          lease,
+          options,
+        ),
+    },
+  ],
+  [
+    'record no end of a lease that was forgotten',
+    {
+      release: (found, now, lease, options) => {
+        const { answer, change } = release(found, now, lease, options);
+        return change?.begins === true ? { answer } : { answer, ...(change && { change }) };
+      },
+    },
+  ],
+];
+
+describe('the model finds out about rules that', () => {
+  test.each(broken)('%s', (_, rules) => {
+    expect(() => agreesWithModel({ ...RULES, ...rules }, 5_000)).toThrow(/Property failed/);
+  });
 });

@@ -14,21 +14,31 @@ import type {
   ReleaseResult,
 } from '../../../lib/index.js';
 
+export interface Rules {
+  readonly acquire: typeof acquire;
+  readonly extend: typeof extend;
+  readonly release: typeof release;
+}
+
+export const RULES: Rules = { acquire, extend, release };
+
 /** The rules over documents in a map: no place, no promises. Each document is written as text and read again. */
 export class RuleBook {
   now = 1_760_000_000_000;
   readonly documents = new Map<string, LockDocument>();
 
+  constructor(private readonly rules: Rules = RULES) {}
+
   acquire(request: AcquireRequest): AcquireResult {
-    return this.#apply(request.name, (document) => acquire(document, this.now, request));
+    return this.#apply(request.name, (document) => this.rules.acquire(document, this.now, request));
   }
 
   extend(lease: LeaseRef): ExtendResult {
-    return this.#apply(lease.name, (document) => extend(document, this.now, lease));
+    return this.#apply(lease.name, (document) => this.rules.extend(document, this.now, lease));
   }
 
   release(lease: LeaseRef, options: ReleaseOptions): ReleaseResult {
-    return this.#apply(lease.name, (document) => release(document, this.now, lease, options));
+    return this.#apply(lease.name, (document) => this.rules.release(document, this.now, lease, options));
   }
 
   #apply<T>(name: string, rule: (document: LockDocument | undefined) => Decision<T>): T {

@@ -149,6 +149,19 @@ export function timeProblems({ path, tree, imports }: Source): string[] {
   );
 }
 
+/** What makes a rule depend on more than what it is given. */
+export function impureParts({ path, tree, imports }: Source): string[] {
+  const clocks = imports.filter(({ target, ours }) => !ours || target === 'clock.ts');
+  const found = [...nodesOf(tree)].filter((node) => {
+    if (node.kind === ts.SyntaxKind.AsyncKeyword) return true;
+    if (ts.isPropertyAccessExpression(node)) return node.getText() === 'Math.random';
+    return ts.isIdentifier(node) && node.text === 'Promise';
+  });
+  return [...clocks.map(({ target }) => target), ...found.map((node) => node.getText())].map(
+    (what) => `${path} has ${what}: a rule knows a document, the time and a request`,
+  );
+}
+
 /** `export *`, which makes names public without anybody's deciding so, and opt-outs of the compiler. */
 export function surfaceProblems({ path, tree }: Source): string[] {
   const found = [...nodesOf(tree)].flatMap((node) => {
