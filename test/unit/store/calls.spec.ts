@@ -169,3 +169,24 @@ test('calls for one lock take effect in the order in which they were made', asyn
   expect(late).toEqual([{ held: false, reason: 'expired' }]);
   expect(next).toMatchObject({ acquired: true });
 });
+
+test('a call is judged by what is read after it was made, not by a look that was under way', async () => {
+  const [store, other] = [instance(), instance()];
+  const lease = await take(other, 'a');
+  const { read } = place;
+  let answer = (): void => undefined;
+  const isOpen = new Promise<void>((resolve) => (answer = resolve));
+  place.read = async (names) => {
+    const found = await read(names);
+    await isOpen;
+    return found;
+  };
+  const early = store.acquire(request('a'));
+  await new Promise((resolve) => setImmediate(resolve));
+  place.read = read;
+  await other.release(lease);
+  const late = store.acquire(request('a'));
+  answer();
+  expect(await early).toMatchObject({ acquired: false, reason: 'held' });
+  expect(await late).toMatchObject({ acquired: true });
+});

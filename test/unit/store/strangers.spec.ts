@@ -127,3 +127,16 @@ test('what we knew of a lock goes on after another program had it', async () => 
   const next = await take({ job: 'job', tick: 6, history: true });
   expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
 });
+
+test('a guess is found out where another program has the lock, and leaves the lock to it', async () => {
+  await store.release(await take());
+  shedLock(HOUR);
+  expect(await store.acquire(request())).toMatchObject({ reason: 'held', holder: 'shedlock-host' });
+  const lease = await take({ name: 'other' });
+  place.rows.set('other', { ...(place.rows.get('other') ?? raise()), by: 'shedlock-host' });
+  expect(await store.release(lease)).toEqual({ released: false, reason: 'taken' });
+});
+
+function raise(): never {
+  throw new Error('There should be a row');
+}
