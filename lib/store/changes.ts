@@ -9,11 +9,8 @@ import { lockOf, stateOf } from './state.js';
 /** What was read of a lock. @throws LockStateError if its state is not one that we have written */
 export function lookAt(read: ReadDocument | undefined, time: number, at: number): Look {
   if (read === undefined) return { document: undefined, seen: null, time, at };
-  const { version, by, end } = read;
-  const document = lockOf(read);
-  // Another program may have written the same again.
-  const seen = document.stranger === undefined ? { version, by } : { version, by, end };
-  return { document, seen, time, at };
+  const { version, by } = read;
+  return { document: lockOf(read), seen: { version, by }, time, at };
 }
 
 /** A change to be written, and how the lock looks then. */

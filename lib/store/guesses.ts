@@ -51,9 +51,7 @@ export class Guesses {
       this.#known.clear();
       this.#unsure.clear();
     }
-    // Another program can write the same again.
-    if (look.document?.stranger === undefined) this.#known.set(name, look);
-    else this.#known.delete(name);
+    this.#known.set(name, look);
   }
 
   /** This process has renewed a lease. */

@@ -8,8 +8,8 @@
  * 4. Each change, and each renewal, is judged alone, and answered by its index. One that cannot be made stops no other.
  * 5. Nothing waits for a document that somebody else has locked: it counts as changed.
  *
- * Other programs may write into the place, too, and know nothing of `version` and `state`: these stay as they are then. So what was seen
- * is compared with all of its parts.
+ * Other programs may write into the place, too, and know nothing of `version` and `state`: these stay as they are then. So `by` is
+ * compared as well, and whether the lock is taken: one of them may have come and gone twice meanwhile, which changes no decision.
  *
  * A call that fails rejects with `StoreUnavailableError`, as those of a `LockStore` do: with `outcome: 'not-applied'` if it was
  * certainly not carried out.
@@ -53,8 +53,6 @@ export interface ReadDocument {
   readonly version: string;
   /** Who wrote it last, for people, too. Not ours if another program did. */
   readonly by: string;
-  /** Its end, exactly as it is stored: compared, and never understood. */
-  readonly end: string;
   /** Until when it is taken. Later than `now`: the lock is taken. `Infinity`: without an end. */
   readonly until: number;
   /** When its newest lease began. */
@@ -67,8 +65,6 @@ export interface ReadDocument {
 export interface Seen {
   readonly version: string;
   readonly by: string;
-  /** Compared only if it is given: another program can write the same `by` twice, we cannot. */
-  readonly end?: string;
   /** Whether the lock is taken, by the place's clock when it writes. */
   readonly taken: boolean;
 }

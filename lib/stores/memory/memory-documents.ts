@@ -45,7 +45,7 @@ export class MemoryDocuments implements LockDocuments {
     if (row === undefined) return undefined;
     const { version, by, end, since, state } = row;
     const until = this.clock.now() + (end - this.clock.monotonic());
-    return { name, version, by, end: String(end), until, since, state };
+    return { name, version, by, until, since, state };
   }
 
   /** Takes a lock away from its holder. */
@@ -93,6 +93,5 @@ export class MemoryDocuments implements LockDocuments {
 
 function isAsSeen(row: Row | undefined, seen: Seen | null, now: number): boolean {
   if (row === undefined || seen === null) return row === undefined && seen === null;
-  const { version, by, end = String(row.end), taken } = seen;
-  return row.version === version && row.by === by && String(row.end) === end && row.end > now === taken;
+  return row.version === seen.version && row.by === seen.by && row.end > now === seen.taken;
 }

@@ -115,5 +115,5 @@ export const same = (a: ReadDocument, b: ReadDocument): boolean =>
   a.version === b.version &&
   a.by === b.by &&
   a.state === b.state &&
-  a.end === b.end &&
+  Math.abs(a.until - b.until) < 1 &&
   Math.abs(a.since - b.since) < 1;

@@ -50,25 +50,6 @@ export const writeCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: 'a change with an end is written over that end only, and one without it over any',
-    async run(kit) {
-      const found = await kit.put(kit.name());
-      const { name, by, end } = found;
-      check((await kit.documents.renew([{ name, by, ttl: 2 * HOUR }]))[0] === true, 'it should be renewed');
-      await kit.refused(kit.change(name, kit.seen(found, { end })), 'a change over the end before');
-      const now = await kit.read(name);
-      check(
-        (await kit.write(kit.change(name, kit.seen(now, { end: now.end }), { version: 'v2' }))) === true,
-        'a change over the end that was seen should be written',
-      );
-      check(
-        (await kit.write(kit.change(name, { version: 'v2', by: 'host/one', taken: true }))) === true,
-        'a change that names no end should be written',
-      );
-    },
-  },
-  {
-    rule: 3,
     sentence: "whether a lock is taken is judged by the place's clock when a change is written",
     async run(kit) {
       const taken = await kit.put(kit.name('taken'));

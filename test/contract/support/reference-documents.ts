@@ -10,7 +10,7 @@ import { ManualClock } from '../../../lib/testing/index.js';
 import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
 
 /** A document. Times are of the place's clock. */
-export type Row = Omit<ReadDocument, 'name' | 'end'>;
+export type Row = Omit<ReadDocument, 'name'>;
 
 /** The simplest correct place, to be broken. */
 export class ReferenceDocuments implements LockDocuments {
@@ -47,7 +47,7 @@ export class ReferenceDocuments implements LockDocuments {
 
   find(name: string): ReadDocument | undefined {
     const row = this.rows.get(this.key(name));
-    return row && { name, ...row, end: String(row.until) };
+    return row && { name, ...row };
   }
 
   writeOne(change: Change): boolean {
@@ -60,9 +60,8 @@ export class ReferenceDocuments implements LockDocuments {
 
   isAsSeen(row: Row | undefined, seen: Seen | null): boolean {
     if (row === undefined || seen === null) return row === undefined && seen === null;
-    const { version, by, end, taken } = seen;
-    const isSame = row.version === version && row.by === by;
-    return isSame && (end ?? String(row.until)) === String(row.until) && row.until > this.now() === taken;
+    const { version, by, taken } = seen;
+    return row.version === version && row.by === by && row.until > this.now() === taken;
   }
 
   set({ name, end, begins, version, by, state }: Change, row: Row | undefined): void {

@@ -53,5 +53,5 @@ export class RuleBook {
 export function written(name: string, document: LockDocument): LockDocument {
   const { lease, ended, stranger, until, since } = document;
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
-  return lockOf({ name, version: 'v', by, end: '', until, since, state: stateOf(document) });
+  return lockOf({ name, version: 'v', by, until, since, state: stateOf(document) });
 }

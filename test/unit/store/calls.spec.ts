@@ -72,6 +72,19 @@ describe('who had a lock last', () => {
       ]);
   });
 
+  test('gets fencing tokens that follow the clock of the place, and never run ahead of it', async () => {
+    const store = instance();
+    await store.release(await take(store, 'a'));
+    for (let i = 0; i < 5; i++) {
+      await clock.advance(10_000);
+      const lease = await take(store, 'a');
+      const behind = clock.now() - lease.fencingToken / 1_000;
+      expect(behind).toBeGreaterThanOrEqual(0);
+      expect(behind).toBeLessThan(100);
+      await store.release(lease);
+    }
+  });
+
   test('reads once in a minute, as clocks drift', async () => {
     const store = instance();
     await store.release(await take(store, 'a'));

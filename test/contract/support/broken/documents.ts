@@ -5,7 +5,7 @@ import { ReferenceDocuments, type Row } from '../reference-documents.js';
 
 export class MakesWhatItIsAskedFor extends ReferenceDocuments {
   override find(name: string): ReadDocument {
-    const none = { version: '', by: '', state: '', until: 0, since: 0, end: '0', name };
+    const none = { version: '', by: '', state: '', until: 0, since: 0, name };
     return super.find(name) ?? none;
   }
 }
@@ -102,12 +102,6 @@ export class FoldsBy extends ReferenceDocuments {
   override isAsSeen(row: Row | undefined, seen: Seen | null): boolean {
     const isSame = row?.by.toLowerCase() === seen?.by.toLowerCase();
     return super.isAsSeen(row, seen && row && isSame ? { ...seen, by: row.by } : seen);
-  }
-}
-
-export class IgnoresEnds extends ReferenceDocuments {
-  override isAsSeen(row: Row | undefined, seen: Seen | null): boolean {
-    return super.isAsSeen(row, seen && row ? { ...seen, end: String(row.until) } : seen);
   }
 }
 
