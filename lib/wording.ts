@@ -61,3 +61,7 @@ const at = (row: readonly number[] = [], index: number): number => row[index] ??
 /** The message of an error as a part of a sentence: without a full stop, and without the credentials that a URL may hold. */
 export const asClause = (message: string): string =>
   message.replace(/\/\/[^\s/]*@/g, '//***@').replace(/[\s.]+$/, '');
+
+/** A message of a store as one line: SQL there would be a comment from its first one on. */
+export const withoutSql = (text = ''): string =>
+  text.replace(/Run this([^\n]*):\n[^]*$/, 'Run what `npx nestjs-scheduler-lock sql` prints$1.');

@@ -2,9 +2,10 @@ import type { Clock } from '../clock.js';
 import { INSTANCES_KEPT } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
-import type { InstanceInfo, JobView, Unreadable } from '../insight/types.js';
+import type { InstanceInfo, InstanceState, JobView, Unreadable } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
-import { nearest } from '../wording.js';
+import { isRefusal } from '../insight/read.js';
+import { nearest, withoutSql } from '../wording.js';
 import type { Request } from './arguments.js';
 import { evidenceOf } from './evidence.js';
 import { list, type Look, printable } from './table.js';
@@ -15,7 +16,10 @@ import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
 /** What a command needs. */
 export interface Context {
   readonly store: LockStore;
-  readonly insight: Pick<Insight, 'jobs' | 'job' | 'runs' | 'instances' | 'why' | 'unreadable'>;
+  readonly insight: Pick<
+    Insight,
+    'jobs' | 'job' | 'runs' | 'instances' | 'why' | 'status' | 'time' | 'unreadable'
+  >;
   readonly clock: Clock;
   readonly look: Look;
   /** Says something about the answer on stderr: why it takes so long, what it is without. */
@@ -29,50 +33,113 @@ export interface Answer {
   readonly code: number;
 }
 
+/** From here on it is worth a word that two clocks differ, ms. What a question takes is no difference. */
+const CLOCK_OFF = 1_000;
+
 const OK = 0;
 const ATTENTION = 1;
 export const USAGE = 2;
 export const AWAY = 3;
 
-type Run = (request: Request, context: Context, times: Times) => Promise<Answer>;
+type Run = (request: Request, context: Context) => Promise<Answer>;
 
 const RUNS: Readonly<Record<Request['command'], Run>> = { status, runs, why, instances, locks };
 
 /** Reads what a command shows. Rejects as the store does. */
 export function answerOf(request: Request, context: Context): Promise<Answer> {
-  return RUNS[request.command](request, context, new Times(request.zone, context.clock.now()));
+  return RUNS[request.command](request, context);
 }
 
-async function status({ watch }: Request, context: Context, times: Times): Promise<Answer> {
-  const { insight, store, look } = context;
-  const [all, jobs] = await Promise.all([insight.instances(), insight.jobs()]);
-  const up = all.filter(({ state }) => state === 'up').length;
+/** What is shown is by the store's clock, so now is, too; by that of this machine if the store has not told. */
+const timesBy = (time: number | undefined, { zone }: Request, { clock }: Context): Times =>
+  new Times(zone, time ?? clock.now());
+
+async function status(request: Request, context: Context): Promise<Answer> {
+  const { insight, clock } = context;
+  const asked = clock.now();
+  try {
+    const { instances: all, jobs } = await insight.status();
+    const times = timesBy(insight.time, request, context);
+    return statusOf(request, { ...context, insight }, times, { all, jobs, asked });
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return unknownStatus({ ...context, insight }, timesBy(undefined, request, context));
+  }
+}
+
+/** The store tells nothing of instances, so nobody knows which jobs there are. */
+function unknownStatus({ insight, store, look }: Context, times: Times): Answer {
+  const { label = 'the store' } = store;
   const { unreadable } = insight;
-  // Which jobs such an instance knows, and how they are, nobody can tell.
-  const attention = up === 0 || unreadable.instances > 0 || jobs.some((job) => job.attention);
+  const told = leftOut(unreadable).map((line) => look.paint('red', line));
+  return {
+    document: { store: label, time: times.now, attention: true, unreadable, jobs: [] },
+    lines: [`${label}, instances unknown, ${times.full(times.now)}`, ...told],
+    code: ATTENTION,
+  };
+}
+
+function statusOf(
+  request: Request,
+  { insight, store, look, clock }: Context,
+  times: Times,
+  { all, jobs, asked }: { all: readonly Seen[]; jobs: readonly JobView[]; asked: number },
+): Answer {
+  const answered = clock.now();
+  const counts = countsOf(all);
+  const { up } = counts;
+  const { unreadable } = insight;
+  const attention = up === 0 || isUnknown(unreadable) || jobs.some((job) => job.attention);
   const label = store.label ?? 'the store';
   const instancesUp = up === 0 ? 'no instance up' : `${up} instance${up === 1 ? '' : 's'} up`;
-  const lines = [`${label}, ${instancesUp}, ${times.full(times.now)}`];
+  const lines = [`${label}, ${instancesUp}, ${clocks(times, asked, answered)}`];
   if (up === 0) lines.push(look.paint('red', nobody(all, times)));
   lines.push(...leftOut(unreadable).map((line) => look.paint('red', line)));
   if (jobs.length > 0) lines.push('', ...jobsTable(jobs, times, look));
   else if (up > 0) lines.push('No instance has told of a job.');
   // What the terminal has cut off is the answer. A watch has no room for it.
-  if (!watch && lines.some((line) => line.endsWith('…'))) lines.push('', ...whole(jobs, look));
+  if (!request.watch && lines.some((line) => line.endsWith('…'))) lines.push('', ...whole(jobs, look));
   return {
-    document: { store: label, time: times.now, up, attention, unreadable, ...sinceOf(all, up), jobs },
+    document: {
+      store: label,
+      time: times.now,
+      localTime: answered,
+      ...counts,
+      attention,
+      unreadable,
+      ...sinceOf(all, up),
+      jobs,
+    },
     lines,
     code: attention ? ATTENTION : OK,
   };
 }
 
-/** What the answer is without, as a line, or none. */
-function leftOut({ instances, runs }: Unreadable): string[] {
+/** How many instances there are of each kind. */
+function countsOf(all: readonly Seen[]): Readonly<Record<InstanceState, number>> {
+  const counts = { up: 0, gone: 0, left: 0 };
+  for (const { state } of all) counts[state]++;
+  return counts;
+}
+
+/** The time of the store, and that of this machine, if it cannot be the same at any moment of the question. */
+function clocks(times: Times, asked: number, answered: number): string {
+  const { now, full } = times;
+  const isOff = now < asked - CLOCK_OFF || now > answered + CLOCK_OFF;
+  return isOff ? `${full(now)} by its clock, ${full(answered)} by the one here` : full(now);
+}
+
+/** Whether there may be jobs of which nobody can tell how they are. */
+const isUnknown = ({ instances, parts }: Unreadable): boolean => instances > 0 || parts.length > 0;
+
+/** What the answer is without, as lines, or none. */
+function leftOut({ instances, runs, parts }: Unreadable): string[] {
+  const refused = parts.map((reason) => printable(`Not all can be read. ${reason}`));
   const count = instances + runs;
-  if (count === 0) return [];
+  if (count === 0) return refused;
   const records =
     count === 1 ? '1 record cannot be read, and is' : `${count} records cannot be read, and are`;
-  return [`${records} left out: ${instances} of instances and their jobs, ${runs} of runs.`];
+  return [...refused, `${records} left out: ${instances} of instances and their jobs, ${runs} of runs.`];
 }
 
 /** Why each job needs attention, below the table. */
@@ -81,12 +148,14 @@ const whole = (jobs: readonly JobView[], { paint }: Look): string[] =>
     known === undefined ? [] : [`${paint('bold', printable(job))}: ${printable(known.sentence)}`],
   );
 
+type Seen = Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'>;
+
 /** When the last instance was seen: from then on nobody was up. */
-function sinceOf(all: readonly InstanceInfo[], up: number): { nobodySince?: number } {
+function sinceOf(all: readonly Seen[], up: number): { nobodySince?: number } {
   return up > 0 || all.length === 0 ? {} : { nobodySince: Math.max(...all.map(({ seenAt }) => seenAt)) };
 }
 
-function nobody(all: readonly InstanceInfo[], times: Times): string {
+function nobody(all: readonly Seen[], times: Times): string {
   const { nobodySince } = sinceOf(all, 0);
   if (nobodySince === undefined)
     return (
@@ -98,10 +167,12 @@ function nobody(all: readonly InstanceInfo[], times: Times): string {
   return `no instance since ${times.short(nobodySince)}: the last one was ${displayName(last?.instance)}, and ${how}`;
 }
 
-async function runs({ job, limit, bad }: Request, context: Context, times: Times): Promise<Answer> {
+async function runs(request: Request, context: Context): Promise<Answer> {
+  const { job, limit, bad } = request;
   const { insight, look, say } = context;
   const found = await insight.runs({ ...(job !== undefined && { job }), limit, bad });
   leftOut(insight.unreadable).forEach(say);
+  const times = timesBy(insight.time, request, context);
   if (found.length > 0) return { document: found, lines: runsTable(found, times, look), code: OK };
   if (job !== undefined && (await insight.job(job)) === undefined) {
     const names = (await insight.jobs()).map((known) => known.job);
@@ -120,10 +191,12 @@ function jobAdvice(job: string, names: readonly string[]): string {
   return meant === undefined ? '`status` shows all.' : `Did you mean ${displayName(meant)}?`;
 }
 
-async function why({ job = '', at }: Request, context: Context, times: Times): Promise<Answer> {
+async function why(request: Request, context: Context): Promise<Answer> {
+  const { job = '', at } = request;
   const { insight, look, say } = context;
   const answer = await insight.why(job, at);
   leftOut(insight.unreadable).forEach(say);
+  const times = timesBy(insight.time, request, context);
   return {
     document: answer,
     lines: [printable(answer.sentence), '', ...list(evidenceOf(answer, times), look)],
@@ -131,10 +204,11 @@ async function why({ job = '', at }: Request, context: Context, times: Times): P
   };
 }
 
-async function instances(_request: Request, context: Context, times: Times): Promise<Answer> {
+async function instances(request: Request, context: Context): Promise<Answer> {
   const { insight, look, say } = context;
   const all = await insight.instances();
   leftOut(insight.unreadable).forEach(say);
+  const times = timesBy(insight.time, request, context);
   return {
     document: all,
     lines: all.length === 0 ? [nobody(all, times)] : instancesTable(all, times, look),
@@ -145,13 +219,17 @@ async function instances(_request: Request, context: Context, times: Times): Pro
 /** After that, it is worth a word that the command takes so long, ms. */
 const LONG = 1_000;
 
-async function locks(_request: Request, { store, clock, look, say }: Context, times: Times): Promise<Answer> {
+async function locks(request: Request, context: Context): Promise<Answer> {
+  const { store, clock, look, say } = context;
   if (store.inspect === undefined)
     throw new UsageError(`${store.label ?? 'This store'} cannot list its locks.`);
   const hint = clock.setTimer(() => say('Looking for the locks among all that the store has …'), LONG, {
     keepAlive: true,
   });
   const all = await store.inspect().finally(() => hint.cancel());
+  const times = timesBy(all[0]?.time, request, context);
+  const unknown = new Set(all.flatMap((lock) => lock.unknown ?? []));
+  for (const reason of unknown) say(`Not all can be read. ${printable(withoutSql(reason))}`);
   const sorted = [...all].sort((one, other) => (one.name < other.name ? -1 : 1));
   return {
     document: sorted,

@@ -18,6 +18,10 @@ export interface OpenStore {
 
 /** How long to wait for a connection, and for an answer, ms. */
 const LIMIT = 5_000;
+/** How long a statement may take, ms: some longer than the store waits for a table that somebody has locked. */
+const STATEMENT_LIMIT = 4_000;
+/** No lock can have this name. */
+const NO_LOCK = '{';
 /** Connections to a database at most. */
 const CONNECTIONS = 4;
 /** What a database shows of the connection. */
@@ -86,7 +90,7 @@ async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStor
     connectionString: ca === undefined ? url : withCa(url, ca),
     max: CONNECTIONS,
     connectionTimeoutMillis: LIMIT,
-    query_timeout: LIMIT,
+    query_timeout: STATEMENT_LIMIT,
     application_name: NAME,
   });
   // Of a connection that nobody uses at the moment: the next call tells of it.
@@ -94,7 +98,7 @@ async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStor
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
     const store = new PostgresLockStore(pool, { table, schema, migrate: false });
-    await store.init();
+    await checkPlace(store);
     return { store, close };
   }, close);
 }
@@ -113,10 +117,23 @@ async function openMysql({ url, table, schema, ca }: Place): Promise<OpenStore> 
   const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT, ...ssl });
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
-    const store = new MysqlLockStore(pool, { table, schema, migrate: false });
-    await store.init();
+    const store = new MysqlLockStore(pool, { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT });
+    await checkPlace(store);
     return { store, close };
   }, close);
+}
+
+/** One table that can be read is enough: each command says what it is without. If none can, the store knows best what is wrong. */
+async function checkPlace(store: PostgresLockStore | MysqlLockStore): Promise<void> {
+  const reads = [(): Promise<unknown> => store.inspect([NO_LOCK]), () => store.history.instances()];
+  for (const read of reads)
+    try {
+      await read();
+      return;
+    } catch {
+      // The next one tells.
+    }
+  await store.init();
 }
 
 /** @throws UsageError if the file cannot be read */

@@ -3,7 +3,7 @@ import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { TickFinder } from '../insight/facts.js';
 import { Insight } from '../insight/insight.js';
-import { asClause } from '../wording.js';
+import { asClause, withoutSql } from '../wording.js';
 import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
@@ -73,11 +73,12 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
   try {
     const ticks = shell.ticks();
     const { stdout, stderr, clock } = shell;
+    let insight: Insight | undefined;
     const context: Context = {
       store,
       // Not before it is needed: a store without a history has locks, too.
       get insight() {
-        return new Insight(store, { zone: request.zone, ...(ticks && { ticks }) });
+        return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
       },
       clock,
       look: {
@@ -93,7 +94,8 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     stdout.write(`${request.json ? JSON.stringify(answer.document, null, 2) : answer.lines.join('\n')}\n`);
     return answer.code;
   } finally {
-    await close();
+    // What was answered stays so. A connection that waits for a table may have been closed.
+    await close().catch(() => undefined);
   }
 }
 
@@ -165,7 +167,7 @@ function explain(error: unknown, url: string): { line: string; code: number } {
     return { line: `${clean(problems.join(' '))}.`, code: USAGE };
   }
   const message = error instanceof Error ? error.message || error.name : String(error);
-  return { line: `${clean(message)}.`, code: AWAY };
+  return { line: `${clean(withoutSql(message))}.`, code: AWAY };
 }
 
 const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

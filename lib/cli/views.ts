@@ -130,7 +130,7 @@ export function locksTable(locks: readonly LockInfo[], times: Times, look: Look)
     cell(at(lock.since, times)),
     cell(lock.expiresIn === undefined ? '' : formatDuration(lock.expiresIn)),
     cell(lock.job),
-    cell(lock.queued === undefined ? '' : String(lock.queued)),
+    cell(lock.unknown === undefined ? lock.queued?.toString() : 'unknown'),
     cell(lock.dead === undefined ? '' : String(lock.dead.length), 'red'),
     cell(lock.holder),
   ]);

@@ -23,8 +23,8 @@ export interface Shown {
   /** Its runs that should be over, and go on. */
   readonly hung: () => readonly HungRun[];
   readonly kept: Kept;
-  /** The store has answered a beat. @param took how long that took, ms */
-  readonly answered: (took: number) => void;
+  /** The store has answered a beat. @param took how long that took, ms @param problem why it can keep no runs */
+  readonly answered: (took: number, problem: string | undefined) => void;
   /** What the store cannot keep of a history, and what to do: once, until that is over. */
   readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
@@ -42,6 +42,8 @@ const PATIENCE = 2_000;
 const LOOKS = 4;
 /** How often it has to find one: a process that was killed may have beaten right before that, one that shuts down says so. */
 const SIGHTINGS = 2;
+/** After what time the list of jobs is told anew, ms: somebody may have damaged it, so that nobody can read it. */
+const TELL_ANEW = 3_600_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
 const LAST_BEAT = 1_000;
 
@@ -54,8 +56,9 @@ export class Beats {
   #failedAt: number | undefined;
   /** When it has begun to beat last, monotonic. */
   #beganAt = -Infinity;
-  /** The list of jobs that the store knows, by its name. */
+  /** The list of jobs that the store knows, by its name, and when it was told, monotonic. */
   #known: string | undefined;
+  #toldAt = -Infinity;
   /** What was told last of a history that cannot be kept. */
   #problem: string | undefined;
   #isSoon = false;
@@ -193,15 +196,15 @@ export class Beats {
       left,
     };
     const [now, sent] = [this.clock.now(), this.clock.monotonic()];
-    const { time, known, problem } = await this.history.beat(
-      this.#known === catalogue ? beat : { ...beat, jobs },
-    );
+    const isNew = this.#known !== catalogue || sent - this.#toldAt >= TELL_ANEW;
+    const { time, known, problem } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
+    if (isNew || !known) this.#toldAt = sent;
     // The store has looked at its clock about half-way.
     const took = this.clock.monotonic() - sent;
     this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;
     this.#answeredAt = this.clock.now();
-    this.shown.answered(took);
+    this.shown.answered(took, problem);
     this.#tell(problem);
     if (!known) await this.history.beat({ ...beat, clockOffset: this.#clockOffset, jobs });
   }

@@ -1,5 +1,5 @@
 import type { KnownJob } from '../stores/history-store.js';
-import { type JobFacts, lastStartOf, scheduleKey, type TickDates } from './facts.js';
+import { agree, type JobFacts, lastStartOf, type TickDates } from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a job, as far as they are known. */
@@ -13,8 +13,9 @@ export interface JobDates extends TickDates {
  * next and the newest date of each instance, and the ticks of runs and misses.
  */
 export function datesOf(facts: JobFacts, jobs: readonly KnownJob[] = [facts.known]): JobDates {
-  const schedules = new Map(jobs.map((job) => [scheduleKey(job), job])).values();
-  const found = [...schedules].map(({ schedule, timeZone }) =>
+  const schedules: KnownJob[] = [];
+  for (const job of jobs) if (!schedules.some((other) => agree(other, job))) schedules.push(job);
+  const found = schedules.map(({ schedule, timeZone }) =>
     schedule === undefined ? undefined : facts.ticks?.(schedule, timeZone),
   );
   const all = found.filter((dates) => dates !== undefined);
@@ -28,7 +29,7 @@ export function datesOf(facts: JobFacts, jobs: readonly KnownJob[] = [facts.know
 
 function toldDates(facts: JobFacts): JobDates {
   const { known, knownBy, runs, misses } = facts;
-  const agreeing = knownBy.filter(({ job }) => scheduleKey(job) === scheduleKey(known));
+  const agreeing = knownBy.filter(({ job }) => agree(job, known));
   const dates = [
     ...agreeing.flatMap(({ job }) => [job.last, job.next]),
     ...runs.map(({ tick }) => tick),

@@ -14,7 +14,7 @@ export interface TickDates {
 
 /**
  * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only those dates are known that
- * are on record. Insight asks for the same schedules again and again, so it should keep what it has found.
+ * are on record.
  *
  * @returns `undefined` for an expression that it cannot read
  */
@@ -51,7 +51,7 @@ export interface JobFacts {
   readonly others: readonly RunInfo[];
   /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
-  /** Why the store tells nothing of its runs. */
+  /** Why the store tells nothing of its runs; or of its lock: then there is no `asOf`. */
   readonly refusal?: string;
   /** Since when all runs under its lock are kept, if older ones were dropped. */
   readonly since?: number;
@@ -80,9 +80,9 @@ export const graceOf = ({ overdue }: KnownJob): number => (overdue === false ? G
 export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolean =>
   startedAt <= at && (state === 'up' || seenAt >= at);
 
-/** What two instances that agree on when a job runs have in common. */
-export const scheduleKey = ({ schedule, timeZone, interval }: KnownJob): string =>
-  JSON.stringify([schedule, timeZone, interval]);
+/** Whether two instances agree on when a job runs. */
+export const agree = (one: KnownJob, other: KnownJob): boolean =>
+  one.schedule === other.schedule && one.timeZone === other.timeZone && one.interval === other.interval;
 
 /** What the lock remembers of the last start of the job. */
 export const lastStartOf = ({ known, lock }: Pick<JobFacts, 'known' | 'lock'>): JobInfo | undefined =>
@@ -101,7 +101,7 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
 export function wasExpected(facts: JobFacts, tick: number): boolean {
   const { known, knownBy, ticks } = facts;
   const then = knownBy.filter(({ startedAt, job }) => startedAt <= tick && job.enabled);
-  const agrees = ({ job }: KnownBy): boolean => job.enabled && scheduleKey(job) === scheduleKey(known);
+  const agrees = ({ job }: KnownBy): boolean => job.enabled && agree(job, known);
   if (then.length > 0)
     return then.some((by) => agrees(by) && (known.kind === 'interval' || hadDate(by.job, tick)));
   const { tick: last, due } = lastStartOf(facts) ?? {};

@@ -1,12 +1,14 @@
+import { atEndOfTurn, systemClock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
-import { hasFailed, type JobFacts, type KnownBy, type TickFinder, wasInterrupted } from './facts.js';
-import { factsOf, type LockFacts, runsOf, wasRemoved } from './join.js';
-import { Reader } from './read.js';
+import { hasFailed, type JobFacts, type TickDates, type TickFinder, wasInterrupted } from './facts.js';
+import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
+import { factsOf, type LockFacts, runsOf } from './join.js';
+import { type Fleet, instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
-import { attentionFirst, viewOf } from './view.js';
+import { attentionFirst, shortViewOf, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
 /** Options of {@link Insight}. */
@@ -73,28 +75,57 @@ export class Insight {
     }
     this.#reader = new Reader(history, store.inspect.bind(store));
     this.#zone = options.zone;
-    this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: options.ticks }) };
+    this.#more = { show: showIn(options.zone), ...(options.ticks && { ticks: asksOnce(options.ticks) }) };
   }
 
   /**
-   * How many records the calls of this object could not read, of those that they looked at last: their answers are without them. What
-   * they are about is not known, so they are never a sign that all is well.
+   * What the calls of this object could not read, of what they looked at last: their answers are without it. How that is is not known, so
+   * it is never a sign that all is well.
    */
   get unreadable(): Unreadable {
     return this.#reader.unreadable;
   }
 
+  /** The store's clock at its newest answer about instances, epoch milliseconds. Absent before, and if it remembers none. */
+  get time(): number | undefined {
+    return this.#reader.time;
+  }
+
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
-    const fleet = await this.#reader.fleet();
-    const jobs = [...fleet.jobs.values()].filter((knownBy) => !wasRemoved(knownBy, fleet.instances));
+    return this.#jobs(await this.#reader.fleet(true));
+  }
+
+  /** All jobs, and all instances without theirs, of one look at the store. @internal */
+  async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
+    const fleet = await this.#reader.fleet(true);
+    return { jobs: await this.#jobs(fleet), instances: fleet.told.map(({ info }) => info) };
+  }
+
+  async #jobs(fleet: Fleet): Promise<JobView[]> {
+    const jobs = await inTurns(fleet.jobs.names, (name) => {
+      const few = fleet.jobs.few(name);
+      return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
+    });
     const sharing = new Map<string, number>();
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
     const locks = await this.#reader.locks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
-    return jobs.map((knownBy) => viewOf(this.#facts(knownBy, locks, fleet.time))).sort(attentionFirst);
+    const views: JobView[] = [];
+    const unwell = await inTurns(jobs, (few) => {
+      const view = shortViewOf(this.#facts(few, locks, fleet.time), fleet.jobs.up(few[0].job.job));
+      if (view === undefined) return [few];
+      views.push(view);
+      return [];
+    });
+    // Of those people want to know why: what more instances know, with their dates.
+    const all = unwell.length > 0 ? await this.#reader.fleet() : fleet;
+    const more = await inTurns(unwell, (few) => [
+      viewOf(this.#facts(all.jobs.get(few[0].job.job) ?? few, locks, all.time)),
+    ]);
+    return [...views, ...more].sort(attentionFirst);
   }
 
   /**
@@ -105,9 +136,9 @@ export class Insight {
    */
   async job(name: string): Promise<JobView | undefined> {
     checkName('job()', name);
-    const { instances, jobs, time } = await this.#reader.fleet();
+    const { jobs, time } = await this.#reader.fleet();
     const knownBy = jobs.get(name);
-    if (knownBy === undefined || wasRemoved(knownBy, instances)) return undefined;
+    if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
     return viewOf(this.#facts(knownBy, await this.#locksOf(knownBy, SOME), time));
   }
 
@@ -137,7 +168,7 @@ export class Insight {
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
   async instances(): Promise<InstanceInfo[]> {
-    return (await this.#reader.fleet()).instances;
+    return inTurns((await this.#reader.fleet()).told, (told) => [instanceOf(told)]);
   }
 
   /**
@@ -152,33 +183,65 @@ export class Insight {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
     const fleet = await this.#reader.fleet();
-    const knownBy = fleet.jobs.get(job);
-    if (knownBy === undefined) return whyUnknown(job, [...fleet.jobs.keys()].sort());
+    // Who was up at another time, all may have to tell.
+    const knownBy = time === undefined ? fleet.jobs.get(job) : fleet.jobs.every(job);
+    if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
     return why(this.#facts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time), time);
   }
 
-  #facts(
-    knownBy: readonly [KnownBy, ...KnownBy[]],
-    locks: ReadonlyMap<string, LockFacts>,
-    time: number,
-  ): JobFacts {
+  #facts(knownBy: KnownByAll, locks: ReadonlyMap<string, LockFacts>, time: number): JobFacts {
     const { lock } = knownBy[0].job;
-    const known = lock === undefined ? undefined : locks.get(lock);
-    const now = Math.max(time, known?.lock?.time ?? 0);
-    return factsOf(knownBy, known ?? { entries: [] }, { ...this.#more, time: now, asOf: now });
+    const known = (lock === undefined ? undefined : locks.get(lock)) ?? { entries: [] };
+    const now = Math.max(time, known.lock?.time ?? 0);
+    const asOf = known.lockRefusal === undefined ? { asOf: now } : {};
+    return factsOf(knownBy, known, { ...this.#more, time: now, ...asOf });
   }
 
-  #locksOf([{ job }]: readonly [KnownBy, ...KnownBy[]], limit: number): Promise<Map<string, LockFacts>> {
+  #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {
     return this.#reader.locks(job.lock === undefined ? [] : [job.lock], () => limit);
   }
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet();
-    const known = job === undefined ? [...jobs.values()].flat() : (jobs.get(job) ?? []);
+    const { jobs } = await this.#reader.fleet().catch((error: unknown) => {
+      if (job === undefined || !isRefusal(error)) throw error;
+      return { jobs: new FleetJobs([]) };
+    });
+    const wanted = job === undefined ? jobs.names : [job];
+    const known = await inTurns(wanted, (name) => jobs.every(name) ?? []);
     const names = new Set(known.map((by) => by.job.lock).filter((name) => name !== undefined));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
+}
+
+/** More schedules than a fleet has, unless it makes up new ones all the time. */
+const MAX_SCHEDULES = 2_000;
+/** For how long jobs, or instances, are looked at before whatever else waits in the event loop has its turn, ms. */
+const TURN = 5;
+
+async function inTurns<T, R>(items: readonly T[], each: (item: T) => readonly R[]): Promise<R[]> {
+  const results: R[] = [];
+  let began = systemClock.monotonic();
+  for (const item of items) {
+    if (systemClock.monotonic() - began >= TURN) {
+      await new Promise<void>((resolve) => atEndOfTurn(resolve));
+      began = systemClock.monotonic();
+    }
+    results.push(...each(item));
+  }
+  return results;
+}
+
+/** Asks for each schedule once: to read an expression takes longer than to find a date. */
+function asksOnce(ticks: TickFinder): TickFinder {
+  const found = new Map<string, TickDates>();
+  return (schedule, timeZone) => {
+    const key = timeZone === undefined ? schedule : `${schedule}\n${timeZone}`;
+    const dates = found.get(key) ?? ticks(schedule, timeZone);
+    if (found.size >= MAX_SCHEDULES) found.clear();
+    if (dates !== undefined) found.set(key, dates);
+    return dates;
+  };
 }
 
 const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);

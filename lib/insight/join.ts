@@ -1,7 +1,7 @@
 import type { HistoryEntry, InstanceRecord, RunEntry } from '../stores/history-store.js';
 import type { JobInfo, LockInfo } from '../stores/lock-store.js';
 import { given, type JobFacts, type KnownBy } from './facts.js';
-import type { InstanceInfo, InstanceState, RunInfo } from './types.js';
+import type { InstanceState, RunInfo } from './types.js';
 
 /*
  * Joins what a store tells in three answers: its instances, its locks, and what it has kept of runs.
@@ -18,69 +18,10 @@ const NO_RUN = 'abandoned';
 
 export const isUp = ({ state }: { readonly state: InstanceState }): boolean => state === 'up';
 
-/** An instance, as the store has told of it. */
-export function instanceOf(record: InstanceRecord): InstanceInfo {
-  const { next, last, left, every, withTicks, time, jobs, ...rest } = record;
-  // Until the tick that it has told it is silent, and may be up.
-  const isGone = time - rest.seenAt > (withTicks ? every + LATE : BEATS * every);
-  return {
-    ...rest,
-    state: left ? 'left' : isGone ? 'gone' : 'up',
-    jobs: jobs.map((job, index) => ({
-      ...job,
-      ...(typeof next[index] === 'number' && { next: next[index] }),
-      ...(typeof last[index] === 'number' && { last: last[index] }),
-    })),
-  };
-}
-
-/** Those that are up first, and of these the newest; then those that were seen last. */
-export function newestFirst(instances: readonly InstanceInfo[]): InstanceInfo[] {
-  const rank = (instance: InstanceInfo): number => (isUp(instance) ? instance.startedAt : instance.seenAt);
-  return [...instances].sort(
-    (one, other) => Number(isUp(other)) - Number(isUp(one)) || rank(other) - rank(one),
-  );
-}
-
-/** Each job, by its name, with the instances that know it, {@link newestFirst}. */
-export function jobsOf(instances: readonly InstanceInfo[]): Map<string, [KnownBy, ...KnownBy[]]> {
-  const jobs = new Map<string, [KnownBy, ...KnownBy[]]>();
-  for (const { jobs: known, clockOffset = 0, hung = [], ...rest } of newestFirst(instances))
-    for (const job of known) {
-      const { instance, state, seenAt, kept } = rest;
-      const by = {
-        instance,
-        state,
-        seenAt,
-        clockOffset,
-        startedAt: rest.startedAt + clockOffset,
-        job,
-        ...given({ kept }),
-        // What goes on there ends with it.
-        hung: state === 'up' ? hung.filter((run) => run.job === job.job) : [],
-      };
-      const others = jobs.get(job.job);
-      if (others === undefined) jobs.set(job.job, [by]);
-      else others.push(by);
-    }
-  return jobs;
-}
-
-/**
- * Whether a deploy has removed the job: the last instance that knew it is followed by one of the same application (it knows other jobs
- * of it), which does not know this one. If there is no such instance, the whole application may be down.
- */
-export function wasRemoved(knownBy: readonly KnownBy[], instances: readonly InstanceInfo[]): boolean {
-  const [last] = knownBy;
-  if (last === undefined || isUp(last)) return false;
-  const before = instances.find(({ instance }) => instance === last.instance)?.jobs ?? [];
-  const names = new Set(before.map(({ job }) => job));
-  return instances.some(
-    (instance) =>
-      isUp(instance) &&
-      instance.startedAt > last.startedAt &&
-      instance.jobs.some(({ job }) => names.has(job)),
-  );
+/** How it is with an instance. One that beats with its ticks is silent until the tick that it has told, and may be up. */
+export function stateOf({ left, every, withTicks, time, seenAt }: InstanceRecord): InstanceState {
+  if (left) return 'left';
+  return time - seenAt > (withTicks ? every + LATE : BEATS * every) ? 'gone' : 'up';
 }
 
 /** What the store knows of a lock: the lock as it is now, and what was kept of its runs. */
@@ -89,6 +30,8 @@ export interface LockFacts {
   readonly entries: readonly HistoryEntry[];
   /** Why the store tells of none. */
   readonly refusal?: Error;
+  /** Why the store does not tell how the lock is now. */
+  readonly lockRefusal?: Error;
 }
 
 /** The runs under a lock, newest first, with the one that goes on, or was interrupted, and of which nothing is kept yet. */
@@ -152,13 +95,13 @@ export function factsOf(
   more: Pick<JobFacts, 'time' | 'asOf' | 'seen' | 'ticks' | 'show'>,
 ): JobFacts {
   const { job: known } = knownBy[0];
-  const { lock, entries, refusal } = lockFacts;
+  const { lock, entries, refusal, lockRefusal = refusal } = lockFacts;
   const runs = withHung(runsOf(lockFacts), knownBy);
   return {
     ...more,
     known,
     knownBy,
-    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: refusal?.message }),
+    ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: lockRefusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
     misses: entries

@@ -1,10 +1,10 @@
 import { lateness, datesOf, dueOf, ripeTick, tickAfter } from './dates.js';
 import {
+  agree,
   given,
   hasFailed,
   type JobFacts,
   lastStartOf,
-  scheduleKey,
   wasExpected,
   wasInterrupted,
   wasStarted,
@@ -73,9 +73,12 @@ function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
   return isOff(facts) ? { status: 'off', attention: false } : undefined;
 }
 
-/** An instance that has just started knows nothing of the others. */
-function nobodyHasAnswered({ asOf }: JobFacts): Judgement | undefined {
-  return asOf === undefined ? { status: 'unknown', attention: false, reason: 'not-asked' } : undefined;
+/** An instance that has just started knows nothing of the others. Or the store refuses to tell of the lock. */
+function nobodyHasAnswered({ asOf, refusal }: JobFacts): Judgement | undefined {
+  if (asOf !== undefined) return undefined;
+  return refusal === undefined
+    ? { status: 'unknown', attention: false, reason: 'not-asked' }
+    : { status: 'unknown', attention: true, reason: 'refused' };
 }
 
 /** The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none. */
@@ -101,9 +104,10 @@ function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
 
 /** Before the first double run: nobody can tell by what has run. */
 function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
-  const schedules = new Set(running(facts).map(({ job }) => scheduleKey(job)));
+  const [first, ...others] = running(facts);
+  const differ = first !== undefined && others.some(({ job }) => !agree(job, first.job));
   const isLate = lateness(facts) > (facts.known.overdue || Infinity);
-  return schedules.size > 1 || isLate ? { status: 'disagree', attention: true } : undefined;
+  return differ || isLate ? { status: 'disagree', attention: true } : undefined;
 }
 
 /** How its last run ended may be known of the lock, but not whether there was another one. */

@@ -1,14 +1,17 @@
 import { StoreUnavailableError } from '../errors.js';
-import type { HistoryStore } from '../stores/history-store.js';
+import type { HistoryStore, InstanceRecord } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
-import type { KnownBy } from './facts.js';
-import { instanceOf, jobsOf, type LockFacts, newestFirst } from './join.js';
+import { withoutSql } from '../wording.js';
+import { given } from './facts.js';
+import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
+import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
 /** What the store knows about its instances. */
 export interface Fleet {
-  readonly instances: InstanceInfo[];
-  readonly jobs: ReadonlyMap<string, readonly [KnownBy, ...KnownBy[]]>;
+  /** Those that are up first, and of these the newest; then those that were seen last. */
+  readonly told: readonly Told[];
+  readonly jobs: FleetJobs;
   /** The store's time. */
   readonly time: number;
 }
@@ -17,29 +20,47 @@ export interface Fleet {
 const LOCKS_PER_INSPECT = 100;
 const ASKED_AT_ONCE = 8;
 
+/** Whether a store answers, and refuses to tell of this: it may tell of the rest. */
+export const isRefusal = (error: unknown): error is StoreUnavailableError =>
+  error instanceof StoreUnavailableError && error.refused;
+
 /** Reads from a store what is known of jobs. */
 export class Reader {
   /** How many records were left out of the newest answer: of instances, and of each lock. */
   #unreadableInstances = 0;
   readonly #unreadableRuns = new Map<string, number>();
+  #time: number | undefined;
+  /** What the store has refused to tell when it was asked last, and why. */
+  readonly #refusals = new Map<string, string>();
 
   constructor(
     private readonly history: HistoryStore,
     private readonly inspect: NonNullable<LockStore['inspect']>,
   ) {}
 
+  /** The store's clock at its newest answer about instances; `undefined`: it has told of none. */
+  get time(): number | undefined {
+    return this.#time;
+  }
+
   /** What the newest answers have left out. */
   get unreadable(): Unreadable {
     const runs = [...this.#unreadableRuns.values()].reduce((sum, count) => sum + count, 0);
-    return { instances: this.#unreadableInstances, runs };
+    return { instances: this.#unreadableInstances, runs, parts: [...new Set(this.#refusals.values())] };
   }
 
-  async fleet(): Promise<Fleet> {
+  /** @param brief without the dates of jobs */
+  async fleet(brief = false): Promise<Fleet> {
     let unreadable = 0;
-    const records = await this.history.instances(() => unreadable++);
+    const records = await this.#unlessRefused(
+      'instances',
+      this.history.instances(() => unreadable++, brief),
+    );
+    if (records instanceof StoreUnavailableError) throw records;
     this.#unreadableInstances = unreadable;
-    const instances = newestFirst(records.map(instanceOf));
-    return { instances, jobs: jobsOf(instances), time: Math.max(0, ...records.map(({ time }) => time)) };
+    const told = records.map(toldOf).sort(newestFirst);
+    this.#time = records[0]?.time;
+    return { told, jobs: new FleetJobs(told), time: this.#time ?? 0 };
   }
 
   /** @param limitOf how many runs and misses of a lock at most; 0: only how the lock is now */
@@ -47,33 +68,70 @@ export class Reader {
     names: readonly string[],
     limitOf: (name: string) => number = () => 0,
   ): Promise<Map<string, LockFacts>> {
-    const locks = new Map<string, LockInfo>();
-    for (let from = 0; from < names.length; from += LOCKS_PER_INSPECT)
-      for (const lock of await this.inspect(names.slice(from, from + LOCKS_PER_INSPECT)))
-        locks.set(lock.name, lock);
+    const found = await this.#unlessRefused('locks', this.#locks(names));
+    const lockRefusal = found instanceof StoreUnavailableError ? { lockRefusal: found } : {};
+    const locks = found instanceof StoreUnavailableError ? new Map<string, LockInfo>() : found;
     // The other way round, a run that ends in between would be in neither answer.
     const facts = await fewAtOnce(names, async (name) => {
       const lock = locks.get(name);
       const limit = limitOf(name);
       const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit);
-      return [name, { ...read, ...(lock !== undefined && { lock }) }] as const;
+      return [name, { ...read, ...lockRefusal, ...(lock !== undefined && { lock }) }] as const;
     });
     return new Map(facts);
   }
 
-  /** A store that refuses to tell of runs may tell of locks and instances. */
+  /** Why the store refuses to tell of runs; `undefined` if it does not. All locks are asked about in the same way. */
+  async refusalOf(name: string): Promise<Error | undefined> {
+    return (await this.#entries(name, 1)).refusal;
+  }
+
+  async #locks(names: readonly string[]): Promise<Map<string, LockInfo>> {
+    const locks = new Map<string, LockInfo>();
+    for (let from = 0; from < names.length; from += LOCKS_PER_INSPECT)
+      for (const lock of await this.inspect(names.slice(from, from + LOCKS_PER_INSPECT)))
+        locks.set(lock.name, lock);
+    return locks;
+  }
+
   async #entries(name: string, limit: number): Promise<Pick<LockFacts, 'entries' | 'refusal'>> {
     let unreadable = 0;
-    const entries = await this.history
-      .entries({ name, limit, onUnreadable: () => unreadable++ })
-      .catch((error: unknown) => {
-        if (error instanceof StoreUnavailableError && error.refused === true) return error;
-        throw error;
-      });
+    const query = { name, limit, onUnreadable: () => unreadable++ };
+    const entries = await this.#unlessRefused(`runs of ${name}`, this.history.entries(query));
     if (unreadable > 0) this.#unreadableRuns.set(name, unreadable);
     else this.#unreadableRuns.delete(name);
     return entries instanceof StoreUnavailableError ? { entries: [], refusal: entries } : { entries };
   }
+
+  async #unlessRefused<T>(part: string, answer: Promise<T>): Promise<T | StoreUnavailableError> {
+    try {
+      const told = await answer;
+      this.#refusals.delete(part);
+      return told;
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      this.#refusals.set(part, withoutSql(error.message));
+      return error;
+    }
+  }
+}
+
+/** An instance with its jobs. */
+export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
+  ...info,
+  jobs: record.jobs.map((_job, place) => jobAt(record, place)),
+});
+
+/** Without its dates, which are most of it: they are read when somebody asks for them. */
+export function toldOf(record: InstanceRecord): Told {
+  const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
+  const more = given({ application, version, clockOffset, hung, kept });
+  return { info: { instance, startedAt, seenAt, leads, ...more, state: stateOf(record) }, record };
+}
+
+function newestFirst({ info: one }: Told, { info: other }: Told): number {
+  const rank = (info: Told['info']): number => (isUp(info) ? info.startedAt : info.seenAt);
+  return Number(isUp(other)) - Number(isUp(one)) || rank(other) - rank(one);
 }
 
 /** Asks for all, but never for more than a few at the same time. */

@@ -1,6 +1,6 @@
 import { formatDuration } from '../duration.js';
 import { displayName } from '../lock-name.js';
-import { asClause } from '../wording.js';
+import { asClause, withoutSql } from '../wording.js';
 import { type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { timesIn } from './times.js';
 import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
@@ -57,8 +57,10 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
-  off: ({ instances }) =>
-    `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
+  off: ({ instances }, { facts }) =>
+    facts.knownBy.every(({ state }) => state !== 'up')
+      ? `It was switched off (\`enabled: false\`) where it was known last: ${some(instances.map(displayName))}.`
+      : `It is switched off (\`enabled: false\`) on ${instances.length === 1 ? 'the only instance that knows it' : `all ${instances.length} instances that know it`}: ${some(instances.map(displayName))}.`,
   'clocks-behind': ({ behind, instances }) =>
     `Its ticks come ${formatDuration(behind)} late: the clock of ${some(instances.map(displayName))} is behind that of the store by so much. Either clock may be the wrong one.`,
   'schedules-differ': ({ schedules }, words) =>
@@ -76,14 +78,11 @@ const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'not-asked': () => 'Nothing is known of it yet: the store has not answered this instance.',
   'old-facts': (words) =>
     `It is not known whether anybody has started ${words.theTick}: the store has not answered since.`,
-  refused: ({ facts }) => `Its runs cannot be read: ${withoutSql(facts.refusal)}`,
+  refused: ({ facts: { asOf, refusal } }) =>
+    `Its ${asOf === undefined ? 'lock' : 'runs'} cannot be read: ${withoutSql(refusal)}`,
   'no-lock': () => 'The name of its lock is made from the arguments of each call, so its runs are not kept.',
   'no-dates': () => 'It is not known when it should run: no instance has told of a date of it.',
 };
-
-/** SQL on one line would be a comment from its first one on. */
-const withoutSql = (text = ''): string =>
-  text.replace(/Run this( as [^\n:]*)?:\n[^]*$/, 'Run what `npx nestjs-scheduler-lock sql` prints$1.');
 
 /**
  * A cause as a person reads it.

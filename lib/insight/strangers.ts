@@ -10,6 +10,11 @@ export interface Stranger {
   readonly jobs: readonly string[];
 }
 
+/** An instance, and its jobs. */
+type Known = Pick<InstanceInfo, 'instance' | 'state' | 'application'> & {
+  readonly jobs: readonly KnownJob[];
+};
+
 /**
  * The other applications that are up and have a job of the same name under the same lock: of its ticks each takes some. Who does not tell
  * the name of its application is no stranger, and jobs that are called by hand have no ticks.
@@ -17,7 +22,7 @@ export interface Stranger {
 export function strangersOf(
   application: string,
   own: readonly KnownJob[],
-  instances: readonly InstanceInfo[],
+  instances: readonly Known[],
 ): Stranger[] {
   const mine = new Set(own.filter(hasTicks).map(keyOf));
   const strangers = new Map<string, Stranger>();

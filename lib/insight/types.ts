@@ -27,12 +27,14 @@ export interface RunInfo {
   readonly traceId?: string;
 }
 
-/** How many records of a store could not be read, and are left out of what is told. */
+/** What of a store could not be read, and is left out of what is told. */
 export interface Unreadable {
   /** Instances, and lists of their jobs: those jobs are missing from the answers. */
   readonly instances: number;
   /** Runs and missed ticks. */
   readonly runs: number;
+  /** Why the store told nothing at all of a part, as its table is missing, locked, or not for this user to read: each reason once. */
+  readonly parts: readonly string[];
 }
 
 /** `gone`: it shows no sign of life any more; `left`: it was shut down. */
@@ -84,7 +86,7 @@ export type JobStatus =
  *
  * - `not-asked`: this instance has had no answer of the store yet
  * - `old-facts`: a tick should have been started by now, and the store has not answered since
- * - `refused`: the store refuses to tell of its runs, as their table is not as it should be. This needs attention
+ * - `refused`: the store refuses to tell of its lock or its runs, as their table is not as it should be, or locked. This needs attention
  * - `no-lock`: the name of its lock is made from arguments, so its runs are not kept
  * - `no-dates`: none of the dates at which it should run is known
  */

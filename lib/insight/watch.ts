@@ -1,42 +1,14 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
-import { StoreUnavailableError } from '../errors.js';
-import type { HistoryStore, Miss, MissReason, MissResult } from '../stores/history-store.js';
-import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
-import { Alarms } from './alarms.js';
+import type { HistoryStore } from '../stores/history-store.js';
+import { Announcer, type Skips } from './announcer.js';
 import { nextRipe } from './dates.js';
-import type { ShownJob } from './beats.js';
-import { given, type JobFacts, type KnownBy, type Seen, wentOn } from './facts.js';
-import { factsOf, type LockFacts } from './join.js';
+import { type JobFacts, wentOn } from './facts.js';
+import type { LockFacts } from './join.js';
 import { type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
+import { SeenJob } from './seen-job.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
-
-/** Why an instance did not start the newest ticks of a job. */
-type Skips = MissReason & { readonly tick: number | undefined };
-
-/** What this instance knows of a job. */
-interface State {
-  readonly job: WatchedJob;
-  /** Since when its scheduler may fire it, this machine's clock. */
-  readonly since: number;
-  /** What the store has told, and when, by its clock. */
-  told: LockFacts;
-  asOf: number | undefined;
-  /** What this instance has seen since. */
-  seen: Seen;
-  /** Whether the newest start that it has seen was its own. */
-  ranHere: boolean;
-  judgement: Judgement | undefined;
-  lookAt: number;
-  skips: Skips | undefined;
-  /** The newest tick that an outage has cost this instance, as far as it is to tell of it. */
-  lost: number | undefined;
-  /** The missed tick that was noted last. */
-  noted: number | undefined;
-  /** When people were told last that a run hangs here. */
-  toldOfHung: number;
-}
 
 /** The shortest time between two looks at a job, ms. */
 const SOONEST = 1_000;
@@ -44,8 +16,6 @@ const SOONEST = 1_000;
 const AGAIN = 5_000;
 /** After what time it is asked again how a job is that is not well, and who is up, ms. */
 const RECHECK = 300_000;
-/** After what time people are told again of a run that hangs, ms. */
-const REPEAT = 3_600_000;
 /** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
 export const HUNG = 60_000;
 /** How many of the newest runs may tell that one went on at the time of a tick. */
@@ -57,9 +27,15 @@ const RUNS = 20;
  * missed, and tells people of them, and of runs that hang here.
  */
 export class Watch {
-  readonly #states = new Map<string, State>();
-  readonly #alarms: Alarms;
+  readonly #states = new Map<string, SeenJob>();
+  readonly #announcer: Announcer;
   #fleet: (Fleet & { readonly askedAt: number }) | undefined;
+  /** Why the store tells of no runs. All locks are the same in that. */
+  #refusal: Error | undefined;
+  /** Why it can keep none, as the last beat was told. */
+  #problem: string | undefined;
+  /** Whether to ask with the next look if it tells of runs. */
+  #asksOfRuns = true;
   /** The runs that go on here. */
   #here: readonly RunInfo[] = [];
   #timer: Timer | undefined;
@@ -69,11 +45,11 @@ export class Watch {
 
   constructor(
     private readonly reader: Reader,
-    private readonly history: HistoryStore,
+    history: HistoryStore,
     private readonly clock: Clock,
     private readonly watcher: Watcher,
   ) {
-    this.#alarms = new Alarms(history, clock, watcher);
+    this.#announcer = new Announcer(history, clock, watcher);
   }
 
   /** How each job is that is watched. */
@@ -93,20 +69,7 @@ export class Watch {
     const now = this.clock.now();
     // What it missed while nobody was up it may be running in this moment.
     const lookAt = job.comesLate ? now + AGAIN : -Infinity;
-    this.#states.set(job.job, {
-      job,
-      since: now + job.initialDelay,
-      told: { entries: [] },
-      asOf: undefined,
-      seen: { tick: -Infinity },
-      ranHere: false,
-      judgement: undefined,
-      lookAt,
-      skips: undefined,
-      lost: undefined,
-      noted: undefined,
-      toldOfHung: -Infinity,
-    });
+    this.#states.set(job.job, new SeenJob(job, now + job.initialDelay, lookAt));
     // Many may be added at a time.
     if (lookAt < this.#armedFor) this.arm();
   }
@@ -117,28 +80,12 @@ export class Watch {
 
   /** A run of the job begins here. @param tick its tick, if it has one */
   began(job: string, tick: number | undefined): void {
-    const state = this.#states.get(job);
-    if (state === undefined) return;
-    this.#see(state, tick ?? this.#now(), this.#now() + (state.job.interval ?? 0));
-    state.ranHere = true;
+    this.#states.get(job)?.began(tick, this.#now());
   }
 
   /** A call by the scheduler did not start the job. @param tick its tick, if it has one */
   refused(job: string, tick: number | undefined, why: Refused): void {
-    const state = this.#states.get(job);
-    if (state === undefined) return;
-    const now = this.#now();
-    const { interval = 0 } = state.job;
-    if (why.tick !== undefined) this.#see(state, why.tick);
-    if (why.reason === 'already-ran') {
-      if (tick !== undefined) return;
-      // It is due in that time, and a part of the interval that it may come early.
-      const left = Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
-      this.#see(state, now, now + left);
-    } else if (isTaken(why.reason) && !state.job.sharesLock)
-      // A run of the job goes on, or has just ended.
-      this.#see(state, tick ?? now, now + interval);
-    else state.skips = { ...oneMore(state.skips, why, this.clock.now()), tick };
+    this.#states.get(job)?.refused(tick, why, this.#now(), this.clock.now());
   }
 
   /** A run of the job should be over: it looks some time later whether it hangs. */
@@ -173,7 +120,17 @@ export class Watch {
     this.#stopped = true;
     this.#timer?.cancel();
     this.#states.clear();
-    this.#alarms.stop();
+    this.#announcer.stop();
+  }
+
+  /** A beat was answered. @param problem why the store can keep no runs: then it may tell of none, either */
+  answered(problem: string | undefined): void {
+    if (problem !== this.#problem || this.#refusal !== undefined) {
+      this.#asksOfRuns = true;
+      for (const state of this.#states.values()) state.lookAt = -Infinity;
+    }
+    this.#problem = problem;
+    this.arm();
   }
 
   /** Goes on when the clock of the store is known: before that, nobody knows which ticks have come. */
@@ -193,53 +150,17 @@ export class Watch {
     return this.clock.now() + (this.watcher.clockOffset() ?? 0);
   }
 
-  #see(state: State, tick: number, due = -Infinity): void {
-    state.judgement = undefined;
-    state.skips = undefined;
-    if (tick > state.seen.tick) state.ranHere = false;
-    const { seen } = state;
-    state.seen = { tick: Math.max(seen.tick, tick), due: Math.max(seen.due ?? -Infinity, due) };
+  /** Notes a missed tick, unless somebody has started it in this moment. */
+  async #note(state: SeenJob, tick: number, lost?: Skips): Promise<void> {
+    const started = await this.#announcer.missed(state, tick, lost);
+    if (started === undefined) return;
+    state.see(started, started > tick ? started : this.#now() + (state.job.interval ?? 0));
   }
 
-  #judged(state: State): Judgement {
+  #judged(state: SeenJob): Judgement {
     const isOver = this.#now() >= state.lookAt || state.judgement?.run !== undefined;
     if (state.judgement === undefined || isOver) state.judgement = judge(this.#facts(state));
     return state.judgement;
-  }
-
-  #facts(state: State): JobFacts {
-    const { job, seen, told, asOf } = state;
-    const { instance, kept, hasFailed } = this.watcher;
-    const clockOffset = this.watcher.clockOffset() ?? 0;
-    const shown = job.shown();
-    const time = this.#now();
-    const own: KnownBy = {
-      instance,
-      state: 'up',
-      startedAt: state.since + clockOffset,
-      seenAt: time,
-      clockOffset,
-      kept,
-      job: withDates(shown),
-    };
-    const others = this.#fleet?.jobs.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
-    const outcome = state.ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
-    const facts = factsOf([own, ...others], told, {
-      time,
-      ...(asOf !== undefined && { asOf }),
-      seen: { ...seen, ...(outcome && { outcome }) },
-      ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
-    });
-    const here = this.#here.filter((run) => run.job === job.job);
-    // What went on when the store was asked is over if a newer start was seen, and here that is known for certain.
-    const isOpen = ({ outcome: how, hung, tick, startedAt }: (typeof here)[number]): boolean =>
-      how !== 'running' || hung === true || (tick ?? startedAt) >= seen.tick;
-    const rest = facts.runs.filter((run) =>
-      run.instance === instance && run.outcome === 'running'
-        ? false
-        : isOpen(run) && here.every(({ fencingToken }) => fencingToken !== run.fencingToken),
-    );
-    return { ...facts, runs: [...here, ...rest] };
   }
 
   #wake(): void {
@@ -255,34 +176,54 @@ export class Watch {
     this.arm();
   }
 
-  async #look(states: readonly State[]): Promise<void> {
+  async #look(states: readonly SeenJob[]): Promise<void> {
     this.#here = this.watcher.runs();
     for (const state of states) {
       // Ticks that come while it is stopped are not its business.
-      if (!state.job.isOn()) this.#see(state, this.#now());
+      if (!state.job.isOn()) state.see(this.#now());
       state.judgement = undefined;
     }
+    const [first] = states;
+    if (first !== undefined && this.#asksOfRuns) await this.#askOfRuns(first);
     const doubtful = states.filter((state) => this.#isDoubtful(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     for (const state of states) await this.#tell(state);
     this.arm();
   }
 
+  #facts(state: SeenJob): JobFacts {
+    const fleet = this.#fleet?.jobs.get(state.job.job) ?? [];
+    const { watcher } = this;
+    return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
+  }
+
   /** Whether the store has to tell how a job is. */
-  #isDoubtful(state: State): boolean {
-    const { status, run } = this.#judged(state);
+  #isDoubtful(state: SeenJob): boolean {
+    const judgement = this.#judged(state);
+    const { status, run } = judgement;
     if (status === 'off' || status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
-    return status === 'unknown' || status === 'overdue';
+    return isOpen(judgement) || status === 'overdue';
+  }
+
+  async #askOfRuns({ job }: SeenJob): Promise<void> {
+    this.#asksOfRuns = false;
+    try {
+      this.#refusal = await this.reader.refusalOf(job.lock);
+    } catch (error) {
+      this.#asksOfRuns = true;
+      throw error;
+    }
+    for (const state of this.#states.values()) state.judgement = undefined;
   }
 
   #isFleetOld(): boolean {
     return this.#fleet === undefined || this.#now() - this.#fleet.askedAt >= RECHECK - AGAIN;
   }
 
-  async #ask(states: readonly State[]): Promise<void> {
+  async #ask(states: readonly SeenJob[]): Promise<void> {
     this.#take(states, this.#now(), await this.reader.locks(locksOf(states)));
-    const isUnwell = (state: State): boolean => {
+    const isUnwell = (state: SeenJob): boolean => {
       const { status, tick } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || status === 'disagree' || status === 'off';
     };
@@ -295,9 +236,11 @@ export class Watch {
     if (missed.length > 0) this.#take(missed, now, await this.reader.locks(locksOf(missed), () => RUNS));
   }
 
-  #take(states: readonly State[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
+  #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
     for (const state of states) {
-      const { lock, entries = [] } = locks.get(state.job.lock) ?? {};
+      const { lock, entries = [], lockRefusal } = locks.get(state.job.lock) ?? {};
+      // It is asked again, as if the store had not answered.
+      if (lockRefusal !== undefined) throw lockRefusal;
       state.told = {
         entries: entries.length > 0 ? entries : state.told.entries,
         ...(lock !== undefined && { lock }),
@@ -308,71 +251,27 @@ export class Watch {
   }
 
   /** Tells people what they have to know, and when to look again. */
-  async #tell(state: State): Promise<void> {
-    const { status, attention, tick, run } = this.#judged(state);
-    if (attention && run?.outcome === 'running') this.#tellOfHung(state, run);
+  async #tell(state: SeenJob): Promise<void> {
+    const judgement = this.#judged(state);
+    const { status, attention, tick, run } = judgement;
+    if (attention && run?.outcome === 'running') this.#announcer.hung(state, run, this.#now());
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
     const recheck = attention || status === 'off' ? this.#recheckOf(state, run) : Infinity;
-    const again = status === 'unknown' ? AGAIN : recheck;
+    // Its schedule may have changed: the store is not asked for that.
+    const again = isOpen(judgement) ? AGAIN : status === 'unknown' ? RECHECK : recheck;
     const next = Math.min(nextRipe(this.#facts(state)), now + again);
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }
 
   /** After what time to ask again how a job is that is not well. Of a run that goes on here the store is not asked. */
-  #recheckOf({ job: { interval } }: State, run: RunInfo | undefined): number {
+  #recheckOf({ job: { interval } }: SeenJob, run: RunInfo | undefined): number {
     const isHere = run?.outcome === 'running' && run.instance === this.watcher.instance;
     if (this.watcher.withTicks !== true || isHere) return RECHECK;
     return interval === undefined ? Infinity : Math.max(interval, RECHECK);
   }
 
-  /** The instance on which it hangs tells of it. */
-  #tellOfHung(state: State, { lock, instance, fencingToken, startedAt: since, tick }: RunInfo): void {
-    const now = this.#now();
-    if (instance !== this.watcher.instance || now - state.toldOfHung < REPEAT) return;
-    state.toldOfHung = now;
-    const facts = { lock, job: state.job.job, instance, at: this.clock.now(), fencingToken, since };
-    this.watcher.emit({ type: 'hung', ...facts, ...given({ tick }) });
-  }
-
-  /** Keeps why this instance did not start a tick, and has people told. */
-  async #note(state: State, tick: number, lost?: Skips): Promise<void> {
-    const { job } = state;
-    const { instance, kept } = this.watcher;
-    const { interval } = job;
-    const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(job), count: 1, tick };
-    const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
-    const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
-    const result = await this.#miss({ ...about, ...which });
-    if (this.#stopped) return;
-    if (result === undefined) {
-      state.noted = tick;
-      return this.#alarms.now(job, tick, why);
-    }
-    const { missed, first, tick: due = tick } = result;
-    // Somebody has started it in this moment.
-    if (!missed) return this.#see(state, due, due > tick ? due : this.#now() + (interval ?? 0));
-    state.noted = tick;
-    this.#alarms.soon(job, due, why, first);
-  }
-
-  /** `undefined`: the store refuses to keep that, as where a table lacks a column. */
-  async #miss(miss: Miss): Promise<MissResult | undefined> {
-    return this.history.miss(miss).catch((error: unknown) => {
-      if (error instanceof StoreUnavailableError && error.refused) return undefined;
-      throw error;
-    });
-  }
-
-  /** Why a tick was not even called here. */
-  #idleReason({ shown, grace }: WatchedJob): string {
-    if (!shown().enabled) return 'disabled';
-    // By the clock of this machine it came before this instance did.
-    const isAhead = (this.watcher.clockOffset() ?? 0) < -grace;
-    return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
-  }
-
-  async #tellLost(state: State, lost: Skips & { readonly tick: number }): Promise<void> {
+  async #tellLost(state: SeenJob, lost: Skips & { readonly tick: number }): Promise<void> {
     const { tick } = lost;
     if (this.#stopped || tick === state.noted) return;
     this.#take([state], this.#now(), await this.reader.locks([state.job.lock], () => RUNS));
@@ -380,19 +279,7 @@ export class Watch {
   }
 }
 
-const locksOf = (states: readonly State[]): string[] => [...new Set(states.map(({ job }) => job.lock))];
+/** Whether another answer of the store may tell how the job is. */
+const isOpen = ({ reason }: Judgement): boolean => reason === 'not-asked' || reason === 'old-facts';
 
-/** As the fleet knows it. */
-const withDates = ({ next, last, ...job }: ShownJob): KnownBy['job'] => ({
-  ...job,
-  ...given({ next, last }),
-});
-
-const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';
-
-/** One more tick was skipped. */
-function oneMore(before: MissReason | undefined, { reason, holder }: Refused, now: number): MissReason {
-  const again = before?.reason === reason && before.until === undefined;
-  const [count, since] = again ? [before.count + 1, before.since ?? now] : [1, now];
-  return { reason, count, since, ...(holder === undefined ? undefined : { holder }) };
-}
+const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

@@ -2,12 +2,12 @@ import { INSTANCES_KEPT, type KnownJob } from '../stores/history-store.js';
 import { nearest } from '../wording.js';
 import { datesOf, dueOf, lateness } from './dates.js';
 import {
+  agree,
   given,
   graceOf,
   type JobFacts,
   type KnownBy,
   lastStartOf,
-  scheduleKey,
   wasInterrupted,
   wasStarted,
   wasUp,
@@ -204,17 +204,16 @@ function schedulesDiffer(facts: JobFacts, tick: number): WhyCause | undefined {
 
 /** Each schedule of the job, with the instances that have it. */
 function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
-  const views = new Map<string, Omit<ScheduleView, 'instances'> & { readonly instances: string[] }>();
+  const views: { readonly job: KnownJob; readonly instances: string[] }[] = [];
   for (const { job, instance } of knownBy) {
-    const { schedule, timeZone, interval } = job;
-    const view = views.get(scheduleKey(job)) ?? {
-      ...given({ schedule, timeZone, interval }),
-      instances: [],
-    };
-    view.instances.push(instance);
-    views.set(scheduleKey(job), view);
+    const view = views.find((one) => agree(one.job, job));
+    if (view === undefined) views.push({ job, instances: [instance] });
+    else view.instances.push(instance);
   }
-  return [...views.values()];
+  return views.map(({ job: { schedule, timeZone, interval }, instances }) => ({
+    ...given({ schedule, timeZone, interval }),
+    instances,
+  }));
 }
 
 /** Not all dates are known. But a time between two of them, of which instances that were up have told nothing, is hardly one. */

@@ -101,6 +101,29 @@ export const INSTRUMENTS = {
     description:
       'Age of a run here that hangs or runs into the next tick, and needs attention; 0: there is none',
   },
+  age: {
+    name: 'scheduler_lock.run.age',
+    type: 'gauge',
+    unit: 's',
+    attributes: [JOB],
+    description: 'Age of the oldest run of a job that goes on here. Absent: there is none',
+  },
+  disagree: {
+    name: 'scheduler_lock.job.disagree',
+    type: 'gauge',
+    unit: '{job}',
+    attributes: [JOB],
+    description:
+      'Whether the instances do not agree when the job runs, or the clocks of all are behind: 1 or 0. Absent while that is not known',
+  },
+  clockOffset: {
+    name: 'scheduler_lock.clock.offset',
+    type: 'gauge',
+    unit: 's',
+    attributes: [],
+    description:
+      'How much the clock here is behind that of the store; below 0: it is ahead. Absent while that is not known',
+  },
   available: {
     name: 'scheduler_lock.store.available',
     type: 'gauge',

@@ -26,6 +26,11 @@ export interface Source {
     readonly jobs: ReadonlyMap<string, Judgement>;
     readonly elections: readonly string[];
     readonly led: readonly string[];
+    /** Runs of jobs that go on here, by the store's clock. */
+    readonly runs: readonly { readonly job?: string; readonly startedAt: number }[];
+    /** How much the clock here is behind that of the store, ms. */
+    readonly clockOffset: number | undefined;
+    /** By the store's clock, as far as it is known. */
     readonly at: number;
   };
   /** Whether a job is decorated, or was made at run time. */
@@ -69,7 +74,7 @@ export class Measurements {
 
   /** What is so at this moment. */
   now(): Measurement[] {
-    const { away, jobs, elections, led, at } = this.health.state();
+    const { away, jobs, elections, led, runs, clockOffset, at } = this.health.state();
     return [
       { instrument: 'available', value: away ? 0 : 1, attributes: {} },
       ...elections.map((name): Measurement => ({
@@ -77,8 +82,25 @@ export class Measurements {
         value: led.includes(name) ? 1 : 0,
         attributes: { [ELECTION]: name },
       })),
+      ...(clockOffset === undefined
+        ? []
+        : [{ instrument: 'clockOffset', value: clockOffset / SECOND, attributes: {} } as const]),
       ...[...jobs].flatMap(([job, judgement]) => this.#ofJob(job, judgement, at)),
+      ...this.#ages(runs, at),
     ];
+  }
+
+  #ages(runs: ReturnType<Source['state']>['runs'], at: number): Measurement[] {
+    const oldest = new Map<string, number>();
+    for (const { job, startedAt } of runs) {
+      const name = this.#jobs.of(job);
+      oldest.set(name, Math.min(startedAt, oldest.get(name) ?? at));
+    }
+    return [...oldest].map(([job, startedAt]) => ({
+      instrument: 'age',
+      value: (at - startedAt) / SECOND,
+      attributes: { [JOB]: job },
+    }));
   }
 
   #ofJob(job: string, { status, attention, tick, run }: Judgement, at: number): Measurement[] {
@@ -90,7 +112,10 @@ export class Measurements {
       // One that knows nothing says nothing: others may know better.
       ...(status === 'unknown'
         ? []
-        : [{ instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes } as const]),
+        : ([
+            { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
+            { instrument: 'disagree', value: Number(status === 'disagree'), attributes },
+          ] as const)),
     ];
   }
 

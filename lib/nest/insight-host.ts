@@ -4,9 +4,9 @@ import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
-import { Reader } from '../insight/read.js';
+import { Reader, toldOf } from '../insight/read.js';
 import type { Judgement } from '../insight/judgement.js';
-import { instanceOf, startOf } from '../insight/join.js';
+import { startOf } from '../insight/join.js';
 import { type Stranger, strangersOf } from '../insight/strangers.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG, Watch } from '../insight/watch.js';
@@ -51,7 +51,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         emit: events.emit,
         idleReason: () => (leader.leads ? undefined : 'not-leader'),
         clockOffset: () => this.#beats?.clockOffset,
-        runs: () => this.#runs(),
+        runs: () => this.runs,
         hasFailed: (job) => host.condition.failing.has(job),
       });
     this.#beats = new Beats(history, clock, {
@@ -61,9 +61,9 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       every,
       kept,
       hung: () => this.#hung(),
-      answered: (took) => {
+      answered: (took, problem) => {
         host.heard(took);
-        this.#watch?.arm();
+        this.#watch?.answered(problem);
         this.#lookForStrangers(history, application);
       },
       jobs: () => this.#known().map((bound) => this.#shown(bound)),
@@ -82,6 +82,11 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   /** When the store last answered a sign of life of this instance, and when it last did not, epoch milliseconds. */
   get lastBeats(): { readonly answeredAt: number | undefined; readonly failedAt: number | undefined } {
     return this.#beats?.last ?? { answeredAt: undefined, failedAt: undefined };
+  }
+
+  /** How much the clock of this machine is behind that of the store, ms; `undefined`: not known yet. */
+  get clockOffset(): number | undefined {
+    return this.#beats?.clockOffset;
   }
 
   /** Whether a job is decorated, or was made at run time. */
@@ -180,7 +185,10 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
-      const instances = (await history.instances()).map(instanceOf);
+      const instances = (await history.instances()).map((record) => ({
+        ...toldOf(record).info,
+        jobs: record.jobs,
+      }));
       const jobs = this.#known().map((bound) => this.#shown(bound));
       for (const stranger of strangersOf(application, jobs, instances))
         logWarning(() => strangerOf(application, stranger));
@@ -189,7 +197,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     void look().catch(() => (this.#hasLooked = false));
   }
 
-  #runs(): RunInfo[] {
+  /** The runs of jobs that go on here, by the store's clock. */
+  get runs(): RunInfo[] {
     return this.host.runs.map(({ overFor, ...run }) => ({
       ...run,
       startedAt: startOf(run.fencingToken),
@@ -199,7 +208,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 
   #hung(): HungRun[] {
-    const hung = this.#runs().filter((run) => run.hung);
+    const hung = this.runs.filter((run) => run.hung);
     return hung.map(({ job = '', fencingToken, tick }) => ({
       job,
       fencingToken,

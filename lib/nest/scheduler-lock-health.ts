@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';
-import type { JobStatus } from '../insight/types.js';
+import type { JobStatus, RunInfo } from '../insight/types.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
@@ -60,7 +60,11 @@ export interface HealthState {
   /** The elections in which this instance takes part, and those that it leads. */
   readonly elections: readonly string[];
   readonly led: readonly string[];
-  /** When all this was so, epoch milliseconds. */
+  /** The runs of jobs that go on here. */
+  readonly runs: readonly RunInfo[];
+  /** How much the clock here is behind that of the store, ms. */
+  readonly clockOffset: number | undefined;
+  /** When all this was so, by the store's clock, as ticks and runs are; by that of this machine while the store's is not known. */
   readonly at: number;
 }
 
@@ -117,7 +121,8 @@ export class SchedulerLockHealth {
   /**
    * A health indicator for `@nestjs/terminus`, or an answer of your own: `health.check([() => jobs.check()])`.
    *
-   * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway.
+   * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway. With the beat
+   * `'with-ticks'` nothing is asked between two ticks: then the answer may be as old as the last one.
    *
    * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing, hung, attention, unknown } }`. Never rejects
    */
@@ -148,6 +153,7 @@ export class SchedulerLockHealth {
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
     // Where no job asks for a lock, a beat that fails is the only one to notice.
     const silent = failedAt !== undefined && failedAt > answeredAt;
+    const { clockOffset, runs } = this.#insight;
     return {
       away: away || silent,
       answeredAt: answeredAt === -Infinity ? undefined : answeredAt,
@@ -156,7 +162,9 @@ export class SchedulerLockHealth {
       failing,
       elections: this.#host.elections.names,
       led: this.#host.elections.led,
-      at: this.#host.settings.clock.now(),
+      runs,
+      clockOffset,
+      at: this.#host.settings.clock.now() + (clockOffset ?? 0),
     };
   }
 

@@ -5,9 +5,12 @@ import { tickFinder } from '../scheduler/tick-finder.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
+/** For how long an answer about all jobs is given to others, too, ms. */
+const SHARED = 2_000;
+
 /**
- * Who ran what, when, and why not, over the whole fleet: an {@link Insight} on the application's own store. Each method asks the store
- * anew, and rejects with `StoreUnavailableError` if it does not answer, and with `SchedulerLockConfigError` for bad arguments, or if the
+ * Who ran what, when, and why not, over the whole fleet: an {@link Insight} on the application's own store. Each method but `jobs()` asks the
+ * store anew, and all reject with `StoreUnavailableError` if it does not answer, and with `SchedulerLockConfigError` for bad arguments, or if the
  * store remembers no runs. Times are the store's, epoch milliseconds.
  */
 @Injectable()
@@ -15,6 +18,8 @@ export class SchedulerLockInsight {
   readonly #host: LockHost;
   readonly #insights: InsightHost;
   #insight: Insight | undefined;
+  /** The newest answer to `jobs()`, and when it was asked for, monotonic. */
+  #jobs: { readonly askedAt: number; readonly answer: Promise<readonly JobView[]> } | undefined;
 
   /** @internal */
   constructor(host: LockHost, insights: InsightHost) {
@@ -22,14 +27,23 @@ export class SchedulerLockInsight {
     this.#insights = insights;
   }
 
-  /** How many records the newest answers of these methods are without, as they could not be read. */
+  /** What the newest answers of these methods are without, as it could not be read. */
   get unreadable(): Unreadable {
-    return this.#insight?.unreadable ?? { instances: 0, runs: 0 };
+    return this.#insight?.unreadable ?? { instances: 0, runs: 0, parts: [] };
   }
 
-  /** All jobs of the fleet: those that need attention first. */
+  /** All jobs of the fleet: those that need attention first. One answer serves all who ask within 2 s. */
   async jobs(): Promise<JobView[]> {
-    return (await this.#open()).jobs();
+    const now = this.#host.settings.clock.monotonic();
+    if (this.#jobs === undefined || now - this.#jobs.askedAt >= SHARED) {
+      const asked = { askedAt: now, answer: this.#open().then((insight) => insight.jobs()) };
+      this.#jobs = asked;
+      asked.answer.catch(() => {
+        // Whoever asks next is not to hear of an outage that is over.
+        if (this.#jobs === asked) this.#jobs = undefined;
+      });
+    }
+    return [...(await this.#jobs.answer)];
   }
 
   /**

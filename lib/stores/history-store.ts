@@ -34,8 +34,9 @@ export interface HistoryStore {
    * read; one whose list of jobs it cannot read has none.
    *
    * @param onUnreadable called for each record that it leaves out, before this resolves
+   * @param brief nobody will ask for the dates of these instances, which are most of it: the store may leave `next` and `last` empty
    */
-  instances(onUnreadable?: () => void): Promise<InstanceRecord[]>;
+  instances(onUnreadable?: () => void, brief?: boolean): Promise<InstanceRecord[]>;
 }
 
 /** How many entries are kept, and for how long. */

@@ -293,6 +293,8 @@ export interface LockInfo {
   readonly queued?: number;
   /** Events whose run failed, or was interrupted too often, newest first. Absent: none. */
   readonly dead?: readonly DeadLetter[];
+  /** Why the store cannot tell which events there are: then `queued` and `dead` are absent. */
+  readonly unknown?: string;
 }
 
 /** The last start of a job. */

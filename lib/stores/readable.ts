@@ -28,6 +28,44 @@ export function readEach<Raw, T>(
   });
 }
 
+/** The dates of an instance, as `JSON.stringify` writes them. In a text of somebody else, its quotes would have backslashes. */
+const DATES = /"next":\[([\d,nul]*)\],"last":\[([\d,nul]*)\]/;
+
+/**
+ * Reads what instances have told of themselves. The dates are most of it, and of most instances nobody asks for them: they are read when
+ * somebody does. Instances that are up have mostly the same.
+ *
+ * @returns a function that answers `undefined` for what it cannot read
+ */
+export function instanceReader(): (text: unknown) => ToldInstance | undefined {
+  const read = new Map<string, Dates>();
+  const datesIn = (text: string): Dates => {
+    // None if they cannot be read: then they are not known.
+    const dates = read.get(text) ?? readable(`[${text}]`, isDates) ?? [];
+    read.set(text, dates);
+    return dates;
+  };
+  return (text) => {
+    const all = String(text);
+    const found = DATES.exec(all);
+    if (found === null) return readable(all, isInstance);
+    const [dates, next = '', last = ''] = found;
+    const rest = all.slice(found.index + dates.length);
+    const told = readable(`${all.slice(0, found.index)}"next":[],"last":[]${rest}`, isInstance);
+    return told && Object.defineProperties(told, { next: late(next, datesIn), last: late(last, datesIn) });
+  };
+}
+
+/** A property that is read when it is asked for. */
+function late<T>(text: string, read: (text: string) => T): PropertyDescriptor {
+  let value: T | undefined;
+  return { get: () => (value ??= read(text)), enumerable: true, configurable: true };
+}
+
+type Dates = InstanceRecord['next'];
+
+const isDates = (value: unknown): value is Dates => Array.isArray(value);
+
 /** What an instance tells of itself, but for what its store knows. */
 export type ToldInstance = Omit<InstanceRecord, 'instance' | 'jobs' | 'seenAt' | 'time'>;
 

@@ -123,6 +123,7 @@ export class FakeLockStore implements LockStore {
     told: (alarm) => this.#answer(() => this.#store.history.told(alarm)),
     miss: (miss) => this.#answer(() => this.#store.history.miss(miss)),
     beat: (beat) => this.#answer(() => this.#store.history.beat(beat)),
+    // Whatever is in memory can be read, and has its dates.
     instances: () => this.#answer(() => this.#store.history.instances()),
   };
 

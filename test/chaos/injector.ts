@@ -118,6 +118,7 @@ export class Injector {
   async inject(injection: Injection): Promise<void> {
     const { fault } = injection;
     if (fault === 'rolling-restart') return this.#rollingRestart(injection);
+    if (fault === 'blackout') return this.#blackout(injection);
     if (fault === 'store-old-snapshot') return this.#oldSnapshot(injection);
     if (fault === 'store-clock' || fault in STORE_FAULTS)
       return this.#onStore(injection, fault as Exclude<StoreFault, 'store-old-snapshot'>);
@@ -208,6 +209,20 @@ export class Injector {
     }
   }
 
+  /** Kills all instances at the same time, and starts them again, as after a power cut. Spares those that are in trouble. */
+  async #blackout(injection: Injection): Promise<void> {
+    await this.#tickComes(injection);
+    const members = this.members.filter(({ busy }) => !busy);
+    for (const member of members) member.busy = true;
+    this.counts.set(injection.fault, (this.counts.get(injection.fault) ?? 0) + 1);
+    for (const member of members) this.#write(injection, member);
+    await Promise.all(members.map((member) => member.kill()));
+    await sleep(injection.lasts);
+    await Promise.all(members.map((member) => member.start()));
+    this.#cured(injection);
+    for (const member of members) member.busy = false;
+  }
+
   #victim({ holderOf: lock, headOf: line, instance = 0, tickOf }: Injection): Member | undefined {
     if (tickOf !== undefined) return this.#inOrder.find(({ busy }) => !busy);
     const holder = lock === undefined ? undefined : holderOf(lock, this.members);
@@ -217,8 +232,12 @@ export class Injector {
     return [...(aimedAt === undefined ? [] : [aimedAt]), ...inOrder].find(({ busy }) => !busy);
   }
 
-  #note({ id, fault }: Injection, member?: Member, more: Pick<FaultLine, 'since' | 'ahead'> = {}): void {
-    this.counts.set(fault, (this.counts.get(fault) ?? 0) + 1);
+  #note(injection: Injection, member?: Member, more: Pick<FaultLine, 'since' | 'ahead'> = {}): void {
+    this.counts.set(injection.fault, (this.counts.get(injection.fault) ?? 0) + 1);
+    this.#write(injection, member, more);
+  }
+
+  #write({ id, fault }: Injection, member?: Member, more: Pick<FaultLine, 'since' | 'ahead'> = {}): void {
     const line = { k: 'fault', m: monotonic(), id, fault, loses: isLoss(fault), ...more } as const;
     this.history.write(
       member === undefined ? { ...line, on: 'store' } : { ...line, on: 'instance', i: member.name },

@@ -24,6 +24,9 @@ export type StoreFault =
   | 'store-flush'
   | 'store-old-snapshot';
 
+/** Faults of all instances: one after another, or all at the same time. */
+export type FleetFault = 'rolling-restart' | 'blackout';
+
 /** One injection. */
 export interface Injection {
   readonly id: number;
@@ -31,7 +34,7 @@ export interface Injection {
   readonly at: number;
   /** How long it lasts, ms. A killed instance is started again after it; a snapshot is that old when it comes back. */
   readonly lasts: number;
-  readonly fault: InstanceFault | StoreFault | 'rolling-restart';
+  readonly fault: InstanceFault | StoreFault | FleetFault;
   /**
    * The target: the holder of this lock at that moment. If there is none, or it is in trouble already, the instance of
    * this number.
@@ -98,7 +101,11 @@ const WEIGHTS: readonly (readonly [Fault, number])[] = [
   ['store-old-snapshot', 1],
   ['lose-then-partition', 2],
   ['throwing-logger', 2],
+  ['blackout', 2],
 ];
+
+/** Faults that come only if they are asked for by `only`: the rest of a plan stays as it was before there were any. */
+const ASKED_FOR: ReadonlySet<Fault> = new Set(['blackout']);
 
 /** All faults that there are. */
 export const FAULTS: readonly string[] = WEIGHTS.map(([fault]) => fault);
@@ -126,6 +133,8 @@ const LASTS: Record<Fault, readonly [least: number, most: number]> = {
   // Longer than three times the ttl of the job whose tick it waits for.
   'lose-then-partition': [4_600, 5_500],
   'throwing-logger': [1_000, 5_000],
+  // About the time after which a tick is overdue: some come back before that, and some after it.
+  blackout: [4_000, 7_500],
 };
 
 /** By how much the clock of the store is set forward or back, ms: more than any ttl, and than the intervals. */
@@ -135,7 +144,11 @@ const STEP = [2_500, 5_500] as const;
 const TICK_OF: Partial<Record<Fault, JobFacts>> = {
   'store-long-freeze': JOBS.firstTwin,
   'lose-then-partition': JOBS.firstTwin,
+  blackout: JOBS.missed,
 };
+
+/** How long the ticks before it are spared, ms: nobody misses a job that has never run. */
+const spared = (fault: Fault): number => (fault === 'blackout' ? JOBS.missed.every : 0);
 
 /** Faults that may come in the midst of a volley: it is over so soon that they would seldom hit it by chance. */
 const IN_VOLLEY: ReadonlySet<Fault> = new Set([
@@ -183,6 +196,9 @@ export const isLoss = (fault: string): boolean => LOSSES.includes(fault);
 const isQuiet = (fault: Fault): boolean => isLoss(fault) || fault === 'store-clock';
 const isStoreFault = (fault: Fault): boolean => fault.startsWith('store-') || fault === 'forget-scripts';
 
+const isWanted = (fault: Fault, only: readonly string[]): boolean =>
+  only.length === 0 ? !ASKED_FOR.has(fault) : only.includes(fault);
+
 /** Makes a plan: always the same for the same options. */
 export function makePlan({
   instances,
@@ -196,9 +212,7 @@ export function makePlan({
 }: PlanOptions): Plan {
   const random = new Random(seed);
   const offsets = Array.from({ length: instances }, () => random.between(-MAX_OFFSET, MAX_OFFSET));
-  let faults = WEIGHTS.filter(
-    ([fault]) => (dataLoss || !isLoss(fault)) && (only.length === 0 || only.includes(fault)),
-  );
+  let faults = WEIGHTS.filter(([fault]) => (dataLoss || !isLoss(fault)) && isWanted(fault, only));
   const injections: Injection[] = [];
   let at = FIRST;
   /** When all that was begun is over. */
@@ -214,7 +228,7 @@ export function makePlan({
     const forTwins = TICK_OF[fault] !== undefined;
     const waiting = waitOf(fault, volley > 0, random);
     const { waits } = waiting;
-    if (forTwins) at = Math.max(at, aimedUntil);
+    if (forTwins) at = Math.max(at, aimedUntil) + spared(fault);
     if (isQuiet(fault)) at = Math.max(at, over + QUIET);
     if (alone) at = Math.max(at, over + CALM / 2);
     if (at + waits + lasts > seconds * 1_000 - LAST) {

@@ -38,7 +38,7 @@ async function seesItRun(instance: Instance, tick: number): Promise<boolean> {
 
 const runs = (instance: Instance): boolean => instance.heard('job-started').length > 0;
 
-describe.each(tickStores)('with $name', ({ start }) => {
+describe.each(tickStores)('with $name', ({ name, start }) => {
   let server: TickServer;
   let store: EmptyStore;
   beforeAll(async () => {
@@ -77,6 +77,29 @@ describe.each(tickStores)('with $name', ({ start }) => {
     expect(attempts(others)).toEqual([2]);
   });
 
+  test('a tick that came while all instances were down is run once by those that start, and not by the next ones', async () => {
+    const { tick, expression } = daily();
+    const before = await startApp(store.options);
+    await before.locks.run('nightly', { job: 'nightly', tick: tick - DAY }, () => undefined);
+    await before.close();
+    const options: InstanceOptions = { store: store.address, ttl: TTL, catchUp: '1h' };
+    const instances = await Promise.all([1, 2, 3].map(() => startTickInstance(options, { expression })));
+    const one = await until(() => instances.find(runs));
+    expect(one.heard('job-started')).toMatchObject([{ tick, attempt: 1 }]);
+    await one.endJob();
+    await Promise.all(
+      instances.filter((instance) => instance !== one).map((each) => each.next('event:skipped')),
+    );
+    expect(attempts(instances)).toEqual([1]);
+    await Promise.all(instances.map((instance) => instance.kill()));
+    const [restarted] = await startIdle(1, { catchUp: '1h' }, { expression });
+    expect(refusedFor(restarted as Instance, tick, true)).toBe(true);
+  });
+
+  if (name !== 'Redis') return;
+
+  // What is left for the processes once a store counts attempts, which the contract holds for each.
+
   test('a job that kills its process is run again once over three instances with rerun 1, not once by each', async () => {
     const { tick, expression } = daily();
     const instances = await startIdle(3, { rerun: 1, ttl: 500 }, { expression, deadly: true });
@@ -103,24 +126,5 @@ describe.each(tickStores)('with $name', ({ start }) => {
     await until(() => runs(next));
     expect(next.heard('job-started')).toMatchObject([{ tick, attempt: 2 }]);
     await next.endJob();
-  });
-
-  test('a tick that came while all instances were down is run once by those that start, and not by the next ones', async () => {
-    const { tick, expression } = daily();
-    const before = await startApp(store.options);
-    await before.locks.run('nightly', { job: 'nightly', tick: tick - DAY }, () => undefined);
-    await before.close();
-    const options: InstanceOptions = { store: store.address, ttl: TTL, catchUp: '1h' };
-    const instances = await Promise.all([1, 2, 3].map(() => startTickInstance(options, { expression })));
-    const one = await until(() => instances.find(runs));
-    expect(one.heard('job-started')).toMatchObject([{ tick, attempt: 1 }]);
-    await one.endJob();
-    await Promise.all(
-      instances.filter((instance) => instance !== one).map((each) => each.next('event:skipped')),
-    );
-    expect(attempts(instances)).toEqual([1]);
-    await Promise.all(instances.map((instance) => instance.kill()));
-    const [restarted] = await startIdle(1, { catchUp: '1h' }, { expression });
-    expect(refusedFor(restarted as Instance, tick, true)).toBe(true);
   });
 });

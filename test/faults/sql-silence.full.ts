@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setImmediate as immediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { createPool } from 'mysql2';
 import type { Duration, AcquireRequest, LockStore } from '../../lib/index.js';
 import { MysqlLockStore } from '../../lib/stores/mysql/index.js';
@@ -111,6 +112,45 @@ describe.each([MYSQL, POSTGRES].map((database) => [database.name, database] as c
   },
 );
 
+/** A proxy in a thread of its own, which goes on while this one is blocked. Notes how many requests have come, and which one is answered. */
+const WAY = `
+const { connect, createServer } = require('node:net');
+const { parentPort, workerData: { host, port, counts } } = require('node:worker_threads');
+const server = createServer((near) => {
+  const far = connect(port, host);
+  for (const [one, other] of [[near, far], [far, near]]) one.on('error', () => {}).on('close', () => other.destroy());
+  near.on('data', (chunk) => { Atomics.add(counts, 0, 1); far.write(chunk); });
+  far.on('data', (chunk) => {
+    const request = Atomics.load(counts, 0);
+    near.write(chunk, () => { Atomics.store(counts, 1, request); Atomics.notify(counts, 1); });
+  });
+}).listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
+
+async function startWayOfItsOwn(url: string) {
+  const { hostname: host, port } = new URL(url);
+  const counts = new Int32Array(new SharedArrayBuffer(8));
+  const thread = new Worker(WAY, { eval: true, workerData: { host, port: Number(port), counts } });
+  const own = await new Promise<number>((resolve, reject) =>
+    thread.on('message', resolve).on('error', reject),
+  );
+  const near = new URL(url);
+  near.hostname = '127.0.0.1';
+  near.port = String(own);
+  return {
+    url: near.href,
+    /** To be called before a request is sent. Returns what blocks the event loop until its answer is in our socket. */
+    blocker: () => {
+      const request = Atomics.load(counts, 0) + 1;
+      return (): void => {
+        for (let seen = Atomics.load(counts, 1); seen < request; seen = Atomics.load(counts, 1)) {
+          if (Atomics.wait(counts, 1, seen, 30_000) === 'timed-out') throw new Error('no answer in 30 s');
+        }
+      };
+    },
+    stop: () => thread.terminate(),
+  };
+}
+
 describe('a pool of mysql2', () => {
   let server: DatabaseServer;
 
@@ -142,20 +182,25 @@ describe('a pool of mysql2', () => {
   });
 
   test('that has answered while the event loop was blocked is heard, and keeps its connection', async () => {
-    const pool = testMysqlPool(server.url, { connectionLimit: 1 });
+    const way = await startWayOfItsOwn(server.url);
+    const pool = testMysqlPool(way.url, { connectionLimit: 1 });
     const store = new MysqlLockStore(pool, { table, queryTimeout: LIMIT });
     await until(() => store.init().then(() => true));
     const id = async (): Promise<unknown> => (await pool.query('SELECT CONNECTION_ID()'))[0];
     const before = await id();
     for (let round = 0; round < 3; round++) {
+      const blockUntilAnswered = way.blocker();
       const result = store.acquire(attempt());
       // The statement is sent.
-      await new Promise((resolve) => setImmediate(resolve));
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LIMIT + 1_000);
+      await immediate();
+      blockUntilAnswered();
+      // And its time is over.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LIMIT + 50);
       expect(await result).toMatchObject({ acquired: true });
     }
     expect(await id()).toEqual(before);
     await pool.end();
+    await way.stop();
   });
 
   test('that answers rows as arrays is read all the same', async () => {

@@ -48,6 +48,10 @@ function checkValues(value: (series: string) => number): void {
     value(`scheduler_lock_skips_total{${job('Measured.failing')},scheduler_lock_skip_reason="held"}`),
   ).toBe(1);
   expect(value(`scheduler_lock_job_overdue_seconds{${job('Measured.often')}}`)).toBe(0);
+  expect(value(`scheduler_lock_job_disagree{${job('Measured.often')}}`)).toBe(0);
+  expect(value(`scheduler_lock_run_age_seconds{${job('Measured.going')}}`)).toBeGreaterThanOrEqual(0);
+  expect(value(`scheduler_lock_run_age_seconds{${job('Measured.failing')}}`)).toBeNaN();
+  expect(Math.abs(value('scheduler_lock_clock_offset_seconds'))).toBeLessThan(60);
   expect(value('scheduler_lock_store_available')).toBe(1);
   expect(value('scheduler_lock_leader{scheduler_lock_election_name="feed"}')).toBe(1);
 }

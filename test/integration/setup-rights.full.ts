@@ -237,6 +237,8 @@ describe('on Redis', () => {
     const rights = text.split('\n').at(-1)?.replace('on ><password> ', '') ?? '';
     await server.command('ACL', 'SETUSER', 'jobs', 'reset', 'on', '>geheim', '+info');
     const connection = `redis://jobs:geheim@${server.host}:${server.port}`;
-    await expect(new RedisLockStore(connection).init()).rejects.toThrow(rights);
+    const store = new RedisLockStore(connection);
+    await expect(store.init()).rejects.toThrow(rights);
+    await store.close();
   });
 });

@@ -1,60 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { openStore } from '../../lib/cli/open.js';
-import { run as runShell } from '../../lib/cli/run.js';
-import { ticksOf } from '../../lib/cli/ticks.js';
-import { systemClock } from '../../lib/clock.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { selfSigned } from '../faults/support/certificate.js';
-import { DATABASES, POSTGRES, type SqlStore, type TestPool } from '../support/database.js';
+import { DATABASES, POSTGRES, type TestPool } from '../support/database.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
-import { freePort, projectRoot } from '../support/machine.js';
+import { freePort } from '../support/machine.js';
+import { BEAT, JOB, KEPT, KNOWN, MISS, type Said, shell, tell } from './support/shell.js';
 
-const KEPT = { count: 100, age: 86_400_000 };
-const JOB = 'RefreshJobs.refresh';
 const PASSWORD = 'geheim#1';
-
-const TICK = Date.UTC(2026, 0, 1);
-const KNOWN = {
-  kind: 'cron',
-  schedule: '0 0 1 1 *',
-  timeZone: 'UTC',
-  enabled: true,
-  overdue: false,
-} as const;
-const BEAT = {
-  instance: 'api-1:1:aa',
-  startedAt: TICK,
-  every: 30_000,
-  leads: [],
-  catalogue: 'x',
-  left: false,
-  next: [null],
-  last: [TICK],
-};
-const MISS = { name: JOB, job: JOB, instance: BEAT.instance, tick: TICK, reason: 'not-fired', count: 1 };
-
-interface Said {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function shell(url: string, ...argv: string[]): Promise<Said> {
-  let [out, err] = ['', ''];
-  const code = await runShell(argv, {
-    stdout: { write: (text) => (out += text) },
-    stderr: { write: (text) => (err += text) },
-    env: { SCHEDULER_LOCK_URL: url },
-    clock: systemClock,
-    version: '0',
-    open: openStore,
-    ticks: () => ticksOf(projectRoot),
-    onInterrupt: () => undefined,
-  });
-  return { code, out, err };
-}
 
 describe('on Redis', () => {
   let server: LocalRedis;
@@ -194,21 +148,6 @@ async function expectUnreadable(
   expect(instances.err).toMatch(/cannot be read, and (is|are) left out/);
 }
 
-/** An instance that is up, and whose job has failed. */
-async function tell(store: RedisLockStore | SqlStore): Promise<void> {
-  await store.init();
-  await store.history.init();
-  await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] });
-  const request = { name: JOB, token: 'token', ttl: 60_000, holder: 'api-1:1:aa', job: JOB, tick: TICK };
-  const grant = await store.acquire({ ...request, history: true });
-  if (!grant.acquired) throw new Error(`refused: ${grant.reason}`);
-  await store.release(
-    { ...request, fencingToken: grant.fencingToken, attempt: 1 },
-    { outcome: 'failed', record: { kept: KEPT, duration: 1_200, error: 'no mail server' } },
-  );
-  await store.close();
-}
-
 describe.each(DATABASES)('on $name', (database) => {
   let server: DatabaseServer;
   let pool: TestPool;
@@ -255,15 +194,32 @@ describe.each(DATABASES)('on $name', (database) => {
           `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('${id}', '${String(list?.['id'])}', ${now}, '${data}')`,
         );
       await pool.rows(
-        `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('torn list', NULL, ${now}, '[{')`,
+        `INSERT INTO ${torn}_instances (id, catalogue, seen_at, data) VALUES ('a list of nobody', NULL, ${now}, '[{')`,
       );
       await pool.rows(
         `INSERT INTO ${torn}_runs (name, entry, kind, noted_at, expires_at, data) VALUES ('${JOB}', '7', 'failed', ${now}, ${now + 1e6}, '{"job"')`,
       );
       await expectUnreadable((...argv) => shell(server.url, ...argv, '--table', torn), {
-        instances: 3,
+        instances: 2,
         runs: 1,
       });
+    } finally {
+      for (const each of own) await pool.rows(`DROP TABLE IF EXISTS ${each}`);
+    }
+  });
+
+  test('a list of jobs that cannot be read counts while an instance has it, until that one tells it anew', async () => {
+    const torn = `${table}_list`;
+    const own = ['', '_runs', '_instances', '_jobs', '_events'].map((each) => `${torn}${each}`);
+    const left = async (): Promise<unknown> =>
+      JSON.parse((await shell(server.url, 'status', '--json', '--table', torn)).out);
+    const store = pool.store({ table: torn });
+    try {
+      await tell(store);
+      await pool.write(`UPDATE ${torn}_instances SET data = '[{' WHERE catalogue IS NULL`);
+      expect(await left()).toMatchObject({ unreadable: { instances: 1 }, jobs: [] });
+      await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] });
+      expect(await left()).toMatchObject({ unreadable: { instances: 0 }, jobs: [{ job: JOB }] });
     } finally {
       for (const each of own) await pool.rows(`DROP TABLE IF EXISTS ${each}`);
     }
@@ -287,18 +243,18 @@ describe.each(DATABASES)('on $name', (database) => {
         for (let beats = 0; beats < 2; beats++)
           expect(
             (await store.history.beat({ ...BEAT, jobs: [{ job: JOB, lock: JOB, ...KNOWN }] })).problem,
-          ).toMatch(/lack columns/);
+          ).toMatch(/lacks columns/);
         const status = await tell('status');
         expect(status).toMatchObject({ code: 1, err: '' });
         expect(status.out).toMatch(/, 1 instance up, /);
-        expect(status.out).toMatch(/RefreshJobs\.refresh +unknown .*runs cannot be read.*lack columns/);
+        expect(status.out).toMatch(/RefreshJobs\.refresh +unknown .*runs cannot be read.*lacks columns/);
         const why = await tell('why', JOB, '--at', '2026-01-01T00:00Z');
         expect(why.out).toMatch(
-          /runs cannot be read: .*lack columns .*Run what `npx nestjs-scheduler-lock sql` prints/,
+          /runs cannot be read: .*lacks columns .*Run what `npx nestjs-scheduler-lock sql` prints/,
         );
         expect(await tell('runs', JOB)).toMatchObject({
           code: 3,
-          err: expect.stringContaining('lack columns'),
+          err: expect.stringContaining('lacks columns'),
         });
         expect(await tell('instances')).toMatchObject({ code: 0, err: '' });
         await pool.rows(`ALTER TABLE ${broken}_runs ADD COLUMN ${lost} ${type}`);

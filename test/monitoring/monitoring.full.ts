@@ -72,6 +72,9 @@ test('each alert has a test that sees it fire and one that sees it silent', () =
   expect(alerts).toEqual([
     'JobOverdue',
     'JobHung',
+    'JobUnwatched',
+    'JobDisagrees',
+    'ClockOff',
     'JobFailing',
     'RunInterrupted',
     'LeaseLost',

@@ -16,9 +16,18 @@ test('hangs', async () => {
   await new Promise(() => undefined);
 }, 50);`;
 
-/** Runs Jest on that file, with the environment of this project. Returns all that it prints. */
+/** Runs Jest on a file, with the environment of this project. Returns all that it prints. */
+async function run(file: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-left-'));
+  try {
+    await writeFile(join(folder, 'leaves.test.mjs'), file);
+    return await runIn(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
 async function runIn(folder: string): Promise<string> {
-  await writeFile(join(folder, 'hangs.test.mjs'), FILE);
   const environment = join(projectRoot, 'tools/environment.mjs');
   const config = {
     rootDir: folder,
@@ -45,14 +54,41 @@ const isRunning = (pid: number): boolean => {
 };
 
 test('a process that a test has left behind ends with its file, and is told of', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-left-'));
-  try {
-    const output = await runIn(folder);
-    const pid = Number(/pid (\d+)/.exec(output)?.[1]);
-    expect(pid).toBeGreaterThan(0);
-    expect(output).toContain(`Left behind, and killed: process ${pid}, sleep 600`);
-    expect(isRunning(pid)).toBe(false);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  const output = await run(FILE);
+  const pid = Number(/pid (\d+)/.exec(output)?.[1]);
+  expect(pid).toBeGreaterThan(0);
+  expect(output).toContain(`Left behind, and killed: process ${pid}, sleep 600`);
+  expect(isRunning(pid)).toBe(false);
 });
+
+test('a file that leaves a connection fails, and is named', async () => {
+  const output = await run(`
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+test('leaves a connection', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  await once(connect(server.address().port, '127.0.0.1'), 'connect');
+  server.close();
+});`);
+  expect(output).toMatch(
+    /Left open by .*leaves\.test\.mjs, and closed: .*a connection from port \d+ to port \d+/,
+  );
+  expect(output).toMatch(/Test Suites: 1 failed/);
+});
+
+test.each(['new Redis(1, options)', "new Cluster([{ host: '127.0.0.1', port: 1 }], options)"])(
+  'so does one that leaves a client which goes on connecting: %s',
+  async (client) => {
+    const output = await run(`
+import { createRequire } from 'node:module';
+const { Cluster, Redis } = createRequire(${JSON.stringify(join(projectRoot, 'package.json'))})('ioredis');
+const options = { retryStrategy: () => 600_000, clusterRetryStrategy: () => 600_000 };
+test('leaves a client', async () => {
+  const client = ${client}.on('error', () => undefined);
+  await new Promise((resolve) => client.on('reconnecting', resolve));
+});`);
+    expect(output).toMatch(/Left open by .*leaves\.test\.mjs, and closed: a client that goes on connecting/);
+    expect(output).toMatch(/Test Suites: 1 failed/);
+  },
+);

@@ -35,6 +35,7 @@ export function mysqlHistory(names: TableNames, client: MysqlClient): HistoryDia
     // Without IGNORE a client may count a row that was there.
     unlessKnown: ['INSERT IGNORE INTO', ''],
     overInterruption: `ON DUPLICATE KEY UPDATE ${OVER_INTERRUPTION}`,
+    overList: 'ON DUPLICATE KEY UPDATE data = VALUES(data)',
     read: (text, values) => read(client, sent(text, values)),
     write: async (text, values) => Number((await write(client, sent(text, values))).affectedRows),
     async beat({ id, catalogue, data }) {

@@ -102,17 +102,19 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     const table = this.#names.quoted('', schema);
     const columns = await read(this.client, lookStatement(where));
     const look = readLook(table, columns, await read(this.client, indexStatement(where)));
-    if ('table' in look) {
-      // Statements that write nothing show whether this user may write.
-      await this.client.query(`UPDATE ${table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
-      await this.client.query(
-        `INSERT INTO ${table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
-        [],
-      );
-      // Not before it is found: until then somebody may make it elsewhere.
-      this.#names.settle(schema);
-    }
+    // Not before it is found: until then somebody may make it elsewhere.
+    if ('table' in look) this.#names.settle(schema);
     return look;
+  }
+
+  /** By statements that write nothing. */
+  async unwritable(): Promise<undefined> {
+    const { table } = this;
+    await this.client.query(`UPDATE ${table} SET locked_by = '' WHERE name = '' AND FALSE`, []);
+    await this.client.query(
+      `INSERT INTO ${table} (name, lock_until, locked_at, locked_by) SELECT '', NOW(), NOW(), '' FROM DUAL WHERE FALSE`,
+      [],
+    );
   }
 
   setup(locks?: readonly string[]): string {

@@ -60,6 +60,7 @@ export function postgresHistory(
     int: '?::text::bigint',
     unlessKnown: ['INSERT INTO', 'ON CONFLICT DO NOTHING'],
     overInterruption: OVER_INTERRUPTION.replace('r.kind', '{runs}.kind'),
+    overList: 'ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE {instances}.data <> excluded.data',
     read: (text, values) => send(numbered(text), [...values]),
     write: async (text, values) => (await send(`${numbered(text)} RETURNING 1 AS one`, [...values])).length,
     beat: async ({ id, catalogue, data }) => (await send(beat(history.instances), [id, catalogue, data]))[0],

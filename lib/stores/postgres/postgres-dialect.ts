@@ -2,7 +2,15 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
 import type { LastLease } from '../sql/interruption.js';
-import type { Entrant, GivenBack, HowToAttempt, LineChange, SqlDialect, TableLook } from '../sql/dialect.js';
+import type {
+  Entrant,
+  Fault,
+  GivenBack,
+  HowToAttempt,
+  LineChange,
+  SqlDialect,
+  TableLook,
+} from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
@@ -20,7 +28,7 @@ import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
 import { AS_SENT, isPlain as isPlainPool, isPool, WatchedPool } from './pool.js';
-import { LOOK, type PostgresTableInfo, readLook } from './table-look.js';
+import { isReadOnly, LOOK, notAllowed, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
@@ -52,6 +60,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   /** What the last look has found. */
   #place: string | undefined;
   #user: string | undefined;
+  #unwritable: Fault | undefined;
   readonly #lastGranted = new LastGranted();
   /** `undefined` for other clients, which have to give up connections by themselves. */
   readonly #pool: WatchedPool | undefined;
@@ -103,10 +112,16 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     if (typeof schema !== 'string') return schema;
     this.#place = schema;
     const table = this.#names.quoted('', schema);
-    const look = readLook(table, await this.#rows(LOOK, [table]));
+    const rows = await this.#rows(LOOK, [table]);
+    const look = readLook(table, rows);
+    this.#unwritable = isReadOnly(rows) ? { problem: notAllowed(table), setsUp: true } : undefined;
     // Not before it is found: until then somebody may make it elsewhere.
     if ('table' in look) this.#names.settle(schema);
     return look;
+  }
+
+  unwritable(): Promise<Fault | undefined> {
+    return Promise.resolve(this.#unwritable);
   }
 
   setup(locks?: readonly string[]): string {

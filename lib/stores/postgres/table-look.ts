@@ -7,13 +7,13 @@ import { postgresStatements } from './statements.js';
 /**
  * What there is to know of the table. $1 its name, quoted
  *
- * Answers a row per column, none if there is no table: name, type, and of the table whether `name` is unique by itself and
- * whether this user may read and write.
+ * Answers a row per column, none if there is no table: name, type, and of the table whether `name` is unique by itself, whether this
+ * user may read it, and whether it may write it as well.
  */
 export const LOOK = `
 SELECT a.attname AS name, format_type(a.atttypid, a.atttypmod) AS type,
-  has_table_privilege(a.attrelid, 'SELECT') AND has_table_privilege(a.attrelid, 'INSERT')
-    AND has_table_privilege(a.attrelid, 'UPDATE') AS usable,
+  has_table_privilege(a.attrelid, 'SELECT') AS readable,
+  has_table_privilege(a.attrelid, 'INSERT') AND has_table_privilege(a.attrelid, 'UPDATE') AS writable,
   EXISTS (SELECT FROM pg_index i WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indisvalid AND i.indimmediate
     AND i.indpred IS NULL AND i.indnatts = 1 AND i.indkey[0] = a.attnum) AS "unique"
 FROM pg_attribute a WHERE a.attrelid = to_regclass($1::text) AND a.attnum > 0 AND NOT a.attisdropped`;
@@ -35,10 +35,8 @@ export function readLook(
   const columns = new Map(
     [...types].map(([name, type]) => [name, { type, ...digitsOf(type), ...lengthOf(type) }]),
   );
-  const { unique, usable } = rows.find(({ name }) => name === 'name') ?? {};
-  const problem = isTrue(usable)
-    ? undefined
-    : `The user may not read and write the table ${table}. Run this as a user who may:`;
+  const { unique, readable } = rows.find(({ name }) => name === 'name') ?? {};
+  const problem = isTrue(readable) ? undefined : notAllowed(table);
   const ddl = postgresDdl(table);
   const fault = judgeTable({ table, columns, unique: isTrue(unique), problem, setsUp: true }, ddl);
   if (fault !== undefined) return fault;
@@ -49,6 +47,13 @@ export function readLook(
     table: { ...statements, names: { length: Number(room), unicode: true, widening: ddl.widening } },
   };
 }
+
+/** Whether this user may only read the table, by the answer to {@link LOOK}. */
+export const isReadOnly = (rows: readonly Readonly<Record<string, unknown>>[]): boolean =>
+  rows.some(({ writable }) => !isTrue(writable));
+
+export const notAllowed = (table: string): string =>
+  `The user may not read and write the table ${table}. Run this as a user who may:`;
 
 function digitsOf(type: string): { digits?: number } {
   const [isTime, digits = 6] = TIME.exec(type) ?? [];

@@ -175,23 +175,38 @@ return { string.format('%.0f', now), known }`);
 /**
  * The instances that were seen in the last days.
  *
- * KEYS: instances, seen
+ * KEYS: seen
  * ARGV: -
  *
- * Returns the time, ms, and three fields for each, newest first: its id, when it was seen, ms, and its facts.
+ * Returns the time, ms, and two fields for each, newest first: its id, and when it was seen, ms.
  */
 export const INSTANCES = script(/* lua */ `
 local t = redis.call('TIME')
 local now = t[1] * 1000 + (t[2] - t[2] % 1000) / 1000
-local found = redis.call('ZRANGE', KEYS[2], ${-MAX_INSTANCES}, -1, 'WITHSCORES')
+local found = redis.call('ZRANGE', KEYS[1], ${-MAX_INSTANCES}, -1, 'WITHSCORES')
 local all = { string.format('%.0f', now) }
 for n = #found, 1, -2 do
-  local facts = tonumber(found[n]) > now - ${INSTANCES_KEPT} and redis.call('HGET', KEYS[1], found[n - 1])
-  if facts then
+  if tonumber(found[n]) > now - ${INSTANCES_KEPT} then
     all[#all + 1] = found[n - 1]
     all[#all + 1] = found[n]
-    all[#all + 1] = facts
   end
+end
+return all`);
+
+/**
+ * What these instances have told of themselves, by their ids.
+ *
+ * KEYS: instances
+ * ARGV: '1' to leave their dates out or '', instance...
+ *
+ * Returns the facts of each, or '' if it was forgotten.
+ */
+export const FACTS = script(/* lua */ `
+local all = {}
+for n = 2, #ARGV do
+  local facts = redis.call('HGET', KEYS[1], ARGV[n]) or ''
+  local dates = ARGV[1] ~= '' and string.find(facts, ',"next":[', 1, true)
+  all[n - 1] = dates and string.sub(facts, 1, dates - 1) .. ',"next":[],"last":[]}' or facts
 end
 return all`);
 

@@ -16,13 +16,14 @@ import {
   ADD_ENTRY,
   BEAT,
   ENTRIES,
+  FACTS,
   INSTANCES,
   MISS,
   TOLD,
   PROBE_INSTANCES,
   PROBE_RUNS,
 } from './history-scripts.js';
-import { isInstance, isJobs, readable, readEach } from '../readable.js';
+import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
@@ -33,6 +34,9 @@ import type { Script } from './script.js';
 
 /** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
 const LOOKED_AT = 1_000;
+
+/** How many instances are asked for in one command: each has dates of all its jobs, and the server does nothing else meanwhile. */
+const AT_ONCE = 100;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
@@ -96,12 +100,14 @@ export class RedisHistory implements HistoryStore {
     return isYes(await this.#run(TOLD, [this.#keys(name).state], args));
   }
 
-  async beat({ instance, jobs, ...facts }: Beat): Promise<BeatResult> {
+  async beat({ instance, jobs, next, last, ...facts }: Beat): Promise<BeatResult> {
     const { instances, seen, list } = this.#instanceKeys();
     const { catalogue, left } = facts;
     const old = this.#had.get(instance) ?? catalogue;
     const had = old === catalogue ? '' : JSON.stringify({ catalogue: old }).slice(1, -1);
-    const args = [instance, JSON.stringify(facts), jobs === undefined ? '' : JSON.stringify(jobs), had];
+    // The dates are the end of it: so the server can leave them out.
+    const told = JSON.stringify({ ...facts, next, last });
+    const args = [instance, told, jobs === undefined ? '' : JSON.stringify(jobs), had];
     const answer = await this.#run(BEAT, [instances, seen, list(catalogue), list(old)], args);
     if (left) this.#had.delete(instance);
     else this.#had.set(instance, catalogue);
@@ -109,20 +115,26 @@ export class RedisHistory implements HistoryStore {
     return { time: Number(time), known: isYes(known) };
   }
 
-  async instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
+  async instances(onUnreadable?: () => void, brief = false): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.#instanceKeys();
-    const [time, ...found] = (await this.#run(INSTANCES, [instances, seen], [])) as string[];
-    const told: string[][] = [];
-    for (let i = 0; i < found.length; i += 3) told.push(found.slice(i, i + 3));
-    const beats = readEach(told, beatOf, onUnreadable);
-    const catalogues = [...new Set(beats.map(({ catalogue }) => catalogue))];
+    const [time, ...found] = (await this.#run(INSTANCES, [seen], [])) as string[];
+    const read = instanceReader();
+    const told: ToldBeat[] = [];
+    for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
+      const some = found.slice(from, from + 2 * AT_ONCE);
+      const ids = some.filter((_, n) => n % 2 === 0);
+      const facts = (await this.#run(FACTS, [instances], [brief ? '1' : '', ...ids])) as string[];
+      const kept = ids.flatMap((instance, n) =>
+        facts[n] ? [{ instance, seenAt: Number(some[2 * n + 1]), facts: facts[n] }] : [],
+      );
+      told.push(...readEach(kept, (beat) => beatOf(beat, read), onUnreadable));
+    }
+    const catalogues = [...new Set(told.map(({ catalogue }) => catalogue))];
     const lists = await this.#lists(catalogues.map(list), onUnreadable);
     const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
-    return beats.map(({ catalogue, ...beat }) => ({
-      ...beat,
-      time: Number(time),
-      jobs: jobsOf.get(catalogue) ?? [],
-    }));
+    return told.map(({ catalogue, record }) =>
+      Object.assign(record, { time: Number(time), jobs: jobsOf.get(catalogue) ?? [] }),
+    );
   }
 
   /** One for each key: one that is not there, or cannot be read, is empty. */
@@ -183,8 +195,20 @@ export class RedisHistory implements HistoryStore {
   }
 }
 
+interface ToldBeat {
+  readonly catalogue: string;
+  readonly record: Omit<InstanceRecord, 'time' | 'jobs'>;
+}
+
 /** What an instance has told; `undefined` if it cannot be read. */
-function beatOf([instance = '', seenAt, facts]: readonly string[]) {
-  const told = readable(facts, isInstance) as Omit<Beat, 'instance' | 'jobs'> | undefined;
-  return told && { ...told, instance, seenAt: Number(seenAt) };
+function beatOf(
+  { instance, seenAt, facts }: { instance: string; seenAt: number; facts: string },
+  read: ReturnType<typeof instanceReader>,
+): ToldBeat | undefined {
+  const told: (ToldInstance & { readonly catalogue?: string }) | undefined = read(facts);
+  if (told === undefined) return undefined;
+  const { catalogue = '' } = told;
+  Reflect.deleteProperty(told, 'catalogue');
+  // A copy would read its dates.
+  return { catalogue, record: Object.assign(told, { instance, seenAt }) };
 }

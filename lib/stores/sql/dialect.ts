@@ -23,8 +23,10 @@ export interface SqlDialect<Table> {
   readonly kind: string;
   /** The table as messages show it. */
   readonly table: string;
-  /** Looks at the table. */
+  /** Looks at the table. It is enough that the user may read it. */
   look(): Promise<TableLook<Table>>;
+  /** Why the user may not write the table that was found; `undefined` if it may. Or it fails as a write would. */
+  unwritable(): Promise<Fault | undefined>;
   /**
    * All SQL that a person has to run for the store and what it may be used for, with rights for the user and in the place of the last
    * look.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
-import { SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
+import { SchedulerLockConfigError, SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import {
   DEAD_KEPT,
   type DeadLetter,
@@ -16,6 +16,8 @@ import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
+import type { Row } from './history-dialect.js';
+import type { LimitedReads } from './limited-reads.js';
 import type { SqlHistory } from './history.js';
 import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
@@ -23,6 +25,9 @@ import { describeFailure } from './failure.js';
 import { lockedBy } from './locked-by.js';
 import { giveUp, type Operations } from './operations.js';
 import { tries } from './tries.js';
+
+/** What people are told of the calls that a lock keeps. */
+type KeptCalls = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
 /** How often events that are too old are deleted, ms. */
 const TIDY = 3_600_000;
@@ -42,7 +47,11 @@ export class SqlEvents<Table> implements EventStore {
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
     private readonly history: SqlHistory<Table>,
-    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
+    private readonly options: {
+      readonly reads: LimitedReads;
+      readonly migrate: boolean;
+      readonly clock: Clock;
+    },
   ) {}
 
   /**
@@ -148,16 +157,27 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     return this.#run(() => events.write(text, [events.stored(name)]), name);
   }
 
-  /** What locks have of events, by their names, for people: these locks, or all. Nothing if there is no table. */
-  async of(names?: readonly string[]): Promise<ReadonlyMap<string, Pick<LockInfo, 'queued' | 'dead'>>> {
+  /** What a lock has of events, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */
+  async of(names?: readonly string[]): Promise<(name: string) => KeptCalls | undefined> {
+    try {
+      const infos = await this.#infos(names);
+      return (name) => infos.get(name);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
+      const unknown = { unknown: error.message };
+      return () => unknown;
+    }
+  }
+
+  async #infos(names: readonly string[] | undefined): Promise<ReadonlyMap<string, KeptCalls>> {
     const { events } = this.dialect;
     const which = names === undefined ? '' : `WHERE name IN (${marks(names)})`;
     const text = `SELECT ${COLUMNS} FROM {t} ${which} ORDER BY dead_at DESC, place, id`;
     const values = (names ?? []).map((name) => events.stored(name));
-    const rows = await this.operations.run(
-      () => events.read(text, values).catch((error: unknown) => this.#unlessNoTable(error)),
-      giveUp,
-    );
+    const { reads } = this.options;
+    const read = (): Promise<readonly Row[]> =>
+      events.read(text, values).catch((error: unknown) => this.#unlessNoTable(error));
+    const rows = await reads.within(events.table, () => this.operations.beside(read));
     const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();
     for (const row of rows) {
       const name = events.nameOf(String(row['name']));
@@ -269,8 +289,8 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   }
 
   #unlessNoTable(error: unknown): readonly [] {
-    if (this.dialect.failure(error) !== 'table') throw error;
-    return [];
+    if (this.dialect.failure(error) === 'table') return [];
+    throw this.options.reads.refused(this.dialect.events.table, error);
   }
 
   /** A user who may create nothing need not, if the table is there. */

@@ -1,4 +1,4 @@
-type Row = Readonly<Record<string, unknown>>;
+export type Row = Readonly<Record<string, unknown>>;
 
 /** A row of the table of the runs, but for its times, which the database knows. */
 export interface HistoryRow {
@@ -48,6 +48,8 @@ export interface HistoryDialect {
   readonly unlessKnown: readonly [start: string, end: string];
   /** The end of an INSERT of runs that have ended: one takes the place of its interruption, but not of an end. */
   readonly overInterruption: string;
+  /** The end of an INSERT of a list of jobs: it takes the place of one that says something else. */
+  readonly overList: string;
   /** Runs a statement. */
   read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
   /** Runs an INSERT. Returns how many rows it has made. */

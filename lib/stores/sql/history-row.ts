@@ -10,7 +10,7 @@ import type {
   RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { isInstance, isJobs, isMiss, isRun, readable } from '../readable.js';
+import { type instanceReader, isJobs, isMiss, isRun, readable } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
 import type { HistoryRow } from './history-dialect.js';
 import { OUTCOMES } from './locked-by.js';
@@ -97,10 +97,15 @@ export function entryOf(lock: string, row: Row): HistoryEntry | undefined {
 }
 
 /** `undefined` if it cannot be read. */
-export function instanceOf(row: Row, jobs: readonly KnownJob[]): InstanceRecord | undefined {
-  const told = readable(row['data'], isInstance) as InstanceRecord | undefined;
+export function instanceOf(
+  row: Row,
+  jobs: readonly KnownJob[],
+  read: ReturnType<typeof instanceReader>,
+): InstanceRecord | undefined {
+  const told = read(row['data']) as InstanceRecord | undefined;
   if (typeof told?.instance !== 'string') return undefined;
-  return { ...told, seenAt: Number(row['seen_at']), time: Number(row['now']), jobs };
+  // A copy would read its dates.
+  return Object.assign(told, { seenAt: Number(row['seen_at']), time: Number(row['now']), jobs });
 }
 
 /** A list of jobs with the id of its row; `undefined` if it cannot be read. */

@@ -12,6 +12,9 @@ const PARTS = {
   instances: { columns: 'id, catalogue, seen_at, data', key: 'id', text: 'data' },
 } as const;
 
+/** What is not kept without a table. */
+const LOST: Readonly<Record<Part, string>> = { runs: 'runs', instances: 'histories' };
+
 /**
  * The two tables of histories: looked at when they are needed, and created if they are missing and the store may create them. The store
  * goes on without them: then it keeps no histories, and says why.
@@ -57,7 +60,7 @@ export class HistoryTables<Table> {
    * @returns the error for the caller
    */
   failed(error: unknown, part: Part): unknown {
-    const problem = this.#problemOf(error);
+    const problem = this.#problemOf(error, part);
     if (problem === undefined) return error;
     this.#ready = false;
     this.#problems[part] = problem;
@@ -70,8 +73,8 @@ export class HistoryTables<Table> {
     for (const statement of this.dialect.history.creation) {
       const refused = await this.#create(statement);
       if (refused === undefined) continue;
-      const problem = this.#missing(refused);
-      for (const part of ['runs', 'instances'] as const) this.#problems[part] &&= problem;
+      for (const part of ['runs', 'instances'] as const)
+        this.#problems[part] &&= this.#missing(refused, part);
       return;
     }
     await Promise.all([this.#look('runs'), this.#look('instances')]);
@@ -98,29 +101,27 @@ export class HistoryTables<Table> {
       this.#problems[part] = undefined;
       return undefined;
     } catch (error) {
-      const problem = this.#problemOf(error);
+      const problem = this.#problemOf(error, part);
       if (problem === undefined) throw error;
       this.#problems[part] = problem;
       return error;
     }
   }
 
-  #problemOf(error: unknown): string | undefined {
-    const { runs, instances } = this.dialect.history;
+  #problemOf(error: unknown, part: Part): string | undefined {
     const failure = this.dialect.failure(error);
-    if (failure === 'table') return this.#missing(error);
+    if (failure === 'table') return this.#missing(error, part);
     if (failure !== 'forbidden') return undefined;
-    return `The user may not use the tables ${runs} and ${instances} (${describeFailure(error)}), so no histories are kept. Run this as a user who may:\n${this.dialect.setup()}`;
+    return `The user may not use the table ${this.dialect.history[part]} (${describeFailure(error)}), so no ${LOST[part]} are kept. Run this as a user who may:\n${this.dialect.setup()}`;
   }
 
-  #missing(error: unknown): string {
-    const { runs, instances } = this.dialect.history;
+  #missing(error: unknown, part: Part): string {
     return (
-      `The tables ${runs} and ${instances} are missing, or lack columns (${describeFailure(error)}), so no histories are kept. ` +
+      `The table ${this.dialect.history[part]} is missing, or lacks columns (${describeFailure(error)}), so no ${LOST[part]} are kept. ` +
       `Run this:\n${this.dialect.setup()}`
     );
   }
 }
 
-const refusal = (problem: string): StoreUnavailableError =>
+export const refusal = (problem: string): StoreUnavailableError =>
   new StoreUnavailableError(problem, { outcome: 'not-applied', refused: true });

@@ -16,12 +16,12 @@ import {
   type RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { readEach } from '../readable.js';
+import { instanceReader, readEach } from '../readable.js';
 import { isFree, isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
 import { errorsIn, isNotConnected } from './failure.js';
-import type { HistoryRow } from './history-dialect.js';
+import type { HistoryRow, Row } from './history-dialect.js';
 import {
   digestOf,
   endedRow,
@@ -34,8 +34,9 @@ import {
   newest,
   toldRow,
 } from './history-row.js';
-import { HistoryTables, type Part } from './history-tables.js';
+import { HistoryTables, type Part, refusal } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
+import type { LimitedReads } from './limited-reads.js';
 import type { LockRow } from './lock-row.js';
 import { giveUp, type Operations } from './operations.js';
 import { RecordBatch } from './record-batch.js';
@@ -54,13 +55,14 @@ export class SqlHistory<Table> implements HistoryStore {
   readonly #batch: RecordBatch;
   readonly #tidy: HistoryTidy;
   readonly #waits: BriefWaits;
+  readonly #reads: LimitedReads;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
-    migrate: boolean,
-    clock: Clock,
+    { reads, migrate, clock }: { reads: LimitedReads; migrate: boolean; clock: Clock },
   ) {
+    this.#reads = reads;
     this.#tables = new HistoryTables(dialect, operations, migrate);
     this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
     this.#tidy = new HistoryTidy(dialect.history, clock);
@@ -131,7 +133,6 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
-    await this.#batch.flush();
     const { history } = this.dialect;
     const most = Math.max(0, Math.trunc(limit));
     const text = KINDS.map(
@@ -139,7 +140,11 @@ export class SqlHistory<Table> implements HistoryStore {
         `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? ORDER BY noted_at DESC LIMIT ${most})`,
     ).join(' UNION ALL ');
     const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
-    const rows = await this.#look(() => history.read(text, values), 'runs', name);
+    const read = async (): Promise<readonly Row[]> => {
+      await this.#batch.flush();
+      return history.read(text, values);
+    };
+    const rows = await this.#look(read, 'runs', name);
     return newest(
       readEach(rows, (row) => entryOf(name, row), onUnreadable),
       most,
@@ -181,8 +186,8 @@ export class SqlHistory<Table> implements HistoryStore {
     const list = digestOf('catalogue', catalogue);
     const result = await this.#run(async () => {
       if (jobs !== undefined) {
-        const [start, end] = history.unlessKnown;
-        const text = `${start} {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${end}`;
+        // In place of one that somebody has damaged.
+        const text = `INSERT INTO {instances} (id, seen_at, data) VALUES (?, ${history.now}, ?) ${history.overList}`;
         await history.write(text, [list, JSON.stringify(jobs)]);
       }
       const data = JSON.stringify({ instance, ...told });
@@ -202,10 +207,17 @@ export class SqlHistory<Table> implements HistoryStore {
 WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
         [],
       );
-      const lists = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      const read = readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable);
-      const jobs = new Map(read);
-      return readEach(rows, (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? []), onUnreadable);
+      const all = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
+      // What a list says that nobody has any more is of no interest.
+      const used = new Set(rows.map(({ catalogue }) => String(catalogue)));
+      const lists = all.filter(({ id }) => used.has(String(id)));
+      const jobs = new Map(readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable));
+      const told = instanceReader();
+      return readEach(
+        rows,
+        (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? [], told),
+        onUnreadable,
+      );
     }, 'instances');
   }
 
@@ -262,18 +274,6 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
   /** Runs statements on one of the tables of histories only. */
   async #run<T>(operation: () => Promise<T>, part: Part, lock?: string): Promise<T> {
     await this.#tables.whenReady(part);
-    return this.#carryOut(operation, part, lock);
-  }
-
-  /** The same for those that only read: whoever looks on may have no right to write. */
-  async #look<T>(operation: () => Promise<T>, part: Part, lock?: string): Promise<T> {
-    await this.#tables.whenReady(part).catch((error: unknown) => {
-      if (this.dialect.history.unusable !== undefined) throw error;
-    });
-    return this.#carryOut(operation, part, lock);
-  }
-
-  #carryOut<T>(operation: () => Promise<T>, part: Part, lock?: string): Promise<T> {
     return this.operations.run(
       () =>
         operation().catch((error: unknown) => {
@@ -282,6 +282,22 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
       giveUp,
       lock === undefined ? {} : { lock },
     );
+  }
+
+  /** The same for those that only read: whoever looks on may have no right to write, and waits for no other table. */
+  async #look<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
+    const { history } = this.dialect;
+    if (history.unusable !== undefined) throw refusal(history.unusable);
+    const table = history[part];
+    const tell = (error: unknown): never => {
+      throw this.#tables.failed(this.#reads.refused(table, error), part);
+    };
+    return this.#reads.within(table, async () => {
+      const told = await this.operations.beside(() => read().catch(tell), lock);
+      // Somebody has repaired it: what is to be kept is kept from now on.
+      if (this.#tables.problem !== undefined) await this.#tables.whenReady(part).catch(() => undefined);
+      return told;
+    });
   }
 }
 

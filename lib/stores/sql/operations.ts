@@ -33,6 +33,8 @@ interface HowToRun {
    * need what is missing.
    */
   readonly ofLease?: boolean;
+  /** Whether the operation only reads: then the table need not be one that can be written. */
+  readonly reads?: boolean;
   /** Called before each try but the first, which it ends by throwing. */
   readonly goOn?: (() => void) | undefined;
 }
@@ -55,13 +57,38 @@ export class Operations<Table> {
     otherwise: () => T,
     how: HowToRun = {},
   ): Promise<T> {
+    return this.#repeat(
+      (tries, lookedAgain) => this.#ask(operation, lookedAgain ? { goOn: how.goOn } : how, tries),
+      otherwise,
+      how,
+    );
+  }
+
+  /** Reads other tables than that of the locks, whatever is wrong with that one. */
+  beside<T>(read: () => Promise<T>, lock?: string): Promise<T> {
+    const ask = (): Promise<T> =>
+      this.#gated(async () => {
+        // The look tells where the others are.
+        await this.table.whenReadable().catch((error: unknown) => {
+          if (!(error instanceof TableError)) throw error;
+        });
+        return read();
+      });
+    return this.#repeat<T>(ask, giveUp, lock === undefined ? {} : { lock });
+  }
+
+  async #repeat<T>(
+    ask: (tries: number, lookedAgain: boolean) => Promise<T | typeof AGAIN>,
+    otherwise: () => T,
+    how: HowToRun,
+  ): Promise<T> {
     const { lock, limit = TRYING } = how;
     const until = this.clock.monotonic() + limit;
     let conflict: unknown;
     let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await this.#ask(operation, lookedAgain ? { goOn: how.goOn } : how, tries);
+        const result = await ask(tries, lookedAgain);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -109,15 +136,22 @@ export class Operations<Table> {
 
   async #ask<T>(
     operation: (table: Table) => Promise<T>,
-    { ofLease = false, goOn }: HowToRun,
+    { ofLease = false, reads = false, goOn }: HowToRun,
     tries: number,
   ): Promise<T> {
     if (tries > 1) goOn?.();
+    return this.#gated(async () => {
+      const known = ofLease ? this.table.known : undefined;
+      const ready = this.table.ready ?? known;
+      return operation(ready ?? (await (reads ? this.table.whenReadable() : this.table.whenReady())));
+    });
+  }
+
+  async #gated<T>(ask: () => Promise<T>): Promise<T> {
     const late = this.#gate.enter();
     if (late !== undefined) await late;
     try {
-      const known = ofLease ? this.table.known : undefined;
-      return await operation(this.table.ready ?? known ?? (await this.table.whenReady()));
+      return await ask();
     } finally {
       this.#gate.leave();
     }

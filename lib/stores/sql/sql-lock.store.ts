@@ -38,6 +38,7 @@ import { SqlEvents } from './events.js';
 import { SqlHistory } from './history.js';
 import type { HistoryRow } from './history-dialect.js';
 import { SqlLines } from './lines.js';
+import { LimitedReads } from './limited-reads.js';
 import { lockInfo, type LockRow } from './lock-row.js';
 import { giveUp, Operations, TRYING } from './operations.js';
 import { Renewal } from './renewal.js';
@@ -60,6 +61,8 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
   readonly #clock: Clock;
+  /** Reads for people. */
+  readonly #reads: LimitedReads;
   readonly #lines: SqlLines<Table>;
   readonly #attempts = new Attempts(
     (names) => this.#look(names),
@@ -76,8 +79,11 @@ export class SqlLockStore<Table> implements LockStore {
     this.#table = new SqlTable(dialect, { migrate, clock });
     this.#operations = new Operations(dialect, this.#table, clock);
     this.#clock = clock;
-    this.history = this.#history = new SqlHistory(dialect, this.#operations, migrate, clock);
-    this.events = this.#events = new SqlEvents(dialect, this.#operations, this.#history, { migrate, clock });
+    this.#reads = new LimitedReads(clock, (error) => dialect.failure(error));
+    const common = { reads: this.#reads, migrate, clock };
+    const history = new SqlHistory(dialect, this.#operations, common);
+    this.history = this.#history = history;
+    this.events = this.#events = new SqlEvents(dialect, this.#operations, history, common);
   }
 
   /** The table, with its place as soon as that is known. */
@@ -225,9 +231,16 @@ export class SqlLockStore<Table> implements LockStore {
 
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
-    const rows = await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp);
+    const { table: shown } = this.#dialect;
+    const tell = (error: unknown): never => {
+      throw this.#reads.refused(shown, error);
+    };
+    const read = (): Promise<LockRow[]> =>
+      this.#operations.run((table) => this.#dialect.rows(table, names).catch(tell), giveUp, { reads: true });
+    // All rows of a large table may take their time.
+    const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
     const events = await this.#events.of(names);
-    return rows.map((row) => ({ ...lockInfo(row), ...events.get(row.name) }));
+    return rows.map((row) => ({ ...lockInfo(row), ...events(row.name) }));
   }
 
   /** Reads the rows of some locks at once. */

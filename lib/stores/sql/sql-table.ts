@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../../clock.js';
 import { StoreUnavailableError } from '../../errors.js';
-import type { Fault, MissingParts, SqlDialect } from './dialect.js';
+import type { Fault, MissingParts, SqlDialect, TableLook } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { notAllowed, tableError, TableError } from './table-judgement.js';
 
@@ -60,7 +60,7 @@ export class SqlTable<Table> {
   /** The last complete table. */
   #known: Table | undefined;
   #closed = false;
-  readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'setup' | 'migrate' | 'failure'>;
+  readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'unwritable' | 'setup' | 'migrate' | 'failure'>;
   readonly #migrate: boolean;
   readonly #clock: Clock;
 
@@ -91,6 +91,25 @@ export class SqlTable<Table> {
     if (this.ready !== undefined) return this.ready;
     const work = this.#work ?? this.#look(this.#migrate && this.#known === undefined && !this.#closed);
     return this.#waitFor(work, limit);
+  }
+
+  /**
+   * The table for those who only read: they need no right to write it.
+   *
+   * @throws TableError if it cannot be read
+   */
+  async whenReadable(): Promise<Table> {
+    if (this.ready !== undefined) return this.ready;
+    // What is missing may be about to be created.
+    if (this.#migrate)
+      try {
+        return await this.whenReady();
+      } catch (error) {
+        if (!(error instanceof TableError)) throw error;
+      }
+    const look = await this.#dialect.look();
+    if ('table' in look) return look.table;
+    throw this.#errorOf(look);
   }
 
   /**
@@ -158,10 +177,9 @@ export class SqlTable<Table> {
     try {
       while (this.#state === work) {
         // An unneeded migration would wait for, and hold up, all users of the table.
-        const look = await this.#dialect.look();
+        const look = await this.#lookToWrite();
         if ('table' in look) return this.#complete(work, look.table);
-        if (!('missing' in look) || !work.create || repeats === REPEATS)
-          throw tableError(look, this.#known !== undefined, this.#setup(look));
+        if (!('missing' in look) || !work.create || repeats === REPEATS) throw this.#errorOf(look);
         work.missing = look;
         const error = await this.#try(work, look);
         const failure = error === undefined ? 'conflict' : this.#dialect.failure(error);
@@ -179,6 +197,16 @@ export class SqlTable<Table> {
       const forbidden = !(error instanceof TableError) && this.#dialect.failure(error) === 'forbidden';
       this.#fail(work, forbidden ? notAllowed(work.missing, error, this.#setup(work.missing)) : error);
     }
+  }
+
+  /** Looks as whoever has to write it. */
+  async #lookToWrite(): Promise<TableLook<Table>> {
+    const look = await this.#dialect.look();
+    return 'table' in look ? ((await this.#dialect.unwritable()) ?? look) : look;
+  }
+
+  #errorOf(found: Fault): TableError {
+    return tableError(found, this.#known !== undefined, this.#setup(found));
   }
 
   #setup(found: Fault | undefined): string {
@@ -233,7 +261,7 @@ export class SqlTable<Table> {
 
   /** Looks whether the work under way is needed any more. */
   #lookBeside(work: Work<Table>): void {
-    this.#dialect.look().then(
+    this.#lookToWrite().then(
       (look) => 'table' in look && this.#complete(work, look.table),
       () => undefined,
     );

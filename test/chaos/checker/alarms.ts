@@ -5,6 +5,8 @@ import { dueAt, dueTicks } from './ticks.js';
 
 /** How long an instance may take to ask the store, and to ask it again after a fault, ms. */
 const SETTLED = 7_000;
+/** What an instance is started again after. */
+const ENDINGS: ReadonlySet<string> = new Set(['kill', 'blackout']);
 /** A process that is a little late, ms. */
 const LATE = 1_000;
 
@@ -120,29 +122,45 @@ function untold(
   return wrong;
 }
 
-/** Whether nobody had started the tick when this instance, which was well, had to judge it. */
+/**
+ * Whether nobody had started the tick when this instance had to judge it: when its time of grace was over, or, if the instance was
+ * started behind that or something was wrong then, when all was well again, and the next tick had not come.
+ */
 function couldTell(
   model: Model,
-  { overdue }: JobFacts,
+  { every, overdue }: JobFacts,
   tick: number,
-  { i, up, until }: Life,
+  life: Life,
   runs: readonly Run[],
 ): boolean {
-  const due = dueAt(model, tick, i);
-  const over = due + overdue;
+  const over = dueAt(model, tick, life.i) + overdue;
+  const asks = wellFrom(model, life, Math.max(over, life.up));
   const [first, last] = edges(model, tick);
-  const wasUp = up <= due && until >= over + SETTLED && model.over >= over + SETTLED;
-  // Its own call came before, or none did, and the store answers again.
-  if (!wasUp || troublesIn(model, over - LATE, over + SETTLED, i).length > 0) return false;
-  if (excuseOf(model, first - LATE, over + SETTLED) !== undefined) return false;
+  if (life.until < asks + SETTLED || model.over < asks + SETTLED) return false;
+  if (asks > over && asks + SETTLED >= first + every) return false;
+  if (excuseOf(model, first - LATE, asks + SETTLED) !== undefined) return false;
   // The store knows a start of it.
-  const known = runs.some((run) => run.m < first && !isForgotten(model, run, over));
+  const known = runs.some((run) => run.m < first && !isForgotten(model, run, asks));
   const started = runs.some(
     (run) =>
-      ((run.tick ?? -Infinity) >= tick && run.m <= over + LATE) ||
-      (run.m <= over + LATE && Math.max(run.releasedAt ?? 0, run.deadline) >= Math.min(first, last)),
+      ((run.tick ?? -Infinity) >= tick && run.m <= asks + LATE) ||
+      (run.m <= asks + LATE && Math.max(run.releasedAt ?? 0, run.deadline) >= Math.min(first, last)),
   );
   return known && !started;
+}
+
+/** From when on, and not before `from`, the instance and the store are well for as long as a question takes, and the second before. */
+function wellFrom(model: Model, { i, up }: Life, from: number): number {
+  const troubles = troublesIn(model, from - LATE, Infinity, i)
+    // What ended when it was started is no trouble of its own.
+    .filter(({ fault, from: begins }) => begins > up || !ENDINGS.has(fault))
+    .sort((a, b) => a.from - b.from);
+  let well = from;
+  for (const trouble of troubles) {
+    if (trouble.from > well + SETTLED) break;
+    well = Math.max(well, trouble.to + LATE);
+  }
+  return well;
 }
 
 const isForgotten = ({ troubles }: Model, { m }: Run, by: number): boolean =>

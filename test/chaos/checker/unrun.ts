@@ -2,7 +2,7 @@ import type { JobFacts } from '../history.js';
 import type { Finding } from './finding.js';
 import { blockerAt } from './blocker.js';
 import { type Call, groupBy, type Model, READING, type Run, troublesIn } from './model.js';
-import { dueTicks, tickOf } from './ticks.js';
+import { dueAt, dueTicks, tickOf } from './ticks.js';
 
 /** How long after a fault calls may still fail: connections are made again, ms. */
 const AFTERMATH = 3_000;
@@ -45,11 +45,9 @@ const ORDER: readonly Cause[] = [
 export function checkUnrun(model: Model): Finding {
   const { begin, runs, calls } = model;
   const started = new Set(runs.map(({ job, tick }) => `${job} ${tick}`));
-  const wallOffset = begin.w - begin.m;
   const byTick = groupBy(calls, ({ job, w }) => `${job} ${tickOf(model, job, w)}`);
-  const dueAt = (tick: number, i: string): number => tick - wallOffset - (begin.offsets[i] ?? 0);
   const isLate = ({ tick, m, i, attempt }: Run): boolean =>
-    tick !== undefined && attempt === 1 && m - dueAt(tick, i) > 1_000;
+    tick !== undefined && attempt === 1 && m - dueAt(model, tick, i) > 1_000;
   const counts = new Map<Cause, number>();
   const violations: string[] = [];
   let ticks = 0;
@@ -58,7 +56,9 @@ export function checkUnrun(model: Model): Finding {
       ticks += 1;
       if (started.has(`${facts.job} ${tick}`)) continue;
       const causes = Object.keys(begin.offsets).map((i) => {
-        const call = byTick.get(`${facts.job} ${tick}`)?.find((one) => one.i === i);
+        const own = byTick.get(`${facts.job} ${tick}`)?.filter((one) => one.i === i) ?? [];
+        // Who is started behind a tick asks again and again until it knows.
+        const call = own.at(isUpAt(model, tick, i) ? 0 : -1);
         return causeOf(model, facts, tick, i, call);
       });
       const up = causes.filter(({ cause }) => cause !== 'no instance up');
@@ -119,6 +119,8 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
       // because the answer came too late.
       const others = model.calls.filter(({ job, w }) => job === facts.job && tickOf(model, job, w) === tick);
       const lost = others.some((other) => other.run === undefined && other.skipped?.reason !== 'already-ran');
+      if (!lost && !isUpAt(model, tick, i) && !mayRunLate(model, facts, call))
+        return { cause: 'no instance up', detail: 'was started behind it' };
       return because(lost, 'died or froze as it began');
     }
     case 'store-unavailable':
@@ -134,14 +136,24 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
 
 /** The scheduler of this instance did not fire the tick: allowed only if the instance was not up, or was busy. */
 function withoutCall(model: Model, tick: number, i: string): Judged {
-  const { begin } = model;
-  const due = tick - (begin.w - begin.m) - (begin.offsets[i] ?? 0);
+  const due = dueAt(model, tick, i);
   const busy = troublesIn(model, due - BUSY, due + LATE, i).some(
     ({ fault }) => fault === 'pause' || fault === 'busy machine' || fault === 'kill',
   );
   if (busy || !isUp(model, i, due - BUSY, due + LATE))
     return { cause: 'no instance up', detail: 'was not up' };
   return { cause: 'unexplained', detail: 'was up and did nothing' };
+}
+
+/** Whether the instance was up when its clock came to the tick. */
+function isUpAt(model: Model, tick: number, i: string): boolean {
+  const due = dueAt(model, tick, i);
+  return isUp(model, i, due, due);
+}
+
+/** Whether who is started behind a tick runs it: if its job is to catch up with ticks, and has been run before. */
+function mayRunLate({ runs }: Model, { job, catchUp }: JobFacts, { m }: Call): boolean {
+  return catchUp > 0 && runs.some((run) => run.job === job && run.m < m);
 }
 
 function isUp({ lives }: Model, i: string, from: number, to: number): boolean {

@@ -51,6 +51,24 @@ export const REDIS_SABOTAGES: Sabotages = {
     only: ['store-old-snapshot'],
     seed: 7,
   },
+  'look-that-refuses-free-locks': {
+    file: 'stores/redis/shortcuts.js',
+    search: "typeof value === 'string' && value !== token",
+    replace: "(value ??= '') !== token",
+    caughtBy: 'unrun',
+    only: ['cut'],
+    volley: 50,
+    seed: 3,
+  },
+  'short-renewal-without-compare': {
+    file: 'stores/redis/shortcuts.js',
+    search: 'values[n] == ARGV[n + 1] and redis',
+    replace: 'redis',
+    caughtBy: 'overlaps',
+    // A holder that renews in time is only overtaken if a lock was lost.
+    only: ['store-flush'],
+    seed: 3,
+  },
   'interval-of-each-instance': {
     file: 'stores/redis/scripts.js',
     search: 'if wait > 0 then return',

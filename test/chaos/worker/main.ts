@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { Logger, type LoggerService, Module } from '@nestjs/common';
+import { ConsoleLogger, type LogLevel, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
@@ -29,9 +29,6 @@ export interface WorkerOptions {
   /** How many of its calls stand in line at the same time. */
   readonly callers: number;
 }
-
-/** How often the levels of the log may change, ms. */
-const LEVELS = 500;
 
 /** How long a shutdown waits for jobs, ms: shorter than the longest job. */
 const SHUTDOWN_TIMEOUT = 1_500;
@@ -99,15 +96,33 @@ let broken = false;
 const mayThrow = (): void => {
   if (broken) throw new Error('This logger is broken');
 };
-const logger: LoggerService = {
-  log: mayThrow,
-  warn: mayThrow,
-  debug: mayThrow,
-  error: (...given: unknown[]) => {
+
+/**
+ * Nest's own logger, as the library knows of no other one what it shows. The level `debug` has a line for each refusal: with any other
+ * logger somebody would always want the details, and no attempt would begin with a look.
+ */
+class FleetLogger extends ConsoleLogger {
+  override isLevelEnabled(level: LogLevel): boolean {
+    return level !== 'debug' || !isQuiet(Date.now());
+  }
+
+  override log(): void {
+    mayThrow();
+  }
+
+  override warn(): void {
+    mayThrow();
+  }
+
+  override debug(): void {
+    mayThrow();
+  }
+
+  override error(...given: unknown[]): void {
     mayThrow();
     console.error(...given);
-  },
-};
+  }
+}
 
 // Without this, the instance would end, and the fate of its leases would not be seen.
 for (const event of ['uncaughtException', 'unhandledRejection'])
@@ -121,12 +136,7 @@ for (const event of ['uncaughtException', 'unhandledRejection'])
 
 childMain(async (parent) => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
-  app.useLogger(logger);
-  // The level `debug` has a line for each refusal.
-  const setLevels = (): void =>
-    Logger.overrideLogger([...(isQuiet(Date.now()) ? [] : ['debug' as const]), 'log', 'warn', 'error']);
-  setLevels();
-  setInterval(setLevels, LEVELS).unref();
+  app.useLogger(new FleetLogger());
   app.enableShutdownHooks();
   parent.on('logger', ({ throws }) => void (broken = throws === true));
   recorder.write({ k: 'up', m: monotonic() });

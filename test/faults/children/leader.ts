@@ -25,9 +25,7 @@ import { openStore } from './open-store.js';
  * it begins and ceases to lead, until when each answer of the store lets it believe that it does, and what runs.
  */
 
-const { store, ttl, instanceId, firsts } = JSON.parse(
-  process.env['FAULT_OPTIONS'] ?? '{}',
-) as CandidateOptions;
+const { store, ttl, instanceId } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as CandidateOptions;
 
 let parent: Parent;
 const tell = (type: string, facts: object): void => void parent.send({ type, at: now(), ...facts });
@@ -47,25 +45,18 @@ class Witness implements OnModuleInit {
 
   onModuleInit(): void {
     const leases = this.modules.get<LockStore>(LOCK_STORE, { strict: false });
-    const { acquire, extend, release } = {
+    const { acquire, extend } = {
       acquire: leases.acquire.bind(leases),
       extend: leases.extend.bind(leases),
-      release: leases.release.bind(leases),
-    };
-    leases.release = (ref, options) => {
-      tell('call', { operation: 'release' });
-      return release(ref, options);
     };
     leases.acquire = async (request) => {
       const sent = now();
-      tell('call', { operation: 'acquire' });
       const result = await acquire(request);
       if (result.acquired) tell('confirmed', { lock: request.name, until: until(sent) });
       return result;
     };
     leases.extend = async (refs, options) => {
       const sent = now();
-      tell('call', { operation: 'extend' });
       const results = await extend(refs, options);
       for (const [index, { held }] of results.entries()) {
         if (held) tell('confirmed', { lock: refs[index]?.name, until: until(sent) });
@@ -109,28 +100,13 @@ let hang = false;
 
 @Injectable()
 class Hung {
-  @Cron('*/10 * * * * *', { name: 'hung', timeZone: 'UTC' })
+  @Cron('*/5 * * * * *', { name: 'hung', timeZone: 'UTC' })
   // Until it has ended, one tick comes, whenever in its run the instance is killed; and the one after that only seconds later.
-  @SchedulerLock({ name: 'hung', job: 'hung', ttl: '12s', heartbeat: false })
+  @SchedulerLock({ name: 'hung', job: 'hung', ttl: '6s', heartbeat: false })
   async hung(): Promise<void> {
     tell('run', { job: 'hung', tick: currentLock().tick, hangs: hang });
     if (hang) await new Promise(() => undefined);
   }
-}
-
-@Injectable()
-class Firsts {}
-
-for (const tick of firsts) {
-  const date = new Date(tick);
-  const expression = `${date.getUTCSeconds()} ${date.getUTCMinutes()} ${date.getUTCHours()} * * *`;
-  const job = `first-${tick}`;
-  const run = async (): Promise<void> => tell('run', { job, tick: currentLock().tick });
-  const descriptor = { configurable: true, writable: true, value: run };
-  // A busy machine gets the time that a store call may take.
-  SchedulerLock<[]>({ job, ttl: '10s' })(Firsts.prototype, job, descriptor);
-  Object.defineProperty(Firsts.prototype, job, descriptor);
-  Cron(expression, { timeZone: 'UTC' })(Firsts.prototype, job, descriptor);
 }
 
 childMain(async (channel) => {
@@ -139,7 +115,7 @@ childMain(async (channel) => {
   const options = { ...opened.options, instanceId, leader: { name: 'main', ttl } };
   @Module({
     imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot(options)],
-    providers: [Witness, Feed, Jobs, Hung, Firsts],
+    providers: [Witness, Feed, Jobs, Hung],
   })
   class AppModule {}
   // What `cron` says of a machine that is too busy.

@@ -10,14 +10,7 @@ export interface CandidateOptions {
   readonly store: StoreAddress;
   readonly ttl: number;
   readonly instanceId: string;
-  /** See the fleet. */
-  readonly firsts: readonly number[];
 }
-
-/** How many jobs have their first tick while a fleet is up. */
-const FIRSTS = 60;
-/** How far those ticks are apart, ms: they last for as long as a test may take on a busy machine. */
-const APART = 2_000;
 
 /** CLOCK_MONOTONIC, ms, as the children have it. */
 export const now = (): number => Number(process.hrtime.bigint() / 1_000n) / 1_000;
@@ -70,26 +63,27 @@ export class Candidate implements Account {
 export class LeaderFleet {
   readonly all: Candidate[] = [];
   #started = 0;
-  /** Ticks, epoch ms: each is the first one that the job `first-<tick>` ever has. */
-  readonly firsts: readonly number[];
 
   constructor(
     private readonly server: StoreServer,
     readonly ttl: number,
-  ) {
-    const next = Math.ceil(Date.now() / 1_000) * 1_000;
-    this.firsts = Array.from({ length: FIRSTS }, (_, index) => next + index * APART);
-  }
+  ) {}
 
   get alive(): Candidate[] {
     return this.all.filter(({ child }) => child.running);
   }
 
+  /** Lets all reach the store, and starts some until there are three. */
+  async fill(): Promise<void> {
+    await Promise.all(this.alive.map(({ link }) => link.proxy.refuse(false)));
+    const missing = Math.max(0, 3 - this.alive.length);
+    await Promise.all(Array.from({ length: missing }, () => this.start()));
+  }
+
   async start(): Promise<Candidate> {
     const instanceId = `instance-${this.#started++}`;
     const link = await this.server.link();
-    const { ttl, firsts } = this;
-    const options: CandidateOptions = { store: link.address, ttl, instanceId, firsts };
+    const options: CandidateOptions = { store: link.address, ttl: this.ttl, instanceId };
     const child = await spawnChild(builtScript('test/faults/children/leader.js'), {
       env: { FAULT_OPTIONS: JSON.stringify(options) },
     });

@@ -21,17 +21,14 @@ export interface StoreServer {
 /** A kind of store. */
 export interface LeaderStore {
   readonly name: string;
-  /** Whether a restart can lose what it keeps. */
-  readonly losesData: boolean;
   start(): Promise<StoreServer>;
 }
 
 /** The stores with which elections are tested. */
 export const leaderStores: LeaderStore[] = [
-  { name: 'Redis', losesData: true, start: startRedisStore },
+  { name: 'Redis', start: startRedisStore },
   ...DATABASES.map((database) => ({
     name: database.name,
-    losesData: false,
     start: () => startDatabaseStore(database),
   })),
 ];

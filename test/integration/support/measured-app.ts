@@ -1,4 +1,4 @@
-import { type DynamicModule, Injectable } from '@nestjs/common';
+import { type DynamicModule, Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Cron, ScheduleModule } from '@nestjs/schedule';
 import {
   type LeaderHooks,
@@ -13,9 +13,10 @@ import { gate, startModule, type TestApp } from '../app.js';
 
 /** Jobs of which each does one thing that is measured. */
 @Injectable()
-export class Measured {
+export class Measured implements OnModuleDestroy {
   ran = 0;
   readonly gate = gate();
+  readonly #end = gate();
 
   @Cron('* * * * * *', { timeZone: 'UTC' })
   @SchedulerLock({ name: 'often', overdue: '5m' })
@@ -33,6 +34,15 @@ export class Measured {
 
   @SchedulerLock({ name: 'killed' })
   async killed(): Promise<void> {}
+
+  @SchedulerLock({ name: 'going' })
+  async going(): Promise<void> {
+    await this.#end.opened;
+  }
+
+  onModuleDestroy(): void {
+    this.#end.open();
+  }
 
   @SchedulerLock({ name: 'lost', ttl: '400ms', heartbeat: '100ms' })
   async lost(): Promise<void> {
@@ -79,5 +89,7 @@ export async function measuredApp(metrics: DynamicModule): Promise<TestApp> {
   await until(() => app.events.some((event) => event.type === 'released' && event.lock === 'lost'));
   await app.get(SchedulerLockService).run('one for Alice', { job: 'import' }, () => 'done');
   await until(() => app.events.some((event) => event.type === 'outage-ended'));
+  void jobs.going();
+  await until(() => app.events.some((event) => event.type === 'acquired' && event.lock === 'going'));
   return app;
 }

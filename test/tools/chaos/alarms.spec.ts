@@ -96,6 +96,16 @@ describe('a tick that nobody started', () => {
     expect(check(down)).toEqual([]);
   });
 
+  it('is told of by who is started behind it, and asks', () => {
+    const started = (misses: readonly StoredMiss[] = [], up = 37_000): HandMade =>
+      missed(misses).kill('instance-1', 29_000, up).kill('instance-2', 29_000);
+    expect(check(started())).toEqual([expect.stringMatching('nor told of it, though instance-1.2 could')]);
+    expect(check(started([miss]))).toEqual([]);
+    // The next tick came before it could be told.
+    expect(check(started([], 39_000))).toEqual([]);
+    expect(check(started().fault('store-freeze', 38_000, 39_000))).toEqual([]);
+  });
+
   it('need not be told of if a run of its job was in its way', () => {
     expect(check(missed().run({ at: 29_000, tick: 28_000, token: 3, ends: 33_000 }))).toEqual([]);
   });

@@ -142,6 +142,14 @@ describe('the plan of a chaos run', () => {
     expect(lines).toContainEqual(expect.stringMatching(/lose-then-partition at the next tick of first-twin/));
   });
 
+  it('ends all instances at once only where that is asked for', () => {
+    const { injections } = makePlan({ ...options, only: ['blackout', 'kill'] });
+    expect(injections.map(({ fault }) => fault)).toContain('blackout');
+    const [blackout] = injections.filter(({ fault }) => fault === 'blackout');
+    expect(blackout).toMatchObject({ tickOf: JOBS.missed.job });
+    expect(blackout).not.toHaveProperty('instance');
+  });
+
   it('can be kept to some faults, and ends before the run does', () => {
     const { injections } = makePlan({ ...options, seconds: 30, only: ['pause'] });
     expect(new Set(injections.map(({ fault }) => fault))).toEqual(new Set(['pause']));

@@ -78,6 +78,16 @@ describe('a tick that was not run is caught', () => {
   });
 });
 
+it('a tick is explained by a fleet that was down: who is started asks only for what was interrupted', () => {
+  const down = (job: Partial<JobFacts>): HandMade =>
+    missed(job)
+      .kill('instance-1', 29_000)
+      .kill('instance-2', 29_000, 31_000)
+      .skip(TICK + 2_000, 'already-ran', { i: 'instance-2', n: 2 });
+  expect(down({ rerun: 1 }).check('unrun').violations).toEqual([]);
+  expect(down({ catchUp: 5_000 }).check('unrun').violations).toHaveLength(1);
+});
+
 it('a tick that was run late is counted', () => {
   const finding = missed()
     .run({ at: TICK + 1_500, tick: TICK, token: 30 })

@@ -78,6 +78,37 @@ describe('status', () => {
     expect({ err: shell.err, open: shell.open }).toEqual({ err: '', open: 0 });
   });
 
+  test('is by the clock of the store, and says so if that of this machine is another one', async () => {
+    const shell = shellOf();
+    shell.now = NOW + 180_000;
+    await shell.inBerlin('status');
+    expect(shell.lines[0]).toBe(
+      'Redis db:6379, 2 instances up, 2026-11-22 12:20:31+01:00 by its clock, 2026-11-22 12:23:31+01:00 by the one here',
+    );
+    expect(shell.lines.find((line) => line.startsWith(REFRESH))).toContain('12:20:01 api-1:1:aa, 30 s  ');
+    shell.out = '';
+    await shell.run('status', '--json');
+    expect(documentOf(shell)).toMatchObject({ time: NOW, localTime: NOW + 180_000 });
+    for (const command of ['runs', 'locks', 'instances', 'why RefreshJobs.refresh']) {
+      const [here, right] = [shellOf(), shellOf()];
+      here.now = NOW + 86_400_000;
+      await here.inBerlin(...command.split(' '));
+      await right.inBerlin(...command.split(' '));
+      expect(here.out).toBe(right.out);
+    }
+  });
+
+  test('counts the instances that are not up any more: `instances` lists them', async () => {
+    const [one] = fleet.instances ?? [];
+    const gone = Array.from({ length: 300 }, (_, n) =>
+      instance(`old-${n}`, [...(one?.jobs ?? [])], { seenAt: at(3), left: n >= 100 }),
+    );
+    const shell = shellOf({ ...fleet, instances: [...(fleet.instances ?? []), ...gone] });
+    await shell.run('status', '--json');
+    expect(documentOf(shell)).toMatchObject({ up: 2, gone: 100, left: 200 });
+    expect(shell.out).not.toContain('old-');
+  });
+
   test('exits with 0 if nothing does', async () => {
     const shell = shellOf({ ...fleet, instances: [instance('api-1:1:aa', [job('Ok.job')])] });
     expect(await shell.inBerlin('status')).toBe(0);
@@ -135,9 +166,12 @@ describe('status', () => {
     expect(documentOf(shell)).toEqual({
       store: 'Redis db:6379',
       time: NOW,
+      localTime: NOW,
       up: 2,
+      gone: 0,
+      left: 0,
       attention: true,
-      unreadable: { instances: 0, runs: 0 },
+      unreadable: { instances: 0, runs: 0, parts: [] },
       jobs: [
         expect.objectContaining({
           job: SEND,

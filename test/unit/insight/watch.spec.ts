@@ -41,6 +41,7 @@ let failed: Set<string>;
 /** Whether the store does not answer who is there, and what runs. */
 let away: boolean;
 let entriesFail: boolean;
+let runsRefused: Error | undefined;
 /** The next tick. */
 let tick: number;
 
@@ -87,7 +88,7 @@ beforeEach(() => {
   clock = new ManualClock(Date.UTC(2026, 0, 1) + 1_000);
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
-  [isFirst, away, entriesFail, failed] = [false, false, false, new Set()];
+  [isFirst, away, entriesFail, failed, runsRefused] = [false, false, false, new Set(), undefined];
   answer = ({ tick: of }) => ({
     missed: true,
     first: true,
@@ -95,7 +96,10 @@ beforeEach(() => {
   });
   const history: HistoryStore = {
     interrupted: () => Promise.resolve(),
-    entries: () => (entriesFail ? Promise.reject(new Error('away')) : Promise.resolve(entries)),
+    entries: () =>
+      entriesFail || runsRefused !== undefined
+        ? Promise.reject(runsRefused ?? new Error('away'))
+        : Promise.resolve(entries),
     miss(miss) {
       asked.push(miss);
       const told = answer(miss);
@@ -574,4 +578,37 @@ test('a job that is well, failed or running costs no call of the store between i
   }
   expect(ofStatus('failing')).toHaveLength(1);
   expect(inspected).toHaveLength(1);
+});
+
+test('the store is not asked again of a job that has no dates left', async () => {
+  const none = { newest: () => undefined, next: () => Infinity };
+  watch.add(job({ dates: none }));
+  await pass(0);
+  expect(ofStatus('unknown')).toEqual([['report', undefined]]);
+  inspected = [];
+  await pass(PERIOD);
+  expect(inspected).toEqual([]);
+});
+
+test('that the store refuses to tell of runs is known from the beginning, and when a beat says that something has changed', async () => {
+  const refuse = new StoreUnavailableError('It has no column data.', {
+    outcome: 'not-applied',
+    refused: true,
+  });
+  runsRefused = refuse;
+  locks = [{ name: 'report-lock', time: clock.now(), state: 'free', jobs: [] }];
+  watch.add(job());
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toHaveLength(1);
+  runsRefused = undefined;
+  watch.answered(undefined);
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toEqual([]);
+  runsRefused = refuse;
+  watch.answered(undefined);
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toEqual([]);
+  watch.answered('The table lacks a column.');
+  await clock.advance(10);
+  expect(ofStatus('unknown')).toHaveLength(1);
 });

@@ -347,6 +347,16 @@ const cases: Case[] = [
     'It is switched off (`enabled: false`) on all 2 instances that know it: api-1, api-2.',
   ],
   [
+    'a job that was off on all that are gone by now',
+    facts({
+      known: OFF,
+      knownBy: [by('api-1', { state: 'gone' }, OFF), by('api-2', { state: 'gone' }, OFF)],
+    }),
+    undefined,
+    'off',
+    'It was switched off (`enabled: false`) where it was known last: api-1, api-2.',
+  ],
+  [
     'a job that is off on the only one',
     facts({ known: OFF, knownBy: [by('api-1', {}, OFF)] }),
     T,

@@ -8,6 +8,8 @@ import { NOW, storeOf } from './fleet.js';
 /** A terminal of a test. */
 export class TestShell {
   readonly clock = new ManualClock(NOW);
+  /** The time of this machine. That of the store is NOW. */
+  now = NOW;
   out = '';
   err = '';
   /** Stores that were opened and not closed. */
@@ -30,7 +32,7 @@ export class TestShell {
       stderr: { write: (text) => (this.err += text) },
       env: this.env,
       clock: {
-        now: () => NOW,
+        now: () => this.now,
         monotonic: systemClock.monotonic,
         setTimer: this.clock.setTimer.bind(this.clock),
       },

@@ -49,6 +49,8 @@ export class FakeStore {
   instances: InstanceRecord[] = [instance('api-1')];
   locks: LockInfo[] = [];
   entries: HistoryEntry[] = [];
+  /** Why it tells of no runs. */
+  refusal: Error | undefined;
   readonly asked: string[] = [];
   /** How many calls were under way at the same time. */
   atOnce = 0;
@@ -68,6 +70,7 @@ export class FakeStore {
         this.atOnce = Math.max(this.atOnce, this.#underWay);
         await Promise.resolve();
         this.#underWay -= 1;
+        if (this.refusal !== undefined) throw this.refusal;
         return this.entries.filter(({ lock }) => lock === name).slice(0, limit);
       },
     },

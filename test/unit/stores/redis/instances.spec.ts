@@ -37,6 +37,16 @@ const now = async (): Promise<number> => Number((await client.time())[0]) * 1_00
 const ids = async (): Promise<string[]> =>
   (await store.history.instances()).map(({ instance }) => instance).sort();
 
+test('the server leaves out the dates of instances if nobody asks for them, and nothing else', async () => {
+  await store.history.beat(beatOf({ jobs: JOBS, version: ',"next":[', left: true }));
+  const [[brief], [whole]] = [
+    await store.history.instances(undefined, true),
+    await store.history.instances(),
+  ];
+  expect(whole).toMatchObject({ next: [7], last: [null], left: true, version: ',"next":[' });
+  expect(brief).toEqual({ ...whole, next: [], last: [], time: expect.any(Number) });
+});
+
 describe('a list of jobs', () => {
   const LISTS = `{${INSTANCES}}:jobs:`;
   const HOUR = 3_600_000;

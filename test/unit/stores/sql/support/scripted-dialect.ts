@@ -12,6 +12,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     kind: 'SQL',
     table: 'shedlock',
     look: async (): Promise<TableLook<object>> => ({ table: {} }),
+    unwritable: () => Promise.resolve(undefined),
     setup: (locks = ['CREATE TABLE shedlock']) => locks.join(';\n'),
     nameProblem: () => undefined,
     migrate: nothing,

@@ -1,0 +1,106 @@
+import type { Clock } from '../clock.js';
+import { StoreUnavailableError } from '../errors.js';
+import type { HistoryStore, Miss, MissReason, MissResult } from '../stores/history-store.js';
+import { Alarms } from './alarms.js';
+import { given } from './facts.js';
+import type { RunInfo } from './types.js';
+import type { Refused, WatchedJob, Watcher } from './watched-job.js';
+
+/** Why an instance did not start the newest ticks of a job. */
+export type Skips = MissReason & { readonly tick: number | undefined };
+
+/** What there is to tell of a job, and what was told. */
+export interface Announced {
+  readonly job: WatchedJob;
+  skips: Skips | undefined;
+  /** The newest tick that an outage has cost this instance, as far as it is to tell of it. */
+  lost: number | undefined;
+  /** The missed tick that was noted last. */
+  noted: number | undefined;
+  /** When people were told last that a run hangs here. */
+  toldOfHung: number;
+}
+
+/** After what time people are told again of a run that hangs, ms. */
+const REPEAT = 3_600_000;
+
+/** Tells people what they have to know of a job: that a tick was missed, for which the fleet notes its reasons, and that a run hangs here. */
+export class Announcer {
+  readonly #alarms: Alarms;
+  #stopped = false;
+
+  constructor(
+    private readonly history: HistoryStore,
+    private readonly clock: Clock,
+    private readonly watcher: Watcher,
+  ) {
+    this.#alarms = new Alarms(history, clock, watcher);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#alarms.stop();
+  }
+
+  /** The instance on which it hangs tells of it. @param now by the store's clock */
+  hung(state: Announced, run: RunInfo, now: number): void {
+    const { lock, instance, fencingToken, startedAt: since, tick } = run;
+    if (instance !== this.watcher.instance || now - state.toldOfHung < REPEAT) return;
+    state.toldOfHung = now;
+    const facts = { lock, job: state.job.job, instance, at: this.clock.now(), fencingToken, since };
+    this.watcher.emit({ type: 'hung', ...facts, ...given({ tick }) });
+  }
+
+  /**
+   * Keeps why this instance did not start a tick, and has people told.
+   *
+   * @returns the tick that was started, if that one or a newer one was: somebody has done so in this moment
+   */
+  async missed(state: Announced, tick: number, lost?: Skips): Promise<number | undefined> {
+    const { job } = state;
+    const { instance, kept } = this.watcher;
+    const { interval } = job;
+    const { tick: _, ...why } = lost ?? state.skips ?? { reason: this.#idleReason(job), count: 1, tick };
+    const about = { name: job.lock, job: job.job, instance, kept, ...why, tick };
+    const which = interval !== undefined ? { grace: job.grace } : lost ? { late: true } : {};
+    const result = await this.#miss({ ...about, ...which });
+    if (this.#stopped) return undefined;
+    if (result === undefined) {
+      state.noted = tick;
+      this.#alarms.now(job, tick, why);
+      return undefined;
+    }
+    const { missed, first, tick: due = tick } = result;
+    if (!missed) return due;
+    state.noted = tick;
+    this.#alarms.soon(job, due, why, first);
+    return undefined;
+  }
+
+  /** `undefined`: the store refuses to keep that, as where a table lacks a column. */
+  async #miss(miss: Miss): Promise<MissResult | undefined> {
+    return this.history.miss(miss).catch((error: unknown) => {
+      if (error instanceof StoreUnavailableError && error.refused) return undefined;
+      throw error;
+    });
+  }
+
+  /** Why a tick was not even called here. */
+  #idleReason({ shown, grace }: WatchedJob): string {
+    if (!shown().enabled) return 'disabled';
+    // By the clock of this machine it came before this instance did.
+    const isAhead = (this.watcher.clockOffset() ?? 0) < -grace;
+    return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
+  }
+}
+
+/** One more tick was skipped. */
+export function oneMore(
+  before: MissReason | undefined,
+  { reason, holder }: Refused,
+  now: number,
+): MissReason {
+  const again = before?.reason === reason && before.until === undefined;
+  const [count, since] = again ? [before.count + 1, before.since ?? now] : [1, now];
+  return { reason, count, since, ...(holder === undefined ? undefined : { holder }) };
+}

@@ -1,0 +1,184 @@
+import type { InstanceRecord, KnownJob } from '../stores/history-store.js';
+import type { KnownBy } from './facts.js';
+import { isUp } from './join.js';
+import type { InstanceInfo } from './types.js';
+
+/** An instance, and what the store has told of it. */
+export interface Told {
+  readonly info: Omit<InstanceInfo, 'jobs'>;
+  readonly record: InstanceRecord;
+}
+
+type DatedJob = InstanceInfo['jobs'][number];
+
+export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
+
+/**
+ * So many of the instances that are not up any more tell all that they know: those seen last. What the others still have to say is that
+ * the job was there, since when, and whether it was switched on: that the first one of each list of jobs says for all that had it.
+ */
+const RECENT = 100;
+
+/**
+ * The jobs of a fleet, each with the instances that know it. After a week of deploys most instances are not up any more, and tell nothing
+ * of today that others do not: so not all are looked at for each job, and only when somebody asks.
+ */
+export class FleetJobs {
+  readonly #recent: readonly Told[];
+  readonly #first: readonly Told[];
+  readonly #few: readonly Told[];
+  readonly #upLists: readonly (readonly KnownJob[])[];
+  /** The names of those that are up and have one of some lists of jobs, by the places of these lists. */
+  readonly #up = new Map<string, readonly string[]>();
+  /** By the list of jobs, which many instances share: the place of each job in it. */
+  readonly #places = new Map<readonly KnownJob[], Map<string, number>>();
+
+  /** @param told those that are up first, then those seen last @param recent how many that are not up tell all that they know */
+  constructor(
+    private readonly told: readonly Told[],
+    recent = RECENT,
+  ) {
+    const up = told.filter(({ info }) => isUp(info)).length;
+    this.#recent = told.slice(0, up + recent);
+    this.#first = firstOf(told.slice(up + recent));
+    this.#few = fewOf(told);
+    this.#upLists = [...new Set(told.slice(0, up).map(({ record }) => record.jobs))];
+  }
+
+  /** The names of all jobs. */
+  get names(): string[] {
+    const lists = new Set(this.told.map(({ record }) => record.jobs));
+    return [...new Set([...lists].flatMap((jobs) => jobs.map(({ job }) => job)))];
+  }
+
+  /**
+   * The few instances that tell whether a job is well, the newest first, without its dates: of those with the same list of jobs the others
+   * say no more. If these say that it is not well, ask for more: a job that was made at run time may be younger than its instance.
+   */
+  few(job: string): KnownByAll | undefined {
+    return asKnown(this.#of(job, this.#few, true));
+  }
+
+  /** The instances that are up and know a job, the newest first. */
+  up(job: string): readonly string[] {
+    const lists = this.#upLists.filter((jobs) => this.#placesIn(jobs).has(job));
+    const key = lists.map((jobs) => this.#upLists.indexOf(jobs)).join();
+    const found =
+      this.#up.get(key) ??
+      this.told
+        .filter(({ info, record }) => isUp(info) && lists.includes(record.jobs))
+        .map(({ info }) => info.instance);
+    this.#up.set(key, found);
+    return found;
+  }
+
+  /** The instances that know a job, the newest first: those that are up, and as many others as it takes to tell how it is. */
+  get(job: string): KnownByAll | undefined {
+    const recent = this.#of(job, this.#recent);
+    return recent.length === 0 ? this.every(job) : asKnown([...recent, ...this.#of(job, this.#first)]);
+  }
+
+  /** The same of all instances that are remembered. */
+  every(job: string): KnownByAll | undefined {
+    return asKnown(this.#of(job, this.told));
+  }
+
+  /**
+   * Whether a deploy has removed the job: the last instance that knew it is followed by one of the same application (it knows other jobs
+   * of it), which does not know this one. If there is no such instance, the whole application may be down.
+   */
+  wasRemoved([last]: KnownByAll): boolean {
+    if (isUp(last)) return false;
+    const before = this.told.find(({ info }) => info.instance === last.instance)?.record.jobs ?? [];
+    const followers = this.told.filter(({ info }) => isUp(info) && info.startedAt > last.startedAt);
+    return [...new Set(followers.map(({ record }) => record.jobs))].some(
+      (jobs) => jobs === before || before.some(({ job }) => this.#placesIn(jobs).has(job)),
+    );
+  }
+
+  #of(job: string, told: readonly Told[], brief = false): KnownBy[] {
+    const all: KnownBy[] = [];
+    let list: readonly KnownJob[] | undefined;
+    let place: number | undefined;
+    let like: DatedJob | undefined;
+    for (const one of told) {
+      const { jobs } = one.record;
+      // Most of them come one after another.
+      if (jobs !== list) [list, place, like] = [jobs, this.#placesIn(jobs).get(job), undefined];
+      if (place === undefined) continue;
+      const by = knownBy(one, brief ? (jobs[place] as KnownJob) : jobAt(one.record, place, like));
+      like = by.job;
+      all.push(by);
+    }
+    return all;
+  }
+
+  #placesIn(jobs: readonly KnownJob[]): Map<string, number> {
+    let places = this.#places.get(jobs);
+    if (places === undefined) {
+      places = new Map(jobs.map(({ job }, place) => [job, place]));
+      this.#places.set(jobs, places);
+    }
+    return places;
+  }
+}
+
+const asKnown = ([first, ...others]: readonly KnownBy[]): KnownByAll | undefined =>
+  first === undefined ? undefined : [first, ...others];
+
+/** A job with its dates, as an instance has told them. @param like one that has perhaps the same: then it is taken again */
+export function jobAt({ jobs, next, last }: InstanceRecord, place: number, like?: DatedJob): DatedJob {
+  const [coming, newest] = [next[place] ?? undefined, last[place] ?? undefined];
+  if (like !== undefined && like.next === coming && like.last === newest) return like;
+  const job = jobs[place] as KnownJob;
+  if (newest === undefined) return coming === undefined ? job : { ...job, next: coming };
+  return coming === undefined ? { ...job, last: newest } : { ...job, next: coming, last: newest };
+}
+
+function knownBy({ info }: Told, job: DatedJob): KnownBy {
+  const { instance, state, seenAt, clockOffset = 0, hung = [], kept } = info;
+  // What goes on there ends with it.
+  const open = state === 'up' && hung.length > 0 ? hung.filter((run) => run.job === job.job) : [];
+  const by = { instance, state, seenAt, clockOffset, startedAt: startOf(info), job, hung: open };
+  return kept === undefined ? by : { ...by, kept };
+}
+
+/** The first to start of each list of jobs: of those that are gone, and of those that have left. */
+function firstOf(told: readonly Told[]): Told[] {
+  const first = new Map<readonly KnownJob[], Map<string, Told>>();
+  for (const one of told) {
+    const { info, record } = one;
+    const ofList = first.get(record.jobs) ?? new Map<string, Told>();
+    first.set(record.jobs, ofList);
+    const before = ofList.get(info.state);
+    if (before === undefined || startOf(info) < startOf(before.info)) ofList.set(info.state, one);
+  }
+  return [...first.values()].flatMap((ofList) => [...ofList.values()]);
+}
+
+/**
+ * Of those with the same list of jobs and the same state: the newest, by which the job is known; the first to start; the one whose clock is
+ * least behind; and those on which a run hangs.
+ */
+function fewOf(told: readonly Told[]): Told[] {
+  const groups = new Map<readonly KnownJob[], Map<string, { newest: Told; first: Told; clock: Told }>>();
+  const few = new Set<Told>();
+  for (const one of told) {
+    const { info, record } = one;
+    if (info.hung !== undefined) few.add(one);
+    const ofList = groups.get(record.jobs) ?? new Map<string, { newest: Told; first: Told; clock: Told }>();
+    groups.set(record.jobs, ofList);
+    const group = ofList.get(info.state);
+    if (group === undefined) ofList.set(info.state, { newest: one, first: one, clock: one });
+    else {
+      if (startOf(info) < startOf(group.first.info)) group.first = one;
+      if ((info.clockOffset ?? 0) < (group.clock.info.clockOffset ?? 0)) group.clock = one;
+    }
+  }
+  for (const ofList of groups.values())
+    for (const { newest, first, clock } of ofList.values()) few.add(newest).add(first).add(clock);
+  return told.filter((one) => few.has(one));
+}
+
+/** By the store's clock. */
+const startOf = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;

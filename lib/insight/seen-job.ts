@@ -1,0 +1,125 @@
+import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
+import { type Announced, oneMore, type Skips } from './announcer.js';
+import type { ShownJob } from './beats.js';
+import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
+import { factsOf, type LockFacts } from './join.js';
+import type { Judgement } from './judgement.js';
+import type { RunInfo } from './types.js';
+import type { Refused, WatchedJob, Watcher } from './watched-job.js';
+
+/** What one instance knows of a job besides that. */
+interface Known {
+  readonly watcher: Watcher;
+  /** By the store's clock. */
+  readonly time: number;
+  /** The instances that know the job, as far as the store has told. */
+  readonly fleet: readonly KnownBy[];
+  /** The runs that go on here. */
+  readonly here: readonly RunInfo[];
+  /** Why the store tells of no runs. */
+  readonly refusal: Error | undefined;
+}
+
+/** A job, as one instance sees it: by what the store has told, and by its own calls since then. */
+export class SeenJob implements Announced {
+  /** What the store has told, and when, by its clock. */
+  told: LockFacts = { entries: [] };
+  asOf: number | undefined;
+  judgement: Judgement | undefined;
+  skips: Skips | undefined;
+  lost: number | undefined;
+  noted: number | undefined;
+  toldOfHung = -Infinity;
+  /** What this instance has seen since. */
+  #seen: Seen = { tick: -Infinity };
+  /** Whether the newest start that it has seen was its own. */
+  #ranHere = false;
+
+  /**
+   * @param since when its scheduler may fire it, this machine's clock
+   * @param lookAt when to look at it again, by the store's clock
+   */
+  constructor(
+    readonly job: WatchedJob,
+    private readonly since: number,
+    public lookAt: number,
+  ) {}
+
+  /** It has seen that a tick was started, or found a run of the job. @param due when an interval is due again */
+  see(tick: number, due = -Infinity): void {
+    this.judgement = undefined;
+    this.skips = undefined;
+    const { tick: last, due: lastDue = -Infinity } = this.#seen;
+    if (tick > last) this.#ranHere = false;
+    this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
+  }
+
+  /** A run of the job begins here. @param now by the store's clock */
+  began(tick: number | undefined, now: number): void {
+    this.see(tick ?? now, now + (this.job.interval ?? 0));
+    this.#ranHere = true;
+  }
+
+  /** A call by the scheduler did not start the job. @param now by the store's clock @param own by this machine's */
+  refused(tick: number | undefined, why: Refused, now: number, own: number): void {
+    const { interval = 0 } = this.job;
+    if (why.tick !== undefined) this.see(why.tick);
+    if (why.reason === 'already-ran') {
+      if (tick !== undefined) return;
+      // It is due in that time, and a part of the interval that it may come early.
+      const left = Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
+      this.see(now, now + left);
+    } else if (isTaken(why.reason) && !this.job.sharesLock)
+      // A run of the job goes on, or has just ended.
+      this.see(tick ?? now, now + interval);
+    else this.skips = { ...oneMore(this.skips, why, own), tick };
+  }
+
+  facts({ watcher, time, fleet, here: runs, refusal }: Known): JobFacts {
+    const { job, told, asOf } = this;
+    const { instance, kept, hasFailed } = watcher;
+    const clockOffset = watcher.clockOffset() ?? 0;
+    const shown = job.shown();
+    const own: KnownBy = {
+      instance,
+      state: 'up',
+      startedAt: this.since + clockOffset,
+      seenAt: time,
+      clockOffset,
+      kept,
+      job: withDates(shown),
+    };
+    const others = fleet.filter((by) => by.instance !== instance);
+    const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
+    const facts = factsOf(
+      [own, ...others],
+      { ...told, ...given({ refusal }) },
+      {
+        time,
+        ...(asOf !== undefined && { asOf }),
+        seen: { ...this.#seen, ...(outcome && { outcome }) },
+        ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
+      },
+    );
+    const here = runs.filter((run) => run.job === job.job);
+    const rest = facts.runs.filter((run) =>
+      run.instance === instance && run.outcome === 'running'
+        ? false
+        : this.#isOpen(run) && here.every(({ fencingToken }) => fencingToken !== run.fencingToken),
+    );
+    return { ...facts, runs: [...here, ...rest] };
+  }
+
+  /** What went on when the store was asked is over if a newer start was seen, and here that is known for certain. */
+  #isOpen({ outcome, hung, tick, startedAt }: RunInfo): boolean {
+    return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
+  }
+}
+
+/** As the fleet knows it. */
+const withDates = ({ next, last, ...job }: ShownJob): KnownBy['job'] => ({
+  ...job,
+  ...given({ next, last }),
+});
+
+const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';
