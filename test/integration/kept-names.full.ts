@@ -42,7 +42,7 @@ class NarrowStore extends NotedStore implements LockStore {
     this.limit = 64;
   }
 
-  nameProblem(name: string): string | undefined {
+  override nameProblem(name: string): string | undefined {
     if (this.limit === undefined || name.length <= this.limit) return undefined;
     return `it has ${name.length} characters, at most ${this.limit} are kept.`;
   }

@@ -12,8 +12,10 @@ import {
   type NextResult,
 } from '../event-store.js';
 import { placeAt } from '../line.js';
-import type { RunRecord } from '../history-store.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { MemoryHistory } from './history.js';
+import type { MemoryLines } from './lines.js';
+import type { MemoryLocks } from './locks.js';
 
 /** An event of a queue. */
 interface Kept extends NewEvent {
@@ -43,27 +45,13 @@ interface Queue {
   dead: Dead[];
 }
 
-/** What the queues need to know of the locks. */
-export interface Locks {
-  isFree(name: string): boolean;
-  /** A place behind all others, without its priority: calls in line and events are in one order. */
-  newPlace(): number;
-  /** The place of the first call in line. */
-  firstPlace(name: string): number | undefined;
-  isHeld(lease: LeaseRef): boolean;
-  /** The fencing token of the live lease with the same token that was granted after this one. */
-  newer(lease: LeaseRef): number | undefined;
-  /** Gives a lease that is held a new fencing token for a run of this job, and lets it live for this long from now on, ms. */
-  renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number;
-  /** Its run has ended. */
-  ended(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord | undefined): void;
-}
-
 /** Events in the memory of this process. */
 export class MemoryEvents implements EventStore {
   readonly #queues = new Map<string, Queue>();
   constructor(
-    private readonly locks: Locks,
+    private readonly locks: MemoryLocks,
+    private readonly lines: MemoryLines,
+    private readonly history: MemoryHistory,
     private readonly clock: Clock,
   ) {}
 
@@ -78,7 +66,7 @@ export class MemoryEvents implements EventStore {
       return { queued: true, place: known.place, merged: known.merged };
     }
     if (queue.events.length >= event.max) return { queued: false };
-    const place = placeAt(this.locks.newPlace(), event.priority);
+    const place = placeAt(this.lines.newPlace(), event.priority);
     const now = this.clock.now();
     const times = { queuedAt: now, keptSince: now };
     this.#insert(queue, { ...event, ...times, merged: 0, place, delivery: 0, taken: undefined, open: true });
@@ -98,7 +86,7 @@ export class MemoryEvents implements EventStore {
     }
     if (outcome !== undefined) {
       this.end(lease, outcome);
-      this.locks.ended(lease, outcome, record);
+      this.history.ended(lease, outcome, record);
     }
     if (!this.locks.isHeld(lease)) return { held: false, dead };
     for (const event of queue.events.slice()) {
@@ -108,7 +96,7 @@ export class MemoryEvents implements EventStore {
         dead.push(this.#bury(queue, event, 'interrupted'));
         continue;
       }
-      const first = this.locks.firstPlace(name);
+      const first = this.lines.firstPlace(name);
       if (first !== undefined && first < event.place) return { held: true, place: event.place, dead };
       // Otherwise the answer was lost, and it is asked for again.
       if (event.taken !== token)
@@ -121,7 +109,7 @@ export class MemoryEvents implements EventStore {
   async left(jobs: readonly string[]): Promise<LeftEvents[]> {
     return [...this.#queues].flatMap(([name, { events }]) => {
       const first = events.find(({ job }) => jobs.includes(job));
-      const isLeft = this.locks.isFree(name) || this.locks.firstPlace(name) === undefined;
+      const isLeft = this.locks.isFree(name) || this.lines.firstPlace(name) === undefined;
       return first === undefined || !isLeft ? [] : [{ name, place: first.place }];
     });
   }

@@ -4,7 +4,7 @@ import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH } from './kit.js';
 
 /** Names that a store could confuse with each other, or take for something else than a name. */
-function confusableNames(base: string): string[] {
+export function confusableNames(base: string): string[] {
   const parts = '|:lock|:state|:lock:state|:|::|/x|/../x'.split('|');
   const patterns = ['*', '?', '[a]', 'a', '_', '%', '%%', '%s', '%1$s', '$1', '\\', '\\\\', '+', '%20'];
   const quotes = ["'", "')", '"', '`', ';--', ']]'];

@@ -1,5 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
-import { importCircles, importProblems, surfaceProblems, timeProblems } from './support/rules.js';
+import {
+  importCircles,
+  importProblems,
+  impureParts,
+  surfaceProblems,
+  timeProblems,
+} from './support/rules.js';
 import { parseSource, readSources } from './support/sources.js';
 
 const sources = readSources();
@@ -34,6 +40,12 @@ describe('the house', () => {
     expect(sources.flatMap(timeProblems)).toEqual([]);
   });
 
+  test('the rules of a lock are pure: they know no clock, and wait for nothing', () => {
+    const rules = sources.filter(({ path }) => path.startsWith('store/rules/'));
+    expect(rules.length).toBeGreaterThan(8);
+    expect(rules.flatMap(impureParts)).toEqual([]);
+  });
+
   test('public names are named one by one, and the compiler is not silenced', () => {
     expect(sources.flatMap(surfaceProblems)).toEqual([]);
   });
@@ -47,6 +59,7 @@ describe('the rules catch', () => {
       'stores/redis/keys.ts',
       "import type { Lease } from '../../lease/lease.js';",
     ],
+    ['a rule that imports a place', 'store/rules/a.ts', "import '../../stores/memory/lines.js';"],
     ['a store that imports another store', 'stores/memory/a.ts', "export { x } from '../redis/keys.js';"],
     ['a database that imports another', 'stores/mysql/a.ts', "export { x } from '../postgres/schema.js';"],
     ['what databases share, with one of them', 'stores/sql/a.ts', "import '../postgres/schema.js';"],
@@ -113,6 +126,15 @@ describe('the rules catch', () => {
 
   test.each(caught)('%s', (_what, path, text) => {
     expect(importProblems(parseSource(path, text))).toHaveLength(1);
+  });
+
+  test.each([
+    "import { systemClock } from '../../clock.js';",
+    'async function a() {}',
+    'const a: Promise<void> | undefined = undefined;',
+    'Math.random();',
+  ])('an impure rule: %s', (text) => {
+    expect(impureParts(parseSource('store/rules/a.ts', text))).not.toEqual([]);
   });
 
   test('a circle', () => {

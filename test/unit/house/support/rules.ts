@@ -12,7 +12,9 @@ const CONTRACT =
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   [LEAVES, '', 'leaves import nothing of ours'],
   [CONTRACT, CONTRACT, 'the contract knows leaves only'],
-  ['stores/(redis|memory|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
+  ['store/', CONTRACT, 'the rules of a lock know the contract, and no place'],
+  ['stores/memory/', `${CONTRACT}|store/.+`, 'a place knows the contract, the port, and its own folder'],
+  ['stores/(redis|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
   [
     'stores/(postgres|mysql)/',
     `${CONTRACT}|stores/sql/.+`,
@@ -52,7 +54,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'testing/',
-    `${CONTRACT}|stores/memory/.+|lease/.+|decorators/locked-method`,
+    `${CONTRACT}|store/.+|stores/memory/.+|lease/.+|decorators/locked-method`,
     'the testing entry needs no Nest and no database',
   ],
   [
@@ -144,6 +146,19 @@ export function timeProblems({ path, tree, imports }: Source): string[] {
   const modules = imports.filter(({ target }) => /^node:(timers|perf_hooks)/.test(target));
   return [...found.map((node) => node.getText()), ...modules.map(({ target }) => target)].map(
     (what) => `${path} uses ${what}: time comes from a Clock`,
+  );
+}
+
+/** What makes a rule depend on more than what it is given. */
+export function impureParts({ path, tree, imports }: Source): string[] {
+  const clocks = imports.filter(({ target, ours }) => !ours || target === 'clock.ts');
+  const found = [...nodesOf(tree)].filter((node) => {
+    if (node.kind === ts.SyntaxKind.AsyncKeyword) return true;
+    if (ts.isPropertyAccessExpression(node)) return node.getText() === 'Math.random';
+    return ts.isIdentifier(node) && node.text === 'Promise';
+  });
+  return [...clocks.map(({ target }) => target), ...found.map((node) => node.getText())].map(
+    (what) => `${path} has ${what}: a rule knows a document, the time and a request`,
   );
 }
 

@@ -1,0 +1,162 @@
+import { type Clock, systemClock } from '../clock.js';
+import { type SchedulerLockError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import type { FastPort, Told } from '../stores/fast-port.js';
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendOptions,
+  ExtendResult,
+  LeaseRef,
+  LockInfo,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
+} from '../stores/lock-store.js';
+import { byOf } from './by.js';
+import type { LockDocuments } from './port.js';
+import { Rounds } from './rounds.js';
+import { acquire } from './rules/acquire.js';
+import type { Decision, LockDocument } from './rules/document.js';
+import { extend } from './rules/extend.js';
+import { inspect } from './rules/inspect.js';
+import { release } from './rules/release.js';
+import { readableLock } from './state.js';
+
+/** How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. */
+const TRYING = 1_000;
+
+/** What a place is like. */
+export interface DocumentLockStoreOptions {
+  readonly clock?: Clock;
+  /** Whether it costs nothing to ask the place. Then calls are made at once, each by itself. @default false */
+  readonly near?: boolean;
+}
+
+/**
+ * A `LockStore` of documents: the rules of a lock over any place that can read a document, and write it if nothing has changed.
+ *
+ * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
+ * one lock take effect in the order in which they were made.
+ */
+export class DocumentLockStore implements LockStore {
+  readonly #rounds: Rounds;
+  readonly #clock: Clock;
+
+  constructor(
+    private readonly documents: LockDocuments,
+    { clock = systemClock, near = false }: DocumentLockStoreOptions = {},
+  ) {
+    this.#clock = clock;
+    this.#rounds = new Rounds(documents, clock, near);
+  }
+
+  nameProblem(name: string): string | undefined {
+    return this.documents.nameProblem?.(name);
+  }
+
+  acquire(request: AcquireRequest): Promise<AcquireResult> {
+    return new Promise((answered, failed) => this.#acquire(request, { answered, failed }));
+  }
+
+  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    return new Promise((answered, failed) => this.#release(lease, options, { answered, failed }));
+  }
+
+  /** Tells attempts that are not worth sending any more. @internal */
+  readonly fastPort: FastPort = {
+    standsFor: METHODS,
+    acquire: (request, told) => this.#acquire(request, told),
+    release: (lease, options, told) => this.#release(lease, options, told),
+  };
+
+  async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    const until = this.#clock.monotonic() + limit / 2;
+    const results = await Promise.all(leases.map((lease) => this.#extend(lease, until)));
+    // One that is broken does not stop the others; if none was judged, the place itself may not answer.
+    const [first] = results;
+    const isAway = first?.held === null && first.error instanceof StoreUnavailableError;
+    if (isAway && results.every(({ held }) => held === null)) throw first.error;
+    return results;
+  }
+
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    if (names?.length === 0) return [];
+    const { now, documents } = await this.documents.read(names === undefined ? 'all' : [...new Set(names)]);
+    return documents.map((read) => inspect(read.name, readableLock(read), now));
+  }
+
+  /** Judges an attempt: see `rules/`. */
+  protected judgeAcquire(
+    document: LockDocument | undefined,
+    now: number,
+    request: AcquireRequest,
+  ): Decision<AcquireResult> {
+    return acquire(document, now, request);
+  }
+
+  /** Judges a release: see `rules/`. */
+  protected judgeRelease(
+    document: LockDocument | undefined,
+    now: number,
+    lease: LeaseRef,
+    options: ReleaseOptions,
+  ): Decision<ReleaseResult> {
+    return release(document, now, lease, options);
+  }
+
+  #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
+    const { name, ttl } = request;
+    const problem = this.nameProblem(name);
+    if (problem !== undefined)
+      return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
+    this.#rounds.add({
+      name,
+      decide: (document, now) => this.judgeAcquire(document, now, request),
+      // The lock changed hands between any two looks, so another holder has it.
+      otherwise: (): AcquireResult => ({ acquired: false, reason: 'held' }),
+      until: this.#clock.monotonic() + Math.min(TRYING, ttl / 3, told.limit ?? Infinity),
+      told,
+    });
+  }
+
+  #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+    this.#rounds.add({
+      name: lease.name,
+      decide: (document, now) => this.judgeRelease(document, now, lease, options),
+      otherwise: unsettled,
+      until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
+      told,
+    });
+  }
+
+  /** Never rejects. */
+  #extend(lease: LeaseRef, until: number): Promise<ExtendResult> {
+    const { name, ttl } = lease;
+    const renewal = { of: { name, by: byOf(lease), ttl }, answer: { held: true } as const };
+    return new Promise((answered) =>
+      this.#rounds.add<ExtendResult>({
+        name,
+        decide: (document, now) => extend(document, now, lease),
+        otherwise: unsettled,
+        renewal,
+        until,
+        told: {
+          answered,
+          failed: (error) => answered({ held: null, error: error as SchedulerLockError }),
+        },
+      }),
+    );
+  }
+}
+
+const METHODS = {
+  acquire: DocumentLockStore.prototype.acquire,
+  release: DocumentLockStore.prototype.release,
+};
+
+function unsettled(): never {
+  throw new StoreUnavailableError(
+    'The lock changed again and again while the store was asked about it, so nothing was changed.',
+    { outcome: 'not-applied' },
+  );
+}

@@ -1,0 +1,272 @@
+import { atEndOfTurn, type Clock } from '../clock.js';
+import type { Told } from '../stores/fast-port.js';
+import { changeOf, lookAt, type Written } from './changes.js';
+import { Guesses, type Look, nowOf } from './guesses.js';
+import { isRenewal, type Lane, type Task, tooLate } from './lanes.js';
+import type { LockDocuments, ReadDocument } from './port.js';
+
+/** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
+const READ_AT_ONCE = 250;
+const WRITE_AT_ONCE = 25;
+/** How often a call is tried. Each time, somebody else has changed its lock meanwhile. */
+const TRIES = 10;
+/** How long a call waits for those before it, ms. One on which nobody answers must not keep the others back: so much for their order. */
+const PATIENCE = 1_000;
+/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
+const LONGEST_PAUSE = 50;
+
+/** What the first task of a lane wants to write. */
+interface Wanted extends Written {
+  readonly lane: Lane;
+  readonly answer: unknown;
+}
+
+/**
+ * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls of one turn of the event loop
+ * share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn.
+ */
+export class Rounds {
+  readonly #lanes = new Map<string, Lane>();
+  #ready: Lane[] = [];
+  readonly #guesses: Guesses;
+
+  /** @param near whether it costs nothing to ask the place: then nothing is gathered, and nothing is guessed */
+  constructor(
+    private readonly documents: LockDocuments,
+    private readonly clock: Clock,
+    private readonly near: boolean,
+  ) {
+    this.#guesses = new Guesses(clock);
+  }
+
+  add<T>(task: Task<T>): void {
+    const lane = this.#lanes.get(task.name);
+    const now = this.clock.monotonic();
+    if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
+    const opened = { name: task.name, tasks: [task], tries: 0, since: now };
+    this.#lanes.set(task.name, opened);
+    this.#start(opened);
+  }
+
+  #start(lane: Lane): void {
+    if (this.near) void this.#carryOut([lane]);
+    else if (this.#ready.push(lane) === 1) atEndOfTurn(this.#send);
+  }
+
+  readonly #send = (): void => {
+    const lanes = this.#ready;
+    this.#ready = [];
+    const renewals = lanes.filter(isRenewal);
+    const others = lanes.filter((lane) => !isRenewal(lane));
+    if (renewals.length > 0) void this.#carryOut(renewals);
+    for (let i = 0; i < others.length; i += READ_AT_ONCE)
+      void this.#carryOut(others.slice(i, i + READ_AT_ONCE));
+  };
+
+  /** Carries out the first task of each of these lanes. */
+  async #carryOut(lanes: readonly Lane[]): Promise<void> {
+    let open = lanes;
+    if (open.some(isRenewal)) open = await this.#renew(open);
+    else if (!this.near) open = await this.#guess(open);
+    while (open.length > 0) {
+      const missed: Lane[] = [];
+      for (let i = 0; i < open.length; i += READ_AT_ONCE)
+        missed.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
+      open = await this.#tryAgain(missed);
+    }
+  }
+
+  /** Renews what can be renewed without a look. Returns the others. */
+  async #renew(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const asked = lanes.flatMap((lane) => {
+      const renewal = lane.tasks[0]?.renewal;
+      return renewal === undefined ? [] : [{ lane, ...renewal }];
+    });
+    let renewed: readonly boolean[];
+    try {
+      renewed = Array.from(await this.documents.renew(asked.map(({ of }) => of)));
+    } catch (error) {
+      return this.#fail(lanes, error);
+    }
+    return asked.flatMap(({ lane, of, answer }, i) => {
+      if (renewed[i] !== true) return [lane];
+      this.#guesses.renewed(of.name, of.ttl);
+      this.#done(lane, answer);
+      return [];
+    });
+  }
+
+  /** Writes what is to be written if the guesses are right. Returns the others. */
+  async #guess(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const wanted: Wanted[] = [];
+    const others = lanes.filter((lane) => {
+      const look = this.#guesses.of(lane.name);
+      const found = look && this.#byGuess(lane, look);
+      if (found !== undefined) wanted.push(found);
+      return found === undefined;
+    });
+    const missed = wanted.length === 0 ? [] : await this.#write(wanted);
+    for (const { name, tries } of missed) if (tries > 0) this.#guesses.wrong(name);
+    return [...others, ...missed];
+  }
+
+  /** By a guess nothing is refused. */
+  #byGuess(lane: Lane, look: Look): Wanted | undefined {
+    try {
+      return this.#decide(lane, look).wanted;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Returns lanes whose documents have changed meanwhile. */
+  async #readAndWrite(lanes: readonly Lane[]): Promise<readonly Lane[]> {
+    const asked = this.#withoutGivenUp(lanes);
+    if (asked.length === 0) return [];
+    // Calls that are made from now on have to be judged by what is read from now on.
+    const counts = asked.map(({ tasks }) => tasks.length);
+    let time: number;
+    let byName: Map<string, ReadDocument>;
+    try {
+      const { now, documents } = await this.documents.read(asked.map(({ name }) => name));
+      time = now;
+      byName = new Map(documents.map((document) => [document.name, document]));
+    } catch (error) {
+      return this.#fail(asked, error);
+    }
+    const at = this.clock.monotonic();
+    const wanted = asked.flatMap((lane, i) => {
+      const document = byName.get(lane.name);
+      if (document !== undefined) this.#guesses.saw(lane.name, document.version);
+      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at)) ?? [];
+    });
+    return wanted.length === 0 ? [] : this.#write(wanted);
+  }
+
+  /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
+  #byLook(lane: Lane, count: number, look: () => Look): Wanted | undefined {
+    for (let i = 0; i < count; i++) {
+      try {
+        const { answer, wanted } = this.#decide(lane, look());
+        if (wanted !== undefined) return wanted;
+        this.#tell(lane, (told) => told.answered(answer));
+      } catch (error) {
+        this.#tell(lane, (told) => told.failed(error as Error));
+      }
+    }
+    this.#goOn(lane);
+    return undefined;
+  }
+
+  #decide(lane: Lane, look: Look): { answer: unknown; wanted?: Wanted } {
+    const [task] = lane.tasks;
+    if (task === undefined) throw new Error('A lane without a task');
+    const { answer, change } = task.decide(look.document, nowOf(look, this.clock));
+    if (change === undefined) return { answer };
+    return { answer, wanted: { lane, answer, ...changeOf(lane.name, look, change, this.clock) } };
+  }
+
+  /**
+   * Writes a few changes at a time, from a random place on: so instances that are at it at the same time meet seldom, and share the
+   * locks. Ends at the first one that was not written: where others are as well, a look refuses many at once.
+   *
+   * @returns those that are left
+   */
+  async #write(all: readonly Wanted[]): Promise<Lane[]> {
+    const first = Math.floor(Math.random() * all.length);
+    const left = [...all.slice(first), ...all.slice(0, first)];
+    try {
+      while (left.length > 0) {
+        const sent = left.splice(0, WRITE_AT_ONCE);
+        const open = new Set(this.#withoutGivenUp(sent.map(({ lane }) => lane)));
+        const asked = sent.filter(({ lane }) => open.has(lane));
+        if (asked.length === 0) continue;
+        left.unshift(...asked);
+        const written = Array.from(await this.documents.write(asked.map(({ change }) => change)));
+        left.splice(0, asked.length);
+        const missed = asked.filter((one, i) => !this.#wrote(one, written[i] === true));
+        if (missed.length > 0) return [...missed, ...left].map(({ lane }) => lane);
+      }
+      return [];
+    } catch (error) {
+      return this.#fail(
+        left.map(({ lane }) => lane),
+        error,
+      );
+    }
+  }
+
+  #wrote({ lane, after, answer }: Wanted, isWritten: boolean): boolean {
+    if (isWritten) {
+      if (!this.near) this.#guesses.wrote(lane.name, after);
+      this.#done(lane, answer);
+    } else lane.tries += 1;
+    return isWritten;
+  }
+
+  /** Those that are worth another try, after a pause: colliding instances would collide again if they all came back at once. */
+  async #tryAgain(missed: readonly Lane[]): Promise<readonly Lane[]> {
+    const tries = Math.max(0, ...missed.map((lane) => lane.tries));
+    const pause = this.near || tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+    const back = this.clock.monotonic() + pause;
+    const open = missed.filter((lane) => {
+      const [task] = lane.tasks;
+      const isOver = lane.tries >= TRIES || (lane.tries > 0 && back > (task?.until ?? 0));
+      if (isOver && task !== undefined) this.#giveUp(lane, task);
+      return !isOver;
+    });
+    if (open.length > 0 && pause > 0)
+      await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
+    return open;
+  }
+
+  #giveUp(lane: Lane, { otherwise }: Task<unknown>): void {
+    try {
+      this.#done(lane, otherwise());
+    } catch (error) {
+      this.#fail([lane], error);
+    }
+  }
+
+  /** Nobody waits for them any more. An attempt's undo may be over by then, so a late lease would stay. */
+  #withoutGivenUp(lanes: readonly Lane[]): readonly Lane[] {
+    const open = lanes.filter(({ tasks }) => tasks[0]?.told.givenUp !== true);
+    if (open.length < lanes.length)
+      this.#fail(
+        lanes.filter((lane) => !open.includes(lane)),
+        tooLate(),
+      );
+    return open;
+  }
+
+  #done(lane: Lane, answer: unknown): void {
+    this.#tell(lane, (told) => told.answered(answer));
+    this.#goOn(lane);
+  }
+
+  #fail(lanes: readonly Lane[], error: unknown): [] {
+    for (const lane of lanes) {
+      this.#tell(lane, (told) => told.failed(error as Error));
+      this.#goOn(lane);
+    }
+    return [];
+  }
+
+  /** The first task of a lane is over. */
+  #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
+    const task = lane.tasks.shift();
+    lane.tries = 0;
+    lane.since = this.clock.monotonic();
+    if (task !== undefined) tell(task.told);
+  }
+
+  #goOn(lane: Lane): void {
+    const { name, tasks } = lane;
+    const current = this.#lanes.get(name) ?? lane;
+    // It was overtaken.
+    if (current !== lane) return void current.tasks.push(...tasks);
+    if (tasks.length === 0) return void this.#lanes.delete(name);
+    this.#lanes.set(name, lane);
+    this.#start(lane);
+  }
+}

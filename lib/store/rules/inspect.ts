@@ -1,0 +1,24 @@
+import type { LockInfo } from '../../stores/lock-store.js';
+import { lockState } from './cooling-down.js';
+import { expiresIn, holderOf, type LockDocument } from './document.js';
+import { jobInfos } from './starts.js';
+
+/** Rule 9: what `acquire` would find. @param now of the place */
+export function inspect(name: string, document: LockDocument, now: number): LockInfo {
+  const { lease, ended, stranger, since, starts } = document;
+  const state = lockState(document, now);
+  const isInterrupted =
+    state === 'free' && stranger === undefined && lease !== undefined && ended === undefined;
+  return {
+    name,
+    time: Math.trunc(now),
+    state,
+    ...holderOf(document),
+    since: Math.trunc(since),
+    ...(state === 'free' ? undefined : expiresIn(document, now)),
+    ...(lease === undefined ? undefined : { fencingToken: lease.fencingToken }),
+    ...(lease?.job === undefined ? undefined : { job: lease.job }),
+    ...(isInterrupted ? { interrupted: true } : undefined),
+    jobs: jobInfos(starts),
+  };
+}

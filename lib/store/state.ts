@@ -1,0 +1,83 @@
+import { LockStateError } from '../errors.js';
+import type { ReleaseOutcome } from '../stores/lock-store.js';
+import { byOf } from './by.js';
+import type { ReadDocument } from './port.js';
+import type { Kept, Lease, LockDocument } from './rules/document.js';
+import type { Start, Starts } from './rules/starts.js';
+
+/** The text that a document has of its lock, JSON. */
+interface State {
+  readonly token: string;
+  readonly holder: string;
+  readonly fence: number;
+  readonly job?: string | undefined;
+  readonly ended?: ReleaseOutcome | undefined;
+  readonly jobs?: Readonly<Record<string, Start>> | undefined;
+}
+
+/** The state that goes with what is kept of a lock. Empty if there was no lease yet. */
+export function stateOf({ lease, ended, starts, more }: Kept): string {
+  if (lease === undefined) return '';
+  const { token, holder, fencingToken: fence, job } = lease;
+  const jobs = starts.size === 0 ? undefined : Object.fromEntries(starts);
+  const state: State = { token, holder, fence, job, ended, jobs };
+  return JSON.stringify({ ...more, ...state });
+}
+
+/**
+ * A document as the rules see it.
+ *
+ * @throws LockStateError if its state is not one that we have written
+ */
+export function lockOf(read: ReadDocument): LockDocument {
+  const { name, version, by, until, since, state } = read;
+  if (version === '') return { stranger: by, starts: new Map(), until, since };
+  const kept = parsed(name, state);
+  const isOurs = kept.lease !== undefined && by === byOf(kept.lease, kept.ended);
+  return { ...kept, ...(isOurs ? undefined : { stranger: by }), until, since };
+}
+
+/** The same for people: one with a broken state is anybody's. */
+export function readableLock(read: ReadDocument): LockDocument {
+  try {
+    return lockOf(read);
+  } catch {
+    return lockOf({ ...read, version: '' });
+  }
+}
+
+function parsed(name: string, text: string): Kept {
+  const { token, holder, fence, job, ended, jobs, ...more } = objectOf(text) as Partial<State>;
+  const isState =
+    typeof token === 'string' &&
+    typeof holder === 'string' &&
+    Number.isSafeInteger(fence) &&
+    (jobs === undefined || Object.values(jobs).every(isStart));
+  if (!isState)
+    throw new LockStateError(
+      name,
+      `what the store keeps of it is not what this library writes: ${text.slice(0, 100)}. Delete it.`,
+    );
+  const lease: Lease = {
+    token,
+    holder,
+    fencingToken: Number(fence),
+    ...(job === undefined ? undefined : { job }),
+  };
+  const starts: Starts = new Map(Object.entries(jobs ?? {}));
+  return { lease, ...(ended === undefined ? undefined : { ended }), starts, more };
+}
+
+function objectOf(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isStart(start: unknown): boolean {
+  const { tick, attempt, due, interval } = (start ?? {}) as Readonly<Record<string, unknown>>;
+  return [tick, attempt].every(Number.isFinite) || [due, interval].every(Number.isFinite);
+}

@@ -1,0 +1,74 @@
+import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/index.js';
+import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
+import type { LockDocuments } from '../../../lib/store/port.js';
+import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
+import type { Clock } from '../../../lib/index.js';
+
+const LONGER_THAN_ANY_LEASE = 31 * 86_400_000;
+
+/** A place in memory whose calls take effect some turns later, and are answered some turns after that: as of a server. */
+export class FarDocuments implements LockDocuments {
+  place: MemoryDocuments;
+  /** How many calls were made. */
+  calls = 0;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly turns: () => number = () => 1,
+  ) {
+    this.place = new MemoryDocuments(clock);
+  }
+
+  read: LockDocuments['read'] = (names) => this.#later(() => this.place.read(names));
+  write: LockDocuments['write'] = (changes) => this.#later(() => this.place.write(changes));
+  renew: LockDocuments['renew'] = (renewals) => this.#later(() => this.place.renew(renewals));
+
+  forgetAll(): void {
+    this.place = new MemoryDocuments(this.clock);
+  }
+
+  async #later<T>(call: () => Promise<T>): Promise<T> {
+    this.calls += 1;
+    await this.#pass();
+    const answer = await call();
+    await this.#pass();
+    return answer;
+  }
+
+  async #pass(): Promise<void> {
+    for (let turn = this.turns(); turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+/** The contract on a place that is not near: instances with clocks of their own gather and guess. */
+export function documentContract(): LockStoreContractOptions {
+  let clock = new ManualClock();
+  let documents = new FarDocuments(clock);
+  return {
+    create: () => {
+      clock = new ManualClock();
+      documents = new FarDocuments(clock);
+      const [store, ...others] = [1, 2, 3].map(() => new DocumentLockStore(documents));
+      if (store === undefined) throw new Error('No store was made');
+      return { store, others };
+    },
+    inspects: true,
+    setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),
+    wait: (ms) => clock.advance(ms),
+    forget: () => clock.advance(LONGER_THAN_ANY_LEASE),
+    forgetAll: () => documents.forgetAll(),
+    breakLock: (name) => {
+      const found = documents.place.find(name);
+      if (found === undefined) throw new Error(`There is no ${name}`);
+      const { version, by, until } = found;
+      documents.place.set({
+        name,
+        seen: { version, by, taken: until > clock.now() },
+        version: 'another',
+        by: 'another',
+        state: '{"not": "ours"}',
+      });
+    },
+  };
+}

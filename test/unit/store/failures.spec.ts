@@ -1,0 +1,143 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { systemClock } from '../../../lib/clock.js';
+import {
+  type AcquireRequest,
+  type AcquireResult,
+  LockStateError,
+  SchedulerLockConfigError,
+  StoreUnavailableError,
+} from '../../../lib/index.js';
+import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
+import { ManualClock } from '../../../lib/testing/index.js';
+import { ReferenceDocuments } from '../../contract/support/reference-documents.js';
+
+const HOUR = 3_600_000;
+const AWAY = new StoreUnavailableError('The place is away.', { outcome: 'unknown' });
+
+let place: ReferenceDocuments;
+let store: DocumentLockStore;
+
+beforeEach(() => {
+  const clock = new ManualClock();
+  place = new ReferenceDocuments(clock, clock);
+  store = new DocumentLockStore(place, { clock: { ...systemClock, monotonic: () => clock.monotonic() } });
+});
+
+const request = (name = 'a', fields: Partial<AcquireRequest> = {}): AcquireRequest => ({
+  name,
+  token: randomUUID(),
+  ttl: HOUR,
+  holder: 'host:1:abc',
+  ...fields,
+});
+
+async function outcome(call: Promise<unknown>): Promise<unknown> {
+  return call.catch((error: unknown) => error);
+}
+
+test('a place that is away fails every call, and the next ones ask it again', async () => {
+  const { read, write, renew } = place;
+  Object.assign(place, { read: () => Promise.reject(AWAY), renew: () => Promise.reject(AWAY) });
+  const lease = { ...request(), fencingToken: 1 };
+  const calls = [store.acquire(request()), store.release(lease), store.acquire(request('b'))];
+  expect(await Promise.all(calls.map(outcome))).toEqual([AWAY, AWAY, AWAY]);
+  expect(await outcome(store.extend([lease]))).toBe(AWAY);
+  Object.assign(place, { read, renew, write: () => Promise.reject(AWAY) });
+  expect(await outcome(store.acquire(request()))).toBe(AWAY);
+  Object.assign(place, { write });
+  expect(await store.acquire(request())).toMatchObject({ acquired: true });
+});
+
+test('a renewal that no document answers fails alone', async () => {
+  const [whole, broken] = [request('whole'), request('broken')];
+  const { fencingToken } = (await store.acquire(whole)) as { fencingToken: number };
+  const other = (await store.acquire(broken)) as { fencingToken: number };
+  const row = place.rows.get('broken');
+  if (row !== undefined) place.rows.set('broken', { ...row, by: 'x', state: '["not ours"]' });
+  const results = await store.extend([
+    { ...broken, fencingToken: other.fencingToken },
+    { ...whole, fencingToken },
+  ]);
+  expect(results).toEqual([{ held: null, error: expect.any(LockStateError) }, { held: true }]);
+  expect(await store.inspect(['broken'])).toMatchObject([{ name: 'broken', state: 'held', holder: 'x' }]);
+});
+
+test('a lock that changes each time is held by somebody, and nothing of it is changed', async () => {
+  let writes = 0;
+  place.write = async (changes) => {
+    writes += 1;
+    return changes.map(() => false);
+  };
+  expect(await store.acquire(request())).toEqual({ acquired: false, reason: 'held' });
+  expect(writes).toBe(10);
+  const error = await outcome(store.release({ ...request(), fencingToken: 1 }));
+  expect(error).toBeInstanceOf(StoreUnavailableError);
+  expect(error).toMatchObject({ outcome: 'not-applied' });
+});
+
+test('a call that was given up is not sent any more', async () => {
+  const told = { givenUp: false };
+  const sent = new Promise<AcquireResult | Error>((settle) => {
+    const asked = {
+      answered: settle,
+      failed: settle,
+      get givenUp() {
+        return told.givenUp;
+      },
+    };
+    store.fastPort.acquire(request(), asked);
+  });
+  const read = place.read.bind(place);
+  place.read = async (names) => {
+    told.givenUp = true;
+    return read(names);
+  };
+  expect(await sent).toMatchObject({ outcome: 'not-applied' });
+  expect(place.rows.size).toBe(0);
+});
+
+test('a name that the place cannot keep is refused before it could fail a batch', async () => {
+  Object.assign(place, {
+    nameProblem: (name: string) => (name.length > 5 ? 'it is too long. Give a shorter name.' : undefined),
+  });
+  const results = await Promise.all([
+    outcome(store.acquire(request('too long'))),
+    store.acquire(request('a')),
+  ]);
+  expect(results[0]).toBeInstanceOf(SchedulerLockConfigError);
+  expect(String(results[0])).toContain('the lock "too long": it is too long. Give a shorter name.');
+  expect(results[1]).toMatchObject({ acquired: true });
+});
+
+test('there is no fencing token after the greatest one', async () => {
+  const lease = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
+  expect(await store.extend([lease])).toEqual([{ held: true, restored: true }]);
+  expect(await store.release(lease)).toEqual({ released: true });
+  expect(await outcome(store.acquire(request()))).toBeInstanceOf(LockStateError);
+});
+
+test('a call on which nobody answers keeps the others back for a second', async () => {
+  const { read } = place;
+  Object.assign(place, { read: () => new Promise(() => undefined) });
+  void store.acquire(request());
+  await new Promise((resolve) => setImmediate(resolve));
+  Object.assign(place, { read });
+  let isBehind = true;
+  void store.acquire(request()).then(() => (isBehind = false));
+  await place.clock.advance(999);
+  expect(isBehind).toBe(true);
+  expect(await store.acquire(request('b'))).toMatchObject({ acquired: true });
+  await place.clock.advance(1);
+  expect(await store.acquire(request())).toMatchObject({ acquired: true });
+});
+
+test('a place that answers nonsense fails the call', async () => {
+  const { read } = place;
+  Object.assign(place, { read: () => Promise.resolve(undefined) });
+  expect(await outcome(store.acquire(request()))).toBeInstanceOf(TypeError);
+  Object.assign(place, { read, write: () => Promise.resolve(undefined), renew: () => Promise.resolve() });
+  expect(await outcome(store.acquire(request()))).toBeInstanceOf(TypeError);
+  const [{ held = true } = {}] = await store.extend([{ ...request(), fencingToken: 1 }]);
+  expect(held).toBe(null);
+});
