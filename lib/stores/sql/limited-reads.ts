@@ -4,14 +4,24 @@ import { describeFailure, type SqlFailure } from './failure.js';
 
 /** How long people wait for what a table says, ms. */
 export const READ_LIMIT = 3_000;
+/** How long a silent table is left alone before one more read, ms: twice as long each time, as each may use up a connection for good. */
+const FIRST_PAUSE = 3_000;
+const LONGEST_PAUSE = 300_000;
+
+/** A table that has not answered in time, and no read of it has been answered since. */
+interface Silence {
+  pause: number;
+  /** When one more read may ask it, monotonic. */
+  askAgain: number;
+}
 
 /**
  * Reads for people. A table that somebody has locked must not hold up what the others say: it refuses to tell when the limit is over, and
- * at once as long as a read still waits for it, so that those do not use up the connections.
+ * then at once, so that those who ask again do not use up the connections. Now and then one read asks all the same: the one that waits
+ * may have lost its connection. The first answer of any read ends that.
  */
 export class LimitedReads {
-  /** How many reads wait for a table, of those that have waited too long. */
-  readonly #waiting = new Map<string, number>();
+  readonly #silent = new Map<string, Silence>();
 
   constructor(
     private readonly clock: Clock,
@@ -23,20 +33,15 @@ export class LimitedReads {
     const refusal = refusalOf(
       `The table ${table} has not answered within ${READ_LIMIT / 1_000} s. Somebody may have locked it (LOCK TABLE, ALTER TABLE).`,
     );
-    if (this.#waiting.has(table)) return Promise.reject(refusal);
-    if (limit === Infinity) return read();
+    if (!this.#mayAsk(table)) return Promise.reject(refusal);
+    const answer = read().finally(() => this.#silent.delete(table));
+    if (limit === Infinity) return answer;
     return new Promise((resolve, reject) => {
-      let isLate = false;
       const timer = this.clock.setTimer(() => {
-        isLate = true;
-        this.#count(table, 1);
+        if (!this.#silent.has(table)) this.#leaveAlone(table, FIRST_PAUSE);
         reject(refusal);
       }, limit);
-      const done = (): void => {
-        timer.cancel();
-        if (isLate) this.#count(table, -1);
-      };
-      void read().then(resolve, reject).finally(done);
+      void answer.then(resolve, reject).finally(() => timer.cancel());
     });
   }
 
@@ -49,10 +54,16 @@ export class LimitedReads {
     return refusalOf(`The user may not read the table ${table}: ${describeFailure(error)}. Give it SELECT.`);
   }
 
-  #count(table: string, more: number): void {
-    const count = (this.#waiting.get(table) ?? 0) + more;
-    if (count > 0) this.#waiting.set(table, count);
-    else this.#waiting.delete(table);
+  #mayAsk(table: string): boolean {
+    const silence = this.#silent.get(table);
+    if (silence === undefined) return true;
+    if (this.clock.monotonic() < silence.askAgain) return false;
+    this.#leaveAlone(table, Math.min(silence.pause * 2, LONGEST_PAUSE));
+    return true;
+  }
+
+  #leaveAlone(table: string, pause: number): void {
+    this.#silent.set(table, { pause, askAgain: this.clock.monotonic() + pause });
   }
 }
 
