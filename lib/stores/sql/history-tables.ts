@@ -21,6 +21,7 @@ const LOST: Readonly<Record<Part, string>> = { runs: 'runs', instances: 'histori
  */
 export class HistoryTables<Table> {
   #ready = false;
+  #looksAgain = false;
   readonly #problems: Partial<Record<Part, string | undefined>>;
 
   constructor(
@@ -65,6 +66,17 @@ export class HistoryTables<Table> {
     this.#ready = false;
     this.#problems[part] = problem;
     return refusal(problem);
+  }
+
+  /**
+   * The table of the runs can be read. If it had a problem, somebody has repaired it: looks whether runs can be kept again. Nobody waits
+   * for that. Without `migrate`, only what writes looks: this user may be one who only reads.
+   */
+  runsWereRead(): void {
+    if (!this.migrate || this.#looksAgain || this.problem === undefined) return;
+    this.#looksAgain = true;
+    const look = this.operations.run(() => this.#look('runs'), giveUp);
+    void look.catch(() => undefined).finally(() => (this.#looksAgain = false));
   }
 
   async #prepare(): Promise<void> {

@@ -292,12 +292,11 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
     const tell = (error: unknown): never => {
       throw this.#tables.failed(this.#reads.refused(table, error), part);
     };
-    return this.#reads.within(table, async () => {
-      const told = await this.operations.beside(() => read().catch(tell), lock);
-      // Somebody has repaired it: what is to be kept is kept from now on.
-      if (this.#tables.problem !== undefined) await this.#tables.whenReady(part).catch(() => undefined);
-      return told;
-    });
+    const told = await this.#reads.within(table, () =>
+      this.operations.beside(() => read().catch(tell), lock),
+    );
+    if (part === 'runs') this.#tables.runsWereRead();
+    return told;
   }
 }
 
