@@ -59,6 +59,8 @@ export class SqlTable<Table> {
   #state: State<Table> = 'unknown';
   /** The last complete table. */
   #known: Table | undefined;
+  /** The table as those who only read have found it, until a statement misses something. */
+  #readable: Table | undefined;
   #closed = false;
   readonly #dialect: Pick<SqlDialect<Table>, 'look' | 'unwritable' | 'setup' | 'migrate' | 'failure'>;
   readonly #migrate: boolean;
@@ -99,7 +101,8 @@ export class SqlTable<Table> {
    * @throws TableError if it cannot be read
    */
   async whenReadable(): Promise<Table> {
-    if (this.ready !== undefined) return this.ready;
+    const found = this.ready ?? this.#readable;
+    if (found !== undefined) return found;
     // What is missing may be about to be created.
     if (this.#migrate)
       try {
@@ -108,7 +111,7 @@ export class SqlTable<Table> {
         if (!(error instanceof TableError)) throw error;
       }
     const look = await this.#dialect.look();
-    if ('table' in look) return look.table;
+    if ('table' in look) return (this.#readable = look.table);
     throw this.#errorOf(look);
   }
 
@@ -131,6 +134,7 @@ export class SqlTable<Table> {
 
   /** A statement has missed a part of the table: the next call looks again, and says what is missing. */
   forget(): void {
+    this.#readable = undefined;
     const work = this.#work;
     if (work === undefined) this.#state = 'unknown';
     else work.ready = undefined;

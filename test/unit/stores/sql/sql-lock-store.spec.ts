@@ -194,6 +194,32 @@ describe('a table that vanishes', () => {
   });
 });
 
+describe('a table that is only read', () => {
+  test('is looked at once, and again when a statement misses something', async () => {
+    const missing = new Error('no such table');
+    let there = true;
+    const look = jest.fn(async (): Promise<TableLook<object>> => ({ table: {} }));
+    const { store } = opened({
+      look,
+      rows: async () => (there ? [] : Promise.reject(missing)),
+      events: { stored: (name: string) => name, read: async () => [] } as never,
+      history: { read: async () => [], stored: (name: string) => name } as never,
+      failure: (error) => (error === missing ? 'table' : 'refused'),
+    });
+    for (let reads = 0; reads < 3; reads++) {
+      expect(await store.inspect(['job'])).toEqual([]);
+      expect(await store.history.entries({ name: 'job', limit: 5 })).toEqual([]);
+    }
+    expect(look).toHaveBeenCalledTimes(1);
+    there = false;
+    await expect(store.inspect(['job'])).rejects.toThrow('no such table');
+    expect(look).toHaveBeenCalledTimes(2);
+    there = true;
+    expect(await store.inspect(['job'])).toEqual([]);
+    expect(look).toHaveBeenCalledTimes(3);
+  });
+});
+
 test('of the locks that were granted last, as many are remembered as an application has', () => {
   const granted = new LastGranted();
   for (let i = 0; i < 1_500; i++) granted.note(`job-${i}`, true);
