@@ -6,12 +6,18 @@ import type { PostgresClient } from '../stores/postgres/postgres-dialect.js';
  * The drivers of databases are those of the application, and optional. They are typed structurally, as in the stores.
  */
 
+interface Connection {
+  release(): void;
+}
+
 interface PostgresPool extends PostgresClient {
+  connect(): Promise<Connection>;
   on(event: 'error', listener: () => void): unknown;
   end(): Promise<void>;
 }
 
 interface MysqlPool extends MysqlClient {
+  getConnection(): Promise<Connection>;
   end(): Promise<void>;
 }
 

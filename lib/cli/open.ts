@@ -97,7 +97,9 @@ async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStor
   pool.on('error', () => undefined);
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
-    const store = new PostgresLockStore(pool, { table, schema, migrate: false });
+    const options = { table, schema, migrate: false };
+    const store = new PostgresLockStore(pool, options);
+    await reached(pool.connect(), (client) => new PostgresLockStore(client, options));
     await checkPlace(store);
     return { store, close };
   }, close);
@@ -117,10 +119,24 @@ async function openMysql({ url, table, schema, ca }: Place): Promise<OpenStore> 
   const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT, ...ssl });
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
-    const store = new MysqlLockStore(pool, { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT });
+    const options = { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT };
+    const store = new MysqlLockStore(pool, options);
+    await reached(pool.getConnection(), (client) => new MysqlLockStore(client, options));
     await checkPlace(store);
     return { store, close };
   }, close);
+}
+
+/** Waits for the first connection. If it fails there is no other try, as many may lock an account: a store says what its error means. */
+async function reached(
+  connection: Promise<{ release(): void }>,
+  storeOf: (client: { query(): Promise<never> }) => LockStore,
+): Promise<void> {
+  try {
+    (await connection).release();
+  } catch (error) {
+    await storeOf({ query: () => Promise.reject(error) }).init?.();
+  }
 }
 
 /** One table that can be read is enough: each command says what it is without. If none can, the store knows best what is wrong. */

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
@@ -128,6 +129,48 @@ test('on PostgreSQL a server that cannot do TLS is no outage: the URL is wrong',
   } finally {
     await server.stop();
   }
+});
+
+/** How the servers deny a login: the length of the message, a code, and why. */
+const MYSQL_DENIAL = Buffer.from('\x16\0\0\0\xff\x15\x04#28000Access denied', 'latin1');
+const POSTGRES_DENIAL = Buffer.from('E\0\0\0\x22SFATAL\0C28P01\0MAccess denied\0\0', 'latin1');
+
+describe.each(['postgres', 'mysql'])('a server at a %s:// URL', (scheme) => {
+  /** Runs a command on a server that answers nothing, or this. Answers what it has said, and how many connections it has made. */
+  async function ask(answer?: Buffer): Promise<Said & { connections: number }> {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => {
+      sockets.push(socket.on('error', () => undefined));
+      if (answer === undefined) return;
+      // The server of MySQL speaks first.
+      if (scheme === 'mysql') socket.end(answer);
+      else socket.once('data', () => socket.end(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const { port } = server.address() as AddressInfo;
+      const said = await shell(`${scheme}://nobody:falsch@127.0.0.1:${port}/jobs`, 'locks');
+      return { ...said, connections: sockets.length };
+    } finally {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    }
+  }
+
+  test('that accepts connections and says nothing is away, after one try', async () => {
+    const { code, err, connections } = await ask();
+    expect({ code, connections }).toEqual({ code: 3, connections: 1 });
+    expect(err).toMatch(/^The database (cannot be reached|did not answer): .*\n$/);
+  });
+
+  test('that denies the login is asked once: more tries may lock the account', async () => {
+    const denial = scheme === 'mysql' ? MYSQL_DENIAL : POSTGRES_DENIAL;
+    expect(await ask(denial)).toMatchObject({
+      err: 'The database refused: Access denied.\n',
+      code: 2,
+      connections: 1,
+    });
+  });
 });
 
 /** What is left is told as before, and how much is left out. */
