@@ -21,7 +21,8 @@ const LOST: Readonly<Record<Part, string>> = { runs: 'runs', instances: 'histori
  */
 export class HistoryTables<Table> {
   #ready = false;
-  #looksAgain = false;
+  /** Whether this store is to keep histories, and not only to read them. */
+  #keeps = false;
   readonly #problems: Partial<Record<Part, string | undefined>>;
 
   constructor(
@@ -41,6 +42,7 @@ export class HistoryTables<Table> {
   /** Looks, and creates what is missing, unless `migrate` is false. Resolves to the problem that is left: without instances there are no histories. */
   async init(): Promise<string | undefined> {
     if (this.dialect.history.unusable !== undefined) return this.dialect.history.unusable;
+    this.#keeps = true;
     await this.operations.run(() => this.#prepare(), giveUp);
     this.#ready = Object.values(this.#problems).every((problem) => problem === undefined);
     return this.#problems.instances;
@@ -69,14 +71,12 @@ export class HistoryTables<Table> {
   }
 
   /**
-   * The table of the runs can be read. If it had a problem, somebody has repaired it: looks whether runs can be kept again. Nobody waits
-   * for that. Without `migrate`, only what writes looks: this user may be one who only reads.
+   * The table of the runs can be read. If it had a problem, somebody has repaired it: looks whether runs can be kept again. A store that
+   * keeps none tries no right to write: it may be the shell's. Never rejects.
    */
-  runsWereRead(): void {
-    if (!this.migrate || this.#looksAgain || this.problem === undefined) return;
-    this.#looksAgain = true;
-    const look = this.operations.run(() => this.#look('runs'), giveUp);
-    void look.catch(() => undefined).finally(() => (this.#looksAgain = false));
+  async runsWereRead(): Promise<void> {
+    if (!this.#keeps || this.problem === undefined) return;
+    await this.operations.run(() => this.#look('runs'), giveUp).catch(() => undefined);
   }
 
   async #prepare(): Promise<void> {

@@ -292,11 +292,11 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
     const tell = (error: unknown): never => {
       throw this.#tables.failed(this.#reads.refused(table, error), part);
     };
-    const told = await this.#reads.within(table, () =>
-      this.operations.beside(() => read().catch(tell), lock),
-    );
-    if (part === 'runs') this.#tables.runsWereRead();
-    return told;
+    return this.#reads.within(table, async () => {
+      const told = await this.operations.beside(() => read().catch(tell), lock);
+      if (part === 'runs') await this.#tables.runsWereRead();
+      return told;
+    });
   }
 }
 
