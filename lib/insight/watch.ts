@@ -16,6 +16,8 @@ const SOONEST = 1_000;
 const AGAIN = 5_000;
 /** After what time it is asked again how a job is that is not well, and who is up, ms. */
 const RECHECK = 300_000;
+/** After what time it is asked again whether instances agree that did not, ms: a deploy replaces them in a few minutes. */
+const REPLACED = 60_000;
 /** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
 export const HUNG = 60_000;
 /** How many of the newest runs may tell that one went on at the time of a tick. */
@@ -200,7 +202,8 @@ export class Watch {
   /** Whether the store has to tell how a job is. */
   #isDoubtful(state: SeenJob): boolean {
     const judgement = this.#judged(state);
-    const { status, run } = judgement;
+    const { status, run, disagree } = judgement;
+    if (disagree === true && this.#isFleetOld(REPLACED)) return true;
     if (status === 'off' || status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
     return isOpen(judgement) || status === 'overdue';
@@ -217,15 +220,15 @@ export class Watch {
     for (const state of this.#states.values()) state.judgement = undefined;
   }
 
-  #isFleetOld(): boolean {
-    return this.#fleet === undefined || this.#now() - this.#fleet.askedAt >= RECHECK - AGAIN;
+  #isFleetOld(age = RECHECK): boolean {
+    return this.#fleet === undefined || this.#now() - this.#fleet.askedAt >= age - AGAIN;
   }
 
   async #ask(states: readonly SeenJob[]): Promise<void> {
     this.#take(states, this.#now(), await this.reader.locks(locksOf(states)));
     const isUnwell = (state: SeenJob): boolean => {
-      const { status, tick } = this.#judged(state);
-      return (status === 'overdue' && tick !== state.noted) || status === 'disagree' || status === 'off';
+      const { status, tick, disagree } = this.#judged(state);
+      return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
     if (!this.#isFleetOld() && !states.some(isUnwell)) return;
     const askedAt = this.#now();
@@ -253,11 +256,12 @@ export class Watch {
   /** Tells people what they have to know, and when to look again. */
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
-    const { status, attention, tick, run } = judgement;
+    const { status, attention, tick, run, disagree } = judgement;
     if (attention && run?.outcome === 'running') this.#announcer.hung(state, run, this.#now());
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
-    const recheck = attention || status === 'off' ? this.#recheckOf(state, run) : Infinity;
+    const isWell = !attention && status !== 'off' && disagree !== true;
+    const recheck = isWell ? Infinity : this.#recheckOf(state, judgement);
     // Its schedule may have changed: the store is not asked for that.
     const again = isOpen(judgement) ? AGAIN : status === 'unknown' ? RECHECK : recheck;
     const next = Math.min(nextRipe(this.#facts(state)), now + again);
@@ -265,9 +269,10 @@ export class Watch {
   }
 
   /** After what time to ask again how a job is that is not well. Of a run that goes on here the store is not asked. */
-  #recheckOf({ job: { interval } }: SeenJob, run: RunInfo | undefined): number {
+  #recheckOf({ job: { interval } }: SeenJob, { run, disagree }: Judgement): number {
     const isHere = run?.outcome === 'running' && run.instance === this.watcher.instance;
-    if (this.watcher.withTicks !== true || isHere) return RECHECK;
+    if (this.watcher.withTicks !== true) return disagree === true ? REPLACED : RECHECK;
+    if (isHere) return RECHECK;
     return interval === undefined ? Infinity : Math.max(interval, RECHECK);
   }
 
