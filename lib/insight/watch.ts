@@ -43,6 +43,8 @@ export class Watch {
   #timer: Timer | undefined;
   /** When it is to wake up, by the store's clock. */
   #armedFor = Infinity;
+  /** Whether the clock of the store is known. */
+  #knowsTime = false;
   #stopped = false;
 
   constructor(
@@ -68,10 +70,8 @@ export class Watch {
   /** Watches a job from now on, in place of one that had its name. */
   add(job: WatchedJob): void {
     if (this.#stopped) return;
-    const now = this.clock.now();
-    // What it missed while nobody was up it may be running in this moment.
-    const lookAt = job.comesLate ? now + AGAIN : -Infinity;
-    this.#states.set(job.job, new SeenJob(job, now + job.initialDelay, lookAt));
+    const lookAt = this.#firstLookAt(job);
+    this.#states.set(job.job, new SeenJob(job, this.clock.now() + job.initialDelay, lookAt));
     // Many may be added at a time.
     if (lookAt < this.#armedFor) this.arm();
   }
@@ -140,6 +140,9 @@ export class Watch {
     this.#timer?.cancel();
     this.#armedFor = Infinity;
     if (this.#stopped || this.watcher.clockOffset() === undefined) return;
+    if (!this.#knowsTime)
+      for (const state of this.#states.values()) state.lookAt = this.#firstLookAt(state.job);
+    this.#knowsTime = true;
     let next = Infinity;
     for (const { lookAt } of this.#states.values()) next = Math.min(next, lookAt);
     if (next === Infinity) return;
@@ -150,6 +153,11 @@ export class Watch {
   /** By the store's clock. */
   #now(): number {
     return this.clock.now() + (this.watcher.clockOffset() ?? 0);
+  }
+
+  /** What it missed while nobody was up it may be running in this moment. */
+  #firstLookAt({ comesLate }: WatchedJob): number {
+    return comesLate ? this.#now() + AGAIN : -Infinity;
   }
 
   /** Notes a missed tick, unless somebody has started it in this moment. */
@@ -253,26 +261,34 @@ export class Watch {
     }
   }
 
-  /** Tells people what they have to know, and when to look again. */
+  /** Tells people what they have to know, and looks again when that may be something else. */
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
-    const { status, attention, tick, run, disagree } = judgement;
+    const { status, attention, tick, run } = judgement;
     if (attention && run?.outcome === 'running') this.#announcer.hung(state, run, this.#now());
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
-    const isWell = !attention && status !== 'off' && disagree !== true;
-    const recheck = isWell ? Infinity : this.#recheckOf(state, judgement);
+    state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed: the store is not asked for that.
-    const again = isOpen(judgement) ? AGAIN : status === 'unknown' ? RECHECK : recheck;
-    const next = Math.min(nextRipe(this.#facts(state)), now + again);
+    const next = Math.min(nextRipe(this.#facts(state)), now + this.#recheckOf(state, judgement));
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }
 
-  /** After what time to ask again how a job is that is not well. Of a run that goes on here the store is not asked. */
-  #recheckOf({ job: { interval } }: SeenJob, { run, disagree }: Judgement): number {
+  /** After what time to ask again how a job is that is not well. */
+  #recheckOf(state: SeenJob, judgement: Judgement): number {
+    const { status, attention } = judgement;
+    if (isOpen(judgement)) return AGAIN;
+    if (status === 'unknown') return RECHECK;
+    const { disagreeSince } = state;
+    if (!attention && status !== 'off' && disagreeSince === undefined) return Infinity;
+    if (this.watcher.withTicks === true) return this.#rarely(state, judgement);
+    return disagreeSince === undefined ? RECHECK : REPLACED;
+  }
+
+  /** Of a run that goes on here the store is not asked. After a deploy the old instance has left when it is. */
+  #rarely({ job: { interval }, disagreeSince = -Infinity }: SeenJob, { run }: Judgement): number {
     const isHere = run?.outcome === 'running' && run.instance === this.watcher.instance;
-    if (this.watcher.withTicks !== true) return disagree === true ? REPLACED : RECHECK;
-    if (isHere) return RECHECK;
+    if (isHere || this.#now() - disagreeSince < RECHECK - AGAIN) return RECHECK;
     return interval === undefined ? Infinity : Math.max(interval, RECHECK);
   }
 

@@ -713,3 +713,61 @@ test('nobody says whether instances agree before the store has told who is there
   await clock.advance(1_000);
   expect(disagrees()).toBeUndefined();
 });
+
+const DAY = 144 * PERIOD;
+
+/** A nightly job of instances that do not agree, in the middle of the day. */
+async function nightly(): Promise<void> {
+  withTicks = true;
+  const last = Math.floor(clock.now() / DAY) * DAY;
+  await clock.advance(DAY / 2);
+  locks = [{ ...startedBefore()[0]!, jobs: [{ job: 'report', tick: last, outcome: 'completed' }] }];
+  instances = otherZone();
+  watch.add(job({ every: DAY }));
+  await clock.advance(MINUTE);
+  expect(disagrees()).toBe(true);
+  expect(fleetAsked).toBe(1);
+}
+
+test('an instance that asks with its ticks knows five minutes after a deploy that the instances agree', async () => {
+  await nightly();
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(5 * MINUTE);
+  expect(disagrees()).toBe(false);
+  expect(ofStatus('disagree')).toEqual([]);
+});
+
+test('an instance that asks with its ticks looks once more, too, if its tick comes before that', async () => {
+  await nightly();
+  await clock.advance(DAY - 3 * MINUTE - (clock.now() % DAY));
+  watch.remove('report');
+  locks = [{ ...locks[0]!, jobs: [{ job: 'report', tick: clock.now() + 3 * MINUTE, outcome: 'completed' }] }];
+  watch.add(job({ every: DAY }));
+  // The tick, and the minute after which it is late.
+  await clock.advance(4 * MINUTE + 1_000);
+  expect(disagrees()).toBe(true);
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(5 * MINUTE);
+  expect(disagrees()).toBe(false);
+});
+
+test('an instance that asks with its ticks looks once more if instances disagree, and then no more until the tick', async () => {
+  await nightly();
+  await clock.advance(5 * MINUTE);
+  expect(fleetAsked).toBe(2);
+  await clock.advance(60 * MINUTE);
+  expect(disagrees()).toBe(true);
+  expect(fleetAsked).toBe(2);
+});
+
+test('an instance whose clock is ahead does not wait for that of the store before it watches a job that catches up', async () => {
+  offset = undefined;
+  watch.add(job({ comesLate: true }));
+  await clock.advance(1_000);
+  offset = -6 * PERIOD;
+  watch.arm();
+  await clock.advance(4_000);
+  expect(inspected).toEqual([]);
+  await clock.advance(2_000);
+  expect(inspected).toContain('report-lock');
+});
