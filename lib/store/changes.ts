@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock } from '../clock.js';
 import { byOf } from './by.js';
-import { type Look, nowOf } from './guesses.js';
+import type { Look } from './guesses.js';
 import type { Change, ReadDocument } from './port.js';
 import { isTaken, type LockDocument, type Next, NOTHING } from './rules/document.js';
 import { lockOf, stateOf } from './state.js';
@@ -19,11 +18,10 @@ export interface Written {
   readonly after: Look;
 }
 
-/** What a rule has decided, over what was seen. */
-export function changeOf(name: string, look: Look, next: Next, clock: Clock): Written {
+/** What a rule has decided, over what was seen. @param now by the place's clock, as the rule was told */
+export function changeOf(name: string, look: Look, next: Next, now: number): Written {
   const { kept, end, begins } = next;
   const { lease, ended, stranger } = kept;
-  const now = nowOf(look, clock);
   const by = stranger ?? (lease === undefined ? '' : byOf(lease, ended));
   const version = randomUUID();
   const change: Change = {

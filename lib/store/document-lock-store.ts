@@ -16,7 +16,6 @@ import { byOf } from './by.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import { acquire } from './rules/acquire.js';
-import type { Decision, LockDocument } from './rules/document.js';
 import { extend } from './rules/extend.js';
 import { inspect } from './rules/inspect.js';
 import { release } from './rules/release.js';
@@ -25,18 +24,15 @@ import { readableLock } from './state.js';
 /** How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
-/** What a place is like. */
 export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
-  /** Whether it costs nothing to ask the place. Then calls are made at once, each by itself. @default false */
-  readonly near?: boolean;
 }
 
 /**
  * A `LockStore` of documents: the rules of a lock over any place that can read a document, and write it if nothing has changed.
  *
  * Each call reads, decides by the rules, and writes; if the document has changed meanwhile, it does so again. Calls of one process for
- * one lock take effect in the order in which they were made.
+ * one lock take effect in the order in which they were made, but for one that nobody answers for a second: later ones pass it.
  */
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
@@ -44,10 +40,10 @@ export class DocumentLockStore implements LockStore {
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, near = false }: DocumentLockStoreOptions = {},
+    { clock = systemClock }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#rounds = new Rounds(documents, clock, near);
+    this.#rounds = new Rounds(documents, clock);
   }
 
   nameProblem(name: string): string | undefined {
@@ -85,25 +81,6 @@ export class DocumentLockStore implements LockStore {
     return documents.map((read) => inspect(read.name, readableLock(read), now));
   }
 
-  /** Judges an attempt: see `rules/`. */
-  protected judgeAcquire(
-    document: LockDocument | undefined,
-    now: number,
-    request: AcquireRequest,
-  ): Decision<AcquireResult> {
-    return acquire(document, now, request);
-  }
-
-  /** Judges a release: see `rules/`. */
-  protected judgeRelease(
-    document: LockDocument | undefined,
-    now: number,
-    lease: LeaseRef,
-    options: ReleaseOptions,
-  ): Decision<ReleaseResult> {
-    return release(document, now, lease, options);
-  }
-
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
     const { name, ttl } = request;
     const problem = this.nameProblem(name);
@@ -111,8 +88,8 @@ export class DocumentLockStore implements LockStore {
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     this.#rounds.add({
       name,
-      decide: (document, now) => this.judgeAcquire(document, now, request),
-      // The lock changed hands between any two looks, so another holder has it.
+      decide: (document, now) => acquire(document, now, request),
+      // Somebody else has changed it between any two looks.
       otherwise: (): AcquireResult => ({ acquired: false, reason: 'held' }),
       until: this.#clock.monotonic() + Math.min(TRYING, ttl / 3, told.limit ?? Infinity),
       told,
@@ -122,7 +99,7 @@ export class DocumentLockStore implements LockStore {
   #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
-      decide: (document, now) => this.judgeRelease(document, now, lease, options),
+      decide: (document, now) => release(document, now, lease, options),
       otherwise: unsettled,
       until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
       told,

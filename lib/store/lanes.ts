@@ -23,7 +23,7 @@ export interface Lane {
   readonly tasks: Task<unknown>[];
   /** How often the first one was tried. */
   tries: number;
-  /** When its turn began, monotonic. */
+  /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
   since: number;
 }
 

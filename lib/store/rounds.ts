@@ -10,7 +10,7 @@ const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** How often a call is tried. Each time, somebody else has changed its lock meanwhile. */
 const TRIES = 10;
-/** How long a call waits for those before it, ms. One on which nobody answers must not keep the others back: so much for their order. */
+/** How long a call waits for one before it on which nobody answers, ms: then the next call that is made passes that one, and the rest with it. */
 const PATIENCE = 1_000;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const LONGEST_PAUSE = 50;
@@ -30,11 +30,9 @@ export class Rounds {
   #ready: Lane[] = [];
   readonly #guesses: Guesses;
 
-  /** @param near whether it costs nothing to ask the place: then nothing is gathered, and nothing is guessed */
   constructor(
     private readonly documents: LockDocuments,
     private readonly clock: Clock,
-    private readonly near: boolean,
   ) {
     this.#guesses = new Guesses(clock);
   }
@@ -43,19 +41,23 @@ export class Rounds {
     const lane = this.#lanes.get(task.name);
     const now = this.clock.monotonic();
     if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
-    const opened = { name: task.name, tasks: [task], tries: 0, since: now };
+    // It passes the call on which nobody answers, as do those behind that one.
+    const tasks = [...(lane?.tasks.splice(1) ?? []), task];
+    const opened = { name: task.name, tasks, tries: 0, since: Infinity };
     this.#lanes.set(task.name, opened);
     this.#start(opened);
   }
 
   #start(lane: Lane): void {
-    if (this.near) void this.#carryOut([lane]);
-    else if (this.#ready.push(lane) === 1) atEndOfTurn(this.#send);
+    // Until it is sent nobody passes it: one read, and one write, names a lock once.
+    lane.since = Infinity;
+    if (this.#ready.push(lane) === 1) atEndOfTurn(this.#send);
   }
 
   readonly #send = (): void => {
     const lanes = this.#ready;
     this.#ready = [];
+    for (const lane of lanes) lane.since = this.clock.monotonic();
     const renewals = lanes.filter(isRenewal);
     const others = lanes.filter((lane) => !isRenewal(lane));
     if (renewals.length > 0) void this.#carryOut(renewals);
@@ -67,7 +69,7 @@ export class Rounds {
   async #carryOut(lanes: readonly Lane[]): Promise<void> {
     let open = lanes;
     if (open.some(isRenewal)) open = await this.#renew(open);
-    else if (!this.near) open = await this.#guess(open);
+    else open = await this.#guess(open);
     while (open.length > 0) {
       const missed: Lane[] = [];
       for (let i = 0; i < open.length; i += READ_AT_ONCE)
@@ -106,7 +108,12 @@ export class Rounds {
       return found === undefined;
     });
     const missed = wanted.length === 0 ? [] : await this.#write(wanted);
-    for (const { name, tries } of missed) if (tries > 0) this.#guesses.wrong(name);
+    for (const lane of missed) {
+      if (lane.tries === 0) continue;
+      this.#guesses.wrong(lane.name);
+      // Nobody has looked yet.
+      lane.tries = 0;
+    }
     return [...others, ...missed];
   }
 
@@ -145,25 +152,31 @@ export class Rounds {
 
   /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
   #byLook(lane: Lane, count: number, look: () => Look): Wanted | undefined {
-    for (let i = 0; i < count; i++) {
-      try {
-        const { answer, wanted } = this.#decide(lane, look());
-        if (wanted !== undefined) return wanted;
-        this.#tell(lane, (told) => told.answered(answer));
-      } catch (error) {
-        this.#tell(lane, (told) => told.failed(error as Error));
-      }
+    for (let i = 0; i < count && lane.tasks.length > 0; i++) {
+      const found = this.#judged(lane, look);
+      if ('wanted' in found) return found.wanted;
+      this.#tell(lane, (told) => ('error' in found ? told.failed(found.error) : told.answered(found.answer)));
     }
     this.#goOn(lane);
     return undefined;
   }
 
+  #judged(lane: Lane, look: () => Look): { answer: unknown } | { wanted: Wanted } | { error: Error } {
+    try {
+      const { answer, wanted } = this.#decide(lane, look());
+      return wanted === undefined ? { answer } : { wanted };
+    } catch (error) {
+      return { error: error as Error };
+    }
+  }
+
   #decide(lane: Lane, look: Look): { answer: unknown; wanted?: Wanted } {
     const [task] = lane.tasks;
     if (task === undefined) throw new Error('A lane without a task');
-    const { answer, change } = task.decide(look.document, nowOf(look, this.clock));
+    const now = nowOf(look, this.clock);
+    const { answer, change } = task.decide(look.document, now);
     if (change === undefined) return { answer };
-    return { answer, wanted: { lane, answer, ...changeOf(lane.name, look, change, this.clock) } };
+    return { answer, wanted: { lane, answer, ...changeOf(lane.name, look, change, now) } };
   }
 
   /**
@@ -198,7 +211,7 @@ export class Rounds {
 
   #wrote({ lane, after, answer }: Wanted, isWritten: boolean): boolean {
     if (isWritten) {
-      if (!this.near) this.#guesses.wrote(lane.name, after);
+      this.#guesses.wrote(lane.name, after);
       this.#done(lane, answer);
     } else lane.tries += 1;
     return isWritten;
@@ -207,7 +220,7 @@ export class Rounds {
   /** Those that are worth another try, after a pause: colliding instances would collide again if they all came back at once. */
   async #tryAgain(missed: readonly Lane[]): Promise<readonly Lane[]> {
     const tries = Math.max(0, ...missed.map((lane) => lane.tries));
-    const pause = this.near || tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
+    const pause = tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
     const back = this.clock.monotonic() + pause;
     const open = missed.filter((lane) => {
       const [task] = lane.tasks;

@@ -52,7 +52,8 @@ function parsed(name: string, text: string): Kept {
     typeof token === 'string' &&
     typeof holder === 'string' &&
     Number.isSafeInteger(fence) &&
-    (jobs === undefined || Object.values(jobs).every(isStart));
+    [job, ended].every((given) => given === undefined || typeof given === 'string') &&
+    (jobs === undefined || (isObject(jobs) && Object.values(jobs).every(isStart)));
   if (!isState)
     throw new LockStateError(
       name,
@@ -68,10 +69,12 @@ function parsed(name: string, text: string): Kept {
   return { lease, ...(ended === undefined ? undefined : { ended }), starts, more };
 }
 
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
 function objectOf(text: string): object {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value : {};
+    return isObject(value) ? value : {};
   } catch {
     return {};
   }

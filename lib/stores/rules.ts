@@ -1,7 +1,7 @@
 import type { AcquireRefusal, ReleaseOutcome } from './lock-store.js';
 
 /*
- * The rules of ticks and intervals that every store follows, in its own language (Lua, SQL, TypeScript). The contract suite
+ * The rules of ticks and intervals that every store follows: memory by `store/rules`, the others in Lua and SQL. The contract suite
  * tests them on each.
  *
  * A tick is refused if it lies further in the future of the store than `maxClockSkew`, and if it or a newer one was started,

@@ -5,8 +5,6 @@ export {
   type TestRunner,
 } from './contract/contract.js';
 export type { ContractSubject, LockStoreContractOptions } from './contract/options.js';
-export { describeLockDocuments, lockDocumentsContract } from './port/port-contract.js';
-export type { LockDocumentsContractOptions, PortSubject } from './port/port-options.js';
 export { ManualClock } from './manual-clock.js';
 export { type PretendedLock, runAllUnlocked, runUnlocked } from './run-unlocked.js';
 export { FakeLockStore } from './fake-lock-store.js';

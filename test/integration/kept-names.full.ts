@@ -42,7 +42,7 @@ class NarrowStore extends NotedStore implements LockStore {
     this.limit = 64;
   }
 
-  override nameProblem(name: string): string | undefined {
+  nameProblem(name: string): string | undefined {
     if (this.limit === undefined || name.length <= this.limit) return undefined;
     return `it has ${name.length} characters, at most ${this.limit} are kept.`;
   }

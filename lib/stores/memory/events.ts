@@ -98,12 +98,25 @@ export class MemoryEvents implements EventStore {
       }
       const first = this.lines.firstPlace(name);
       if (first !== undefined && first < event.place) return { held: true, place: event.place, dead };
-      // Otherwise the answer was lost, and it is asked for again.
-      if (event.taken !== token)
-        Object.assign(event, { taken: token, delivery: event.delivery + 1, open: false });
-      return { held: true, event: delivered(event), fencingToken: this.locks.renew(lease, taker), dead };
+      return this.#take(event, lease, taker, dead);
     }
     return { held: true, dead };
+  }
+
+  /** The lease goes on with an event. */
+  #take(
+    event: Kept,
+    lease: LeaseRef,
+    taker: NextOptions['takes'][number],
+    dead: readonly DeadLetter[],
+  ): NextResult {
+    const fencingToken = this.locks.renew(lease, taker);
+    if (fencingToken === undefined) return { held: false, dead };
+    const { token } = lease;
+    // Otherwise the answer was lost, and it is asked for again.
+    if (event.taken !== token)
+      Object.assign(event, { taken: token, delivery: event.delivery + 1, open: false });
+    return { held: true, event: delivered(event), fencingToken, dead };
   }
 
   async left(jobs: readonly string[]): Promise<LeftEvents[]> {

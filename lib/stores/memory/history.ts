@@ -168,15 +168,6 @@ function kindOf(entry: HistoryEntry): 'completed' | 'other' {
   return entry.type === 'run' && entry.outcome === 'completed' ? 'completed' : 'other';
 }
 
-/** What a grant tells of the lease before it, if that one has ended by itself. */
-export function interruptionOf({
-  fencingToken,
-  holder,
-  ...start
-}: LeaseRef): Omit<Interruption, 'name' | 'kept'> {
-  return { fencingToken, holder, ...startOf(start) };
-}
-
 /** The parts of a start that are known. */
 function startOf({ job, tick, attempt }: Start): Start {
   return {

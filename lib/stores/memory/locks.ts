@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.js';
 import { changeOf, lookAt } from '../../store/changes.js';
 import type { ReadDocument } from '../../store/port.js';
-import { isTaken, type LockDocument, NOTHING } from '../../store/rules/document.js';
+import { type Decision, isTaken, type LockDocument, NOTHING } from '../../store/rules/document.js';
 import { isHeld, regrant } from '../../store/rules/regrant.js';
 import { jobInfos } from '../../store/rules/starts.js';
 import { readableLock } from '../../store/state.js';
@@ -10,52 +10,63 @@ import type { JobInfo, LeaseRef } from '../lock-store.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';
 
-/** What lines, kept calls and histories in this memory ask of its locks, answered at once. */
+/** The locks in this memory, and what lines, kept calls and histories ask of them: answered at once. */
 export class MemoryLocks {
   constructor(
     private readonly documents: MemoryDocuments,
     private readonly clock: Clock,
   ) {}
 
+  /** Does to a lock what a rule decides. */
+  decide<T>(name: string, decide: (document: LockDocument | undefined, now: number) => Decision<T>): T {
+    // Its lease may end between the look and the write, which the next look finds.
+    for (;;) {
+      const { now, documents } = this.documents.look([name]);
+      const look = lookAt(documents[0], now, this.clock.monotonic());
+      const { answer, change } = decide(look.document, now);
+      if (change === undefined || this.documents.set(changeOf(name, look, change, now).change)) return answer;
+    }
+  }
+
   isFree(name: string): boolean {
-    return !isTaken(this.#lock(name), this.clock.now());
+    const { lock, now } = this.#look(name);
+    return !isTaken(lock, now);
   }
 
   isHeld(lease: LeaseRef): boolean {
-    return isHeld(this.#lock(lease.name), this.clock.now(), lease);
+    const { lock, now } = this.#look(lease.name);
+    return isHeld(lock, now, lease);
   }
 
   /** The fencing token of a live lease that has the same token, and was granted after this one. */
   newer({ name, token, fencingToken }: LeaseRef): number | undefined {
-    const document = this.#lock(name);
-    const { fencingToken: newest = 0 } = document.lease ?? {};
+    const { fencingToken: newest = 0 } = this.#look(name).lock.lease ?? {};
     const isNewer =
       newest > fencingToken && this.isHeld({ name, token, fencingToken: newest, ttl: 0, holder: '' });
     return isNewer ? newest : undefined;
   }
 
-  /** Gives a held lease another fencing token, for a run of this job. */
-  renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number {
-    const { name } = lease;
-    const look = lookAt(this.documents.find(name), this.clock.now(), this.clock.monotonic());
-    const { answer = 0, change } = regrant(look.document, look.time, lease, taker);
-    if (change !== undefined) this.documents.set(changeOf(name, look, change, this.clock).change);
-    return answer;
+  /** Gives a held lease another fencing token, for a run of this job. `undefined`: it has ended. */
+  renew(lease: LeaseRef, taker: NextOptions['takes'][number]): number | undefined {
+    return this.decide(lease.name, (document, now) => regrant(document, now, lease, taker));
   }
 
   lastStart(name: string, job: string): JobInfo | undefined {
-    return jobInfos(this.#lock(name).starts).find((each) => each.job === job);
+    return jobInfos(this.#look(name).lock.starts).find((each) => each.job === job);
   }
 
   /** Whether a lease for this job holds the lock. */
   isRunning(name: string, job: string): boolean {
-    const { lease } = this.#lock(name);
+    const { lease } = this.#look(name).lock;
     return lease?.job === job && this.isHeld({ ...lease, name, ttl: 0 });
   }
 
-  #lock(name: string): LockDocument {
-    const read = this.documents.find(name);
-    return read === undefined ? NOTHING : readableLock(read);
+  #look(name: string): { lock: LockDocument; now: number } {
+    const {
+      now,
+      documents: [read],
+    } = this.documents.look([name]);
+    return { lock: read === undefined ? NOTHING : readableLock(read), now };
   }
 }
 

@@ -12,6 +12,12 @@ interface Row {
   readonly writtenAt: number;
 }
 
+/** A moment, by both clocks. */
+interface Time {
+  readonly now: number;
+  readonly monotonic: number;
+}
+
 /** How many locks there have to be before any is forgotten. */
 const MANY = 1_000;
 
@@ -27,8 +33,20 @@ export class MemoryDocuments implements LockDocuments {
   constructor(private readonly clock: Clock) {}
 
   async read(names: readonly string[] | 'all'): Promise<DocumentsRead> {
-    const asked = names === 'all' ? [...this.#rows.keys()] : names;
-    return { now: this.clock.now(), documents: asked.flatMap((name) => this.find(name) ?? []) };
+    return this.look(names);
+  }
+
+  /** Reads at once. */
+  look(names: readonly string[] | 'all'): DocumentsRead {
+    const asked = names === 'all' ? [...this.#rows.keys()] : [...new Set(names)];
+    const time = this.#time();
+    const documents = asked.flatMap((name) => {
+      const row = this.#rows.get(name);
+      if (row === undefined) return [];
+      const { version, by, since, state } = row;
+      return { name, version, by, until: untilOf(row, time), since, state };
+    });
+    return { now: time.now, documents };
   }
 
   async write(changes: readonly Change[]): Promise<boolean[]> {
@@ -37,15 +55,6 @@ export class MemoryDocuments implements LockDocuments {
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
     return renewals.map(({ name, by, ttl }) => this.#renew(name, by, ttl));
-  }
-
-  /** A document, at once. */
-  find(name: string): ReadDocument | undefined {
-    const row = this.#rows.get(name);
-    if (row === undefined) return undefined;
-    const { version, by, end, since, state } = row;
-    const until = this.clock.now() + (end - this.clock.monotonic());
-    return { name, version, by, until, since, state };
   }
 
   /** Takes a lock away from its holder. */
@@ -57,15 +66,16 @@ export class MemoryDocuments implements LockDocuments {
   /** Writes a change, at once. */
   set({ name, seen, end, begins, version, by, state }: Change): boolean {
     const row = this.#rows.get(name);
-    const now = this.clock.monotonic();
-    if (!isAsSeen(row, seen, now)) return false;
+    const time = this.#time();
+    const now = time.monotonic;
+    if (!isAsSeen(row, seen, time)) return false;
     if (row === undefined) this.#forget(now);
     this.#rows.set(name, {
       version,
       by,
       state,
       end: end === undefined ? (row?.end ?? -Infinity) : now + end,
-      since: begins === true || row === undefined ? this.clock.now() : row.since,
+      since: begins === true || row === undefined ? time.now : row.since,
       writtenAt: now,
     });
     return true;
@@ -73,25 +83,34 @@ export class MemoryDocuments implements LockDocuments {
 
   #renew(name: string, by: string, ttl: number): boolean {
     const row = this.#rows.get(name);
-    const now = this.clock.monotonic();
-    if (row?.by !== by || row.end <= now) return false;
-    this.#rows.set(name, { ...row, end: now + ttl });
+    const time = this.#time();
+    if (row?.by !== by || !isTaken(row, time)) return false;
+    this.#rows.set(name, { ...row, end: time.monotonic + ttl });
     return true;
+  }
+
+  #time(): Time {
+    return { now: this.clock.now(), monotonic: this.clock.monotonic() };
   }
 
   /** Forgets old locks whenever there are twice as many as after the last time: a caller can make up a name per call. */
   #forget(now: number): void {
     if (this.#rows.size < this.#full) return;
-    for (const [name, { end, writtenAt }] of this.#rows) {
-      const document = this.find(name);
-      const retention = document === undefined ? 0 : this.retention(document);
-      if (Math.max(end, writtenAt) + retention <= now) this.#rows.delete(name);
+    for (const document of this.look('all').documents) {
+      const { end = now, writtenAt = now } = this.#rows.get(document.name) ?? {};
+      if (Math.max(end, writtenAt) + this.retention(document) <= now) this.#rows.delete(document.name);
     }
     this.#full = Math.max(MANY, this.#rows.size * 2);
   }
 }
 
-function isAsSeen(row: Row | undefined, seen: Seen | null, now: number): boolean {
+/** Until when a lock is taken, by the wall clock. */
+const untilOf = ({ end }: Row, { now, monotonic }: Time): number => now + (end - monotonic);
+
+/** As who has read it finds: a difference of the last digits would be one between a look and the write after it. */
+const isTaken = (row: Row, time: Time): boolean => untilOf(row, time) > time.now;
+
+function isAsSeen(row: Row | undefined, seen: Seen | null, time: Time): boolean {
   if (row === undefined || seen === null) return row === undefined && seen === null;
-  return row.version === seen.version && row.by === seen.by && row.end > now === seen.taken;
+  return row.version === seen.version && row.by === seen.by && isTaken(row, time) === seen.taken;
 }

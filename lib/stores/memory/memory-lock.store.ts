@@ -1,6 +1,10 @@
 import { systemClock, type Clock } from '../../clock.js';
-import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { acquire } from '../../store/rules/acquire.js';
 import { type Decision, isTaken, type LockDocument } from '../../store/rules/document.js';
+import { extend } from '../../store/rules/extend.js';
+import { inspect } from '../../store/rules/inspect.js';
+import { release } from '../../store/rules/release.js';
+import { readableLock } from '../../store/state.js';
 import type { EventStore } from '../event-store.js';
 import type { HistoryStore } from '../history-store.js';
 import { isWaiting } from '../line.js';
@@ -8,9 +12,11 @@ import type {
   AcquireRefusal,
   AcquireRequest,
   AcquireResult,
+  ExtendResult,
   HintChannel,
   LeaseRef,
   LockInfo,
+  LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
@@ -25,44 +31,57 @@ import { MemoryDocuments } from './memory-documents.js';
  * Leases in the memory of this process, for development and tests: instances in other processes are not excluded. Applications
  * that have to exclude each other must share one store object.
  */
-export class MemoryLockStore extends DocumentLockStore {
+export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
   readonly events: EventStore;
   readonly history: HistoryStore;
   readonly #events: MemoryEvents;
   readonly #history: MemoryHistory;
   readonly #lines: MemoryLines;
+  readonly #locks: MemoryLocks;
   readonly #documents: MemoryDocuments;
 
   constructor({ clock = systemClock }: { clock?: Clock } = {}) {
     const documents = new MemoryDocuments(clock);
-    super(documents, { clock, near: true });
     const locks = new MemoryLocks(documents, clock);
     this.#documents = documents;
+    this.#locks = locks;
     this.#lines = new MemoryLines(locks, clock);
     this.history = this.#history = new MemoryHistory(locks, clock);
     this.events = this.#events = new MemoryEvents(locks, this.#lines, this.#history, clock);
     documents.retention = (read) => (this.#history.has(read.name) ? Infinity : retentionOf(read));
   }
 
-  override async acquire(request: AcquireRequest): Promise<AcquireResult> {
-    const result = await super.acquire(request);
+  /** Like all calls, it takes effect before it returns its promise. */
+  async acquire(request: AcquireRequest): Promise<AcquireResult> {
+    const result = this.#locks.decide(request.name, (document, now) => this.#judge(document, now, request));
     if (result.acquired) this.#lines.leave(request);
     return result;
   }
 
-  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+  async extend(leases: readonly LeaseRef[]): Promise<ExtendResult[]> {
+    return leases.map((lease) =>
+      this.#locks.decide(lease.name, (document, now) => extend(document, now, lease)),
+    );
+  }
+
+  async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', record } = options;
     this.#events.end(lease, outcome);
     this.#history.ended(lease, outcome, record);
-    const result = await super.release(lease, options);
+    // Who gives up is not in line any more.
+    if (lease.wait !== undefined && outcome === NOTHING_RAN) this.#lines.leave(lease);
+    const result = this.#locks.decide(lease.name, (document, now) => release(document, now, lease, options));
     this.#lines.call(lease.name);
     return result;
   }
 
-  override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
-    const infos = await super.inspect(names);
-    return infos.map((info) => ({ ...info, ...this.#events.of(info.name) }));
+  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+    const { now, documents } = this.#documents.look(names ?? 'all');
+    return documents.map((read) => ({
+      ...inspect(read.name, readableLock(read), now),
+      ...this.#events.of(read.name),
+    }));
   }
 
   hints(process: string, called: (token: string) => void): HintChannel {
@@ -74,12 +93,8 @@ export class MemoryLockStore extends DocumentLockStore {
     this.#documents.free(name);
   }
 
-  protected override judgeAcquire(
-    document: LockDocument | undefined,
-    now: number,
-    request: AcquireRequest,
-  ): Decision<AcquireResult> {
-    const decision = super.judgeAcquire(document, now, request);
+  #judge(document: LockDocument | undefined, now: number, request: AcquireRequest): Decision<AcquireResult> {
+    const decision = acquire(document, now, request);
     const isFree = document === undefined || !isTaken(document, now);
     if (decision.answer.acquired !== isFree) return decision;
     const refusal = isFree ? this.#before(request, document) : this.#inLine(request, decision.answer);
@@ -98,16 +113,5 @@ export class MemoryLockStore extends DocumentLockStore {
   #inLine(request: AcquireRequest, answer: AcquireResult): AcquireRefusal | undefined {
     const isTold = answer.acquired || !['held', 'cooling-down'].includes(answer.reason);
     return isTold || !isWaiting(request) ? undefined : this.#lines.enter(request, answer);
-  }
-
-  /** Who gives up is not in line any more. */
-  protected override judgeRelease(
-    document: LockDocument | undefined,
-    now: number,
-    lease: LeaseRef,
-    options: ReleaseOptions,
-  ): Decision<ReleaseResult> {
-    if (lease.wait !== undefined && options.outcome === NOTHING_RAN) this.#lines.leave(lease);
-    return super.judgeRelease(document, now, lease, options);
   }
 }

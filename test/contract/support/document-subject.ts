@@ -41,7 +41,7 @@ export class FarDocuments implements LockDocuments {
   }
 }
 
-/** The contract on a place that is not near: instances with clocks of their own gather and guess. */
+/** The contract on a place that takes time to answer: instances with clocks of their own gather and guess. */
 export function documentContract(): LockStoreContractOptions {
   let clock = new ManualClock();
   let documents = new FarDocuments(clock);
@@ -59,7 +59,7 @@ export function documentContract(): LockStoreContractOptions {
     forget: () => clock.advance(LONGER_THAN_ANY_LEASE),
     forgetAll: () => documents.forgetAll(),
     breakLock: (name) => {
-      const found = documents.place.find(name);
+      const found = documents.place.look([name]).documents[0];
       if (found === undefined) throw new Error(`There is no ${name}`);
       const { version, by, until } = found;
       documents.place.set({

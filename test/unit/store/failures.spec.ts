@@ -117,7 +117,7 @@ test('there is no fencing token after the greatest one', async () => {
   expect(await outcome(store.acquire(request()))).toBeInstanceOf(LockStateError);
 });
 
-test('a call on which nobody answers keeps the others back for a second', async () => {
+test('a call on which nobody answers keeps the others back for a second, and no longer', async () => {
   const { read } = place;
   Object.assign(place, { read: () => new Promise(() => undefined) });
   void store.acquire(request());
@@ -129,7 +129,23 @@ test('a call on which nobody answers keeps the others back for a second', async 
   expect(isBehind).toBe(true);
   expect(await store.acquire(request('b'))).toMatchObject({ acquired: true });
   await place.clock.advance(1);
-  expect(await store.acquire(request())).toMatchObject({ acquired: true });
+  expect(await store.acquire(request())).toMatchObject({ acquired: false, reason: 'held' });
+  // It waited behind that one, and passes it as well.
+  expect(isBehind).toBe(false);
+});
+
+test('calls of one turn that a blocked event loop draws out never name a lock twice in one read or write', async () => {
+  const names: string[][] = [];
+  const { read } = place;
+  place.read = (asked) => {
+    if (asked !== 'all') names.push([...asked]);
+    return read.call(place, asked);
+  };
+  const calls = [store.acquire(request())];
+  await place.clock.advance(1_500);
+  calls.push(store.acquire(request()));
+  expect((await Promise.all(calls)).filter(({ acquired }) => acquired)).toHaveLength(1);
+  for (const asked of names) expect(asked).toEqual([...new Set(asked)]);
 });
 
 test('a place that answers nonsense fails the call', async () => {
