@@ -123,7 +123,8 @@ export class Insight {
     // Of those people want to know why: what more instances know, with their dates.
     const all = unwell.length > 0 ? await this.#reader.fleet() : fleet;
     const more = await inTurns(unwell, (few) => [
-      viewOf(this.#facts(all.jobs.get(few[0].job.job) ?? few, locks, all.time)),
+      // Its lock was read before that: it says nothing of a tick that has come since.
+      viewOf(this.#facts(all.jobs.get(few[0].job.job) ?? few, locks, fleet.time)),
     ]);
     return [...views, ...more].sort(attentionFirst);
   }

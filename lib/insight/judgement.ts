@@ -31,6 +31,8 @@ export interface Judgement {
   readonly tick?: number;
   /** For `unknown`. */
   readonly reason?: UnknownReason;
+  /** Whether the instances do not agree when it runs, or all are late, whatever goes first. Absent: nobody has told who is there. */
+  readonly disagree?: boolean;
 }
 
 type Step = (facts: JobFacts) => Judgement | undefined;
@@ -50,11 +52,12 @@ const STEPS: readonly Step[] = [
 ];
 
 export function judge(facts: JobFacts): Judgement {
+  const disagree = facts.asOf === undefined ? {} : { disagree: doDisagree(facts) };
   for (const step of STEPS) {
     const judgement = step(facts);
-    if (judgement !== undefined) return judgement;
+    if (judgement !== undefined) return { ...judgement, ...disagree };
   }
-  return { status: 'ok', attention: false };
+  return { status: 'ok', attention: false, ...disagree };
 }
 
 function aRunGoesOn(facts: JobFacts): Judgement | undefined {
@@ -102,12 +105,16 @@ function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {
   return hasFailed(end) ? { status: 'failing', ...about } : undefined;
 }
 
-/** Before the first double run: nobody can tell by what has run. */
 function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
+  return doDisagree(facts) ? { status: 'disagree', attention: true } : undefined;
+}
+
+/** Before the first double run: nobody can tell by what has run. */
+function doDisagree(facts: JobFacts): boolean {
   const [first, ...others] = running(facts);
   const differ = first !== undefined && others.some(({ job }) => !agree(job, first.job));
   const isLate = lateness(facts) > (facts.known.overdue || Infinity);
-  return differ || isLate ? { status: 'disagree', attention: true } : undefined;
+  return differ || isLate;
 }
 
 /** How its last run ended may be known of the lock, but not whether there was another one. */

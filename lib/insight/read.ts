@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../errors.js';
-import type { HistoryStore, InstanceRecord } from '../stores/history-store.js';
+import type { HistoryEntry, HistoryStore, InstanceRecord } from '../stores/history-store.js';
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
 import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
@@ -78,12 +78,16 @@ export class Reader {
       const read = limit === 0 ? { entries: [] } : await this.#entries(name, limit);
       return [name, { ...read, ...lockRefusal, ...(lock !== undefined && { lock }) }] as const;
     });
+    if (names.some((name) => limitOf(name) > 0))
+      this.#told('runs', facts.map(([, { refusal }]) => refusal).find(isRefusal));
     return new Map(facts);
   }
 
   /** Why the store refuses to tell of runs; `undefined` if it does not. All locks are asked about in the same way. */
   async refusalOf(name: string): Promise<Error | undefined> {
-    return (await this.#entries(name, 1)).refusal;
+    const { refusal } = await this.#entries(name, 1);
+    this.#told('runs', refusal);
+    return refusal;
   }
 
   async #locks(names: readonly string[]): Promise<Map<string, LockInfo>> {
@@ -94,27 +98,32 @@ export class Reader {
     return locks;
   }
 
-  async #entries(name: string, limit: number): Promise<Pick<LockFacts, 'entries' | 'refusal'>> {
+  async #entries(name: string, limit: number): Promise<{ entries: HistoryEntry[]; refusal?: Error }> {
     let unreadable = 0;
     const query = { name, limit, onUnreadable: () => unreadable++ };
-    const entries = await this.#unlessRefused(`runs of ${name}`, this.history.entries(query));
+    const entries = await orRefusal(this.history.entries(query));
     if (unreadable > 0) this.#unreadableRuns.set(name, unreadable);
     else this.#unreadableRuns.delete(name);
     return entries instanceof StoreUnavailableError ? { entries: [], refusal: entries } : { entries };
   }
 
   async #unlessRefused<T>(part: string, answer: Promise<T>): Promise<T | StoreUnavailableError> {
-    try {
-      const told = await answer;
-      this.#refusals.delete(part);
-      return told;
-    } catch (error) {
-      if (!isRefusal(error)) throw error;
-      this.#refusals.set(part, withoutSql(error.message));
-      return error;
-    }
+    const told = await orRefusal(answer);
+    this.#told(part, told instanceof StoreUnavailableError ? told : undefined);
+    return told;
+  }
+
+  #told(part: string, refusal: Error | undefined): void {
+    if (refusal === undefined) this.#refusals.delete(part);
+    else this.#refusals.set(part, withoutSql(refusal.message));
   }
 }
+
+const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
+  answer.catch((error: unknown) => {
+    if (!isRefusal(error)) throw error;
+    return error;
+  });
 
 /** An instance with its jobs. */
 export const instanceOf = ({ info, record }: Told): InstanceInfo => ({

@@ -31,6 +31,8 @@ export class SeenJob implements Announced {
   lost: number | undefined;
   noted: number | undefined;
   toldOfHung = -Infinity;
+  /** Since when instances disagree, as far as this one knows, by the store's clock. */
+  disagreeSince: number | undefined;
   /** What this instance has seen since. */
   #seen: Seen = { tick: -Infinity };
   /** Whether the newest start that it has seen was its own. */

@@ -16,6 +16,8 @@ const SOONEST = 1_000;
 const AGAIN = 5_000;
 /** After what time it is asked again how a job is that is not well, and who is up, ms. */
 const RECHECK = 300_000;
+/** After what time it is asked again whether instances agree that did not, ms: a deploy replaces them in a few minutes. */
+const REPLACED = 60_000;
 /** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
 export const HUNG = 60_000;
 /** How many of the newest runs may tell that one went on at the time of a tick. */
@@ -41,6 +43,8 @@ export class Watch {
   #timer: Timer | undefined;
   /** When it is to wake up, by the store's clock. */
   #armedFor = Infinity;
+  /** Whether the clock of the store is known. */
+  #knowsTime = false;
   #stopped = false;
 
   constructor(
@@ -66,10 +70,8 @@ export class Watch {
   /** Watches a job from now on, in place of one that had its name. */
   add(job: WatchedJob): void {
     if (this.#stopped) return;
-    const now = this.clock.now();
-    // What it missed while nobody was up it may be running in this moment.
-    const lookAt = job.comesLate ? now + AGAIN : -Infinity;
-    this.#states.set(job.job, new SeenJob(job, now + job.initialDelay, lookAt));
+    const lookAt = this.#firstLookAt(job);
+    this.#states.set(job.job, new SeenJob(job, this.clock.now() + job.initialDelay, lookAt));
     // Many may be added at a time.
     if (lookAt < this.#armedFor) this.arm();
   }
@@ -138,6 +140,9 @@ export class Watch {
     this.#timer?.cancel();
     this.#armedFor = Infinity;
     if (this.#stopped || this.watcher.clockOffset() === undefined) return;
+    if (!this.#knowsTime)
+      for (const state of this.#states.values()) state.lookAt = this.#firstLookAt(state.job);
+    this.#knowsTime = true;
     let next = Infinity;
     for (const { lookAt } of this.#states.values()) next = Math.min(next, lookAt);
     if (next === Infinity) return;
@@ -148,6 +153,11 @@ export class Watch {
   /** By the store's clock. */
   #now(): number {
     return this.clock.now() + (this.watcher.clockOffset() ?? 0);
+  }
+
+  /** What it missed while nobody was up it may be running in this moment. */
+  #firstLookAt({ comesLate }: WatchedJob): number {
+    return comesLate ? this.#now() + AGAIN : -Infinity;
   }
 
   /** Notes a missed tick, unless somebody has started it in this moment. */
@@ -200,7 +210,8 @@ export class Watch {
   /** Whether the store has to tell how a job is. */
   #isDoubtful(state: SeenJob): boolean {
     const judgement = this.#judged(state);
-    const { status, run } = judgement;
+    const { status, run, disagree } = judgement;
+    if (disagree === true && this.#isFleetOld(REPLACED)) return true;
     if (status === 'off' || status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
     return isOpen(judgement) || status === 'overdue';
@@ -217,15 +228,15 @@ export class Watch {
     for (const state of this.#states.values()) state.judgement = undefined;
   }
 
-  #isFleetOld(): boolean {
-    return this.#fleet === undefined || this.#now() - this.#fleet.askedAt >= RECHECK - AGAIN;
+  #isFleetOld(age = RECHECK): boolean {
+    return this.#fleet === undefined || this.#now() - this.#fleet.askedAt >= age - AGAIN;
   }
 
   async #ask(states: readonly SeenJob[]): Promise<void> {
     this.#take(states, this.#now(), await this.reader.locks(locksOf(states)));
     const isUnwell = (state: SeenJob): boolean => {
-      const { status, tick } = this.#judged(state);
-      return (status === 'overdue' && tick !== state.noted) || status === 'disagree' || status === 'off';
+      const { status, tick, disagree } = this.#judged(state);
+      return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
     if (!this.#isFleetOld() && !states.some(isUnwell)) return;
     const askedAt = this.#now();
@@ -250,24 +261,34 @@ export class Watch {
     }
   }
 
-  /** Tells people what they have to know, and when to look again. */
+  /** Tells people what they have to know, and looks again when that may be something else. */
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
     const { status, attention, tick, run } = judgement;
     if (attention && run?.outcome === 'running') this.#announcer.hung(state, run, this.#now());
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
-    const recheck = attention || status === 'off' ? this.#recheckOf(state, run) : Infinity;
+    state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed: the store is not asked for that.
-    const again = isOpen(judgement) ? AGAIN : status === 'unknown' ? RECHECK : recheck;
-    const next = Math.min(nextRipe(this.#facts(state)), now + again);
+    const next = Math.min(nextRipe(this.#facts(state)), now + this.#recheckOf(state, judgement));
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }
 
-  /** After what time to ask again how a job is that is not well. Of a run that goes on here the store is not asked. */
-  #recheckOf({ job: { interval } }: SeenJob, run: RunInfo | undefined): number {
+  /** After what time to ask again how a job is that is not well. */
+  #recheckOf(state: SeenJob, judgement: Judgement): number {
+    const { status, attention } = judgement;
+    if (isOpen(judgement)) return AGAIN;
+    if (status === 'unknown') return RECHECK;
+    const { disagreeSince } = state;
+    if (!attention && status !== 'off' && disagreeSince === undefined) return Infinity;
+    if (this.watcher.withTicks === true) return this.#rarely(state, judgement);
+    return disagreeSince === undefined ? RECHECK : REPLACED;
+  }
+
+  /** Of a run that goes on here the store is not asked. After a deploy the old instance has left when it is. */
+  #rarely({ job: { interval }, disagreeSince = -Infinity }: SeenJob, { run }: Judgement): number {
     const isHere = run?.outcome === 'running' && run.instance === this.watcher.instance;
-    if (this.watcher.withTicks !== true || isHere) return RECHECK;
+    if (isHere || this.#now() - disagreeSince < RECHECK - AGAIN) return RECHECK;
     return interval === undefined ? Infinity : Math.max(interval, RECHECK);
   }
 

@@ -103,7 +103,7 @@ export class Measurements {
     }));
   }
 
-  #ofJob(job: string, { status, attention, tick, run }: Judgement, at: number): Measurement[] {
+  #ofJob(job: string, { status, attention, tick, run, disagree }: Judgement, at: number): Measurement[] {
     const attributes = { [JOB]: this.#jobs.of(job) };
     const since = (time: number | undefined): number => Math.max(0, at - (time ?? at)) / SECOND;
     const isLong = attention && run?.outcome === 'running';
@@ -112,10 +112,10 @@ export class Measurements {
       // One that knows nothing says nothing: others may know better.
       ...(status === 'unknown'
         ? []
-        : ([
-            { instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes },
-            { instrument: 'disagree', value: Number(status === 'disagree'), attributes },
-          ] as const)),
+        : [{ instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes } as const]),
+      ...(status === 'unknown' || disagree === undefined
+        ? []
+        : [{ instrument: 'disagree', value: Number(disagree), attributes } as const]),
     ];
   }
 

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { StoreUnavailableError } from '../../../lib/errors.js';
 import { Insight } from '../../../lib/insight/insight.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
 import { at, INTERVAL, JOB, miss, ticks } from './support/facts.js';
@@ -171,6 +172,44 @@ describe('the jobs', () => {
     // Another application is up: that says nothing of this one.
     fake.instances = [others, instance('api-1', { left: true })];
     expect((await insight.jobs()).map(({ job }) => job)).toContain(JOB.job);
+  });
+
+  test('are not late for a tick whose grace was not over when their locks were read', async () => {
+    fake.instances = [instance('api-1', { time: T + 59_000, seenAt: T + 59_000 })];
+    const before = [{ job: JOB.job, tick: at('03:00', 21), outcome: 'failed' as const }];
+    fake.locks = [lockInfo({ time: T + 59_000, jobs: before })];
+    const { instances } = fake.store.history!;
+    let asked = 0;
+    // Its failure makes it worth a second question, to which the answer comes when the grace is over.
+    fake.store.history!.instances = async () => {
+      const time = T + (asked++ === 0 ? 59_000 : 61_000);
+      return (await instances()).map((one) => ({ ...one, time }));
+    };
+    expect(await insight.jobs()).toMatchObject([{ status: 'failing' }]);
+    expect(asked).toBe(2);
+  });
+
+  test('whose runs could not be read are forgotten with the next answer, if a deploy has removed one of them', async () => {
+    const other = { ...JOB, job: 'Invoices.other', lock: 'other' };
+    fake.instances = [instance('api-1', { jobs: [JOB, other] })];
+    fake.refusal = new StoreUnavailableError('locked', { outcome: 'not-applied', refused: true });
+    await insight.jobs();
+    expect(insight.unreadable.parts).toEqual(['locked']);
+    fake.instances = [instance('api-1')];
+    fake.refusal = undefined;
+    await insight.jobs();
+    expect(insight.unreadable.parts).toEqual([]);
+  });
+
+  test('of which one cannot be read are told as such, though others can', async () => {
+    const others = ['one', 'two', 'three'].map((job) => ({ ...JOB, job, lock: job }));
+    fake.instances = [instance('api-1', { jobs: others })];
+    const { entries } = fake.store.history!;
+    const refusal = new StoreUnavailableError('wrong type', { outcome: 'not-applied', refused: true });
+    fake.store.history!.entries = (query) =>
+      query.name === 'one' ? Promise.reject(refusal) : entries(query);
+    await insight.jobs();
+    expect(insight.unreadable.parts).toEqual(['wrong type']);
   });
 
   test('are asked for by their locks, some at a time', async () => {

@@ -340,6 +340,18 @@ test.each(Object.keys(READERS) as (keyof Answers)[])('one that is broken is foun
   expect(dissenting(broken, pattern)).toEqual([reader]);
 });
 
+test.each(['it is running', 'its last run failed', 'it runs since last night'])(
+  'the gauge says that instances disagree, whatever goes first: %s',
+  async (name) => {
+    const { store, ...pattern } = patterns[name]!;
+    const others = [...store.instances!, instance('api-2', { jobs: [BERLIN] })];
+    const answers = await ask({ ...pattern, store: { ...store, instances: others } });
+    expect(answers.status?.status).toBe(pattern.status);
+    expect(gauge(answers, 'disagree')).toBe(1);
+    expect(gauge(await ask(patterns[name]!), 'disagree')).toBe(0);
+  },
+);
+
 test('what is not known is unknown to all that an instance can ask', async () => {
   const pattern = patterns['its tick was started']!;
   const away = { ...(pattern.store as object), instances: [api1] };

@@ -44,6 +44,10 @@ let entriesFail: boolean;
 /** Resolves when the store answers who is there. */
 let fleetAnswers: Promise<void>;
 let runsRefused: Error | undefined;
+/** Whether the instance asks the store with its ticks only. */
+let withTicks: boolean;
+/** How often the store was asked who is there. */
+let fleetAsked: number;
 /** The next tick. */
 let tick: number;
 
@@ -91,6 +95,7 @@ beforeEach(() => {
   [asked, events, entries, idle, offset] = [[], [], [], undefined, 0];
   [locks, instances, inspected, alarms, runs] = [[], [], [], [], []];
   [isFirst, away, entriesFail, failed, runsRefused] = [false, false, false, new Set(), undefined];
+  [withTicks, fleetAsked] = [false, 0];
   fleetAnswers = Promise.resolve();
   answer = ({ tick: of }) => ({
     missed: true,
@@ -114,6 +119,7 @@ beforeEach(() => {
     },
     beat: () => Promise.resolve({ time: 0, known: true }),
     instances: async () => {
+      fleetAsked += 1;
       await fleetAnswers;
       return instances;
     },
@@ -127,6 +133,9 @@ beforeEach(() => {
     instance: 'here',
     kept: KEPT,
     emit: (event) => events.push(event),
+    get withTicks() {
+      return withTicks;
+    },
     idleReason: () => idle,
     clockOffset: () => offset,
     runs: () => runs,
@@ -638,4 +647,127 @@ test('that the store refuses to tell of runs is known from the beginning, and wh
   watch.answered('The table lacks a column.');
   await clock.advance(10);
   expect(ofStatus('unknown')).toHaveLength(1);
+});
+
+/* Instances that do not agree. */
+
+const otherZone = (): InstanceRecord[] => [
+  instanceOf('there', true, { jobs: [{ ...job().shown(), timeZone: 'Asia/Kolkata' }] }),
+];
+const disagrees = (): boolean | undefined => watch.judgements.get('report')?.disagree;
+/** The last tick was started: the job is well otherwise. */
+const startedBefore = (): LockInfo[] => [
+  {
+    name: 'report-lock',
+    time: clock.now(),
+    state: 'free',
+    jobs: [{ job: 'report', tick: tick - PERIOD, outcome: 'completed' }],
+  },
+];
+
+test('after a deploy that changes a schedule the instances agree a minute after the old one has left', async () => {
+  [locks, instances] = [startedBefore(), otherZone()];
+  watch.add(job());
+  await clock.advance(3 * MINUTE);
+  expect(disagrees()).toBe(true);
+  expect(ofStatus('disagree')).toHaveLength(1);
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(MINUTE + 1_000);
+  expect(disagrees()).toBe(false);
+  const asked = fleetAsked;
+  await clock.advance(3 * MINUTE);
+  expect(fleetAsked).toBe(asked);
+});
+
+test('that instances disagree is known, and looked at again, while the job runs', async () => {
+  [locks, instances] = [startedBefore(), otherZone()];
+  watch.add(job());
+  await clock.advance(1);
+  const run = { lock: 'report-lock', job: 'report', fencingToken: clock.now() * 1_000, instance: 'here' };
+  runs = [{ ...run, startedAt: clock.now(), outcome: 'running' }];
+  watch.began('report', undefined);
+  expect(ofStatus('running')).toHaveLength(1);
+  expect(disagrees()).toBe(true);
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(MINUTE + 1_000);
+  expect(ofStatus('running')).toHaveLength(1);
+  expect(disagrees()).toBe(false);
+});
+
+test('an instance that starts while the job runs elsewhere knows that they disagree, and when they do no more', async () => {
+  const run = { job: 'report', fencingToken: clock.now() * 1_000, holder: 'there', expiresIn: PERIOD };
+  [locks, instances] = [startedBefore().map((lock) => ({ ...lock, ...run, state: 'held' })), otherZone()];
+  watch.add(job());
+  await clock.advance(1);
+  expect(ofStatus('running')).toHaveLength(1);
+  expect(disagrees()).toBe(true);
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(MINUTE + 1_000);
+  expect(disagrees()).toBe(false);
+});
+
+test('nobody says whether instances agree before the store has told who is there', async () => {
+  away = true;
+  watch.add(job());
+  watch.began('report', clock.now());
+  await clock.advance(1_000);
+  expect(disagrees()).toBeUndefined();
+});
+
+const DAY = 144 * PERIOD;
+
+/** A nightly job of instances that do not agree, in the middle of the day. */
+async function nightly(): Promise<void> {
+  withTicks = true;
+  const last = Math.floor(clock.now() / DAY) * DAY;
+  await clock.advance(DAY / 2);
+  locks = [{ ...startedBefore()[0]!, jobs: [{ job: 'report', tick: last, outcome: 'completed' }] }];
+  instances = otherZone();
+  watch.add(job({ every: DAY }));
+  await clock.advance(MINUTE);
+  expect(disagrees()).toBe(true);
+  expect(fleetAsked).toBe(1);
+}
+
+test('an instance that asks with its ticks knows five minutes after a deploy that the instances agree', async () => {
+  await nightly();
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(5 * MINUTE);
+  expect(disagrees()).toBe(false);
+  expect(ofStatus('disagree')).toEqual([]);
+});
+
+test('an instance that asks with its ticks looks once more, too, if its tick comes before that', async () => {
+  await nightly();
+  await clock.advance(DAY - 3 * MINUTE - (clock.now() % DAY));
+  watch.remove('report');
+  locks = [{ ...locks[0]!, jobs: [{ job: 'report', tick: clock.now() + 3 * MINUTE, outcome: 'completed' }] }];
+  watch.add(job({ every: DAY }));
+  // The tick, and the minute after which it is late.
+  await clock.advance(4 * MINUTE + 1_000);
+  expect(disagrees()).toBe(true);
+  instances = instances.map((one) => ({ ...one, left: true }));
+  await clock.advance(5 * MINUTE);
+  expect(disagrees()).toBe(false);
+});
+
+test('an instance that asks with its ticks looks once more if instances disagree, and then no more until the tick', async () => {
+  await nightly();
+  await clock.advance(5 * MINUTE);
+  expect(fleetAsked).toBe(2);
+  await clock.advance(60 * MINUTE);
+  expect(disagrees()).toBe(true);
+  expect(fleetAsked).toBe(2);
+});
+
+test('an instance whose clock is ahead does not wait for that of the store before it watches a job that catches up', async () => {
+  offset = undefined;
+  watch.add(job({ comesLate: true }));
+  await clock.advance(1_000);
+  offset = -6 * PERIOD;
+  watch.arm();
+  await clock.advance(4_000);
+  expect(inspected).toEqual([]);
+  await clock.advance(2_000);
+  expect(inspected).toContain('report-lock');
 });
