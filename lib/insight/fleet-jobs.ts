@@ -30,6 +30,7 @@ export class FleetJobs {
   readonly #upLists: readonly (readonly KnownJob[])[];
   /** The names of those that are up and have one of some lists of jobs, by the places of these lists. */
   readonly #up = new Map<string, readonly string[]>();
+  readonly #got = new Map<string, KnownByAll | undefined>();
   /** By the list of jobs, which many instances share: the place of each job in it. */
   readonly #places = new Map<readonly KnownJob[], Map<string, number>>();
 
@@ -74,6 +75,12 @@ export class FleetJobs {
 
   /** The instances that know a job, the newest first: those that are up, and as many others as it takes to tell how it is. */
   get(job: string): KnownByAll | undefined {
+    // An instance that watches its jobs asks for each of them again and again.
+    if (!this.#got.has(job)) this.#got.set(job, this.#get(job));
+    return this.#got.get(job);
+  }
+
+  #get(job: string): KnownByAll | undefined {
     const recent = this.#of(job, this.#recent);
     return recent.length === 0 ? this.every(job) : asKnown([...recent, ...this.#of(job, this.#first)]);
   }

@@ -133,6 +133,7 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /** The store has answered a call that is for no lock. @param took ms: by a slow answer nothing can run */
   heard(took: number): void {
     if (took <= this.settings.storeTimeout) this.#runner.heard();
+    this.queues.answered();
   }
 
   ping(): Promise<PingResult> {

@@ -108,7 +108,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (this.leader.election === undefined)
       for (const job of jobs.all) this.interceptor.missedTicks.catchUp(job);
     this.dynamic.start();
-    this.host.queues.start();
+    this.host.queues.start(
+      this.host.history !== undefined && this.host.settings.insight?.beat === 'with-ticks',
+    );
     this.interceptor.insight.start(jobs);
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);

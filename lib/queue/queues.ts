@@ -58,6 +58,7 @@ interface Worker {
 export class Queues {
   readonly #jobs = new Map<string, EventJob>();
   readonly #workers = new Map<string, Set<Worker>>();
+  #maySleep = false;
   #timer: Timer | undefined;
   #stopListening: (() => void) | undefined;
   #stopped = false;
@@ -75,11 +76,21 @@ export class Queues {
     this.#jobs.set(job.job, job);
   }
 
-  /** Begins to look for events that were left. */
-  start(): void {
+  /**
+   * Begins to look for events that were left.
+   *
+   * @param maySleep whether the store may sleep between two ticks: then they are looked for when it is known to be awake
+   */
+  start(maySleep: boolean): void {
+    this.#maySleep = maySleep;
     if (this.#jobs.size === 0 || this.store.events === undefined) return;
     this.#stopListening = this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
     void this.#sweep();
+  }
+
+  /** The store has answered a beat. */
+  answered(): void {
+    if (this.#maySleep) void this.#sweep();
   }
 
   stop(): void {
@@ -185,7 +196,7 @@ export class Queues {
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
     if (this.#stopped || events === undefined || settings === undefined) return;
     this.#timer?.cancel();
-    this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
+    if (!this.#maySleep) this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
     // If the store does not answer, the calls that ask for locks report it.
     const left = await events.left([...this.#jobs.keys()]).catch(() => []);
     for (const { name, place } of left) this.#want(name, place, settings);

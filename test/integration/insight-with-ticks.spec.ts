@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { Injectable } from '@nestjs/common';
+import { Injectable, type Type } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import { MemoryLockStore, SchedulerLock, SchedulerLockInsight } from '../../lib/index.js';
 import { ManualClock } from '../../lib/testing/index.js';
@@ -19,6 +19,12 @@ class Nightly {
   async send(): Promise<void> {}
 }
 
+@Injectable()
+class Mails extends Nightly {
+  @SchedulerLock({ name: 'mails', onHeld: 'queue' })
+  async deliver(): Promise<void> {}
+}
+
 let clock: ManualClock;
 let store: MemoryLockStore;
 let calls: string[];
@@ -29,6 +35,7 @@ beforeEach(() => {
   calls = [];
   for (const name of ['acquire', 'extend', 'release', 'inspect'] as const) count(store, name);
   for (const name of ['beat', 'instances', 'entries', 'miss', 'told'] as const) count(store.history, name);
+  count(store.events, 'left');
 });
 afterEach(closeApps);
 
@@ -42,8 +49,8 @@ function count<Name extends string>(of: { [K in Name]: (...args: never[]) => unk
   });
 }
 
-async function start(instanceId = 'api-1', own = clock): Promise<TestApp> {
-  const app = await startApp([Nightly], { store, clock: own, instanceId, insight: { beat: 'with-ticks' } });
+async function start(instanceId = 'api-1', own = clock, jobs: Type = Nightly): Promise<TestApp> {
+  const app = await startApp([jobs], { store, clock: own, instanceId, insight: { beat: 'with-ticks' } });
   await until(async () => (await seenAt(instanceId)) === clock.now(), { message: 'its first beat' });
   await clock.advance(MINUTE);
   calls = [];
@@ -77,6 +84,14 @@ test('an instance tells its next tick, and sends nothing until then', async () =
   calls = [];
   await passUntil(NIGHT + DAY);
   expect(calls).toEqual([]);
+});
+
+test('kept calls that a dead instance has left are looked for with the ticks, too', async () => {
+  const app = await start('api-1', clock, Mails);
+  await passUntil(NIGHT);
+  expect(calls).toEqual([]);
+  await app.fire('send');
+  await until(() => calls.includes('left'), { message: 'a look at what was left' });
 });
 
 test('it is up until the tick that it has told, and gone if it is silent then', async () => {
