@@ -113,7 +113,9 @@ export class Instance {
     this.child.send({ type: 'end' });
     this.child.send({ type: 'close' });
     const exit = await this.child.ended();
-    expect({ ...exit, stderr: this.child.stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+    // `cron` says so of a machine that is busy with other tests.
+    const stderr = this.child.stderr.replace(/^.*Missed execution deadline.*\n/gm, '');
+    expect({ ...exit, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
   }
 
   /** For a test that has failed already. */
