@@ -60,10 +60,10 @@ async function status(request: Request, context: Context): Promise<Answer> {
   try {
     const { instances: all, jobs } = await insight.status();
     const times = timesBy(insight.time, request, context);
-    return statusOf(request, { ...context, insight }, times, { all, jobs, asked });
+    return statusOf(request, context, times, { all, jobs, asked });
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    return unknownStatus({ ...context, insight }, timesBy(undefined, request, context));
+    return unknownStatus(context, timesBy(undefined, request, context));
   }
 }
 

@@ -166,7 +166,9 @@ export class Beats {
   async #look(found: Shown['twin']): Promise<void> {
     this.#looks--;
     const { instance } = this.shown;
-    const last = (await this.history.instances()).find((record) => record.instance === instance);
+    const last = (await this.history.instances(undefined, true)).find(
+      (record) => record.instance === instance,
+    );
     if (last === undefined || last.left || last.startedAt === this.#startedAt) return;
     if (++this.#sightings < SIGHTINGS) return;
     this.#looks = 0;

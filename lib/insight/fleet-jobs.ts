@@ -3,7 +3,7 @@ import type { KnownBy } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';
 
-/** An instance, and what the store has told of it. */
+/** An instance: what people are shown of it, and the record that the store keeps. */
 export interface Told {
   readonly info: Omit<InstanceInfo, 'jobs'>;
   readonly record: InstanceRecord;

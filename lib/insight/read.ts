@@ -38,7 +38,7 @@ export class Reader {
     private readonly inspect: NonNullable<LockStore['inspect']>,
   ) {}
 
-  /** The store's clock at its newest answer about instances; `undefined`: it has told of none. */
+  /** The store's time when it last listed instances, epoch ms; `undefined` before that, and if it listed none. */
   get time(): number | undefined {
     return this.#time;
   }

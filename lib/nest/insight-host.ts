@@ -185,7 +185,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
     const look = async (): Promise<void> => {
-      const instances = (await history.instances()).map((record) => ({
+      const instances = (await history.instances(undefined, true)).map((record) => ({
         ...toldOf(record).info,
         jobs: record.jobs,
       }));

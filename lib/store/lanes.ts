@@ -27,7 +27,7 @@ export interface Lane {
   since: number;
 }
 
-/** Whether a renewal is to be tried first. */
+/** Whether the first call of a lane begins with a renewal. */
 export const isRenewal = ({ tasks }: Lane): boolean => tasks[0]?.renewal !== undefined;
 
 /** Nobody waits for the call any more, and nothing of it was sent. */

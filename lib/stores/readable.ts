@@ -32,8 +32,8 @@ export function readEach<Raw, T>(
 const DATES = /"next":\[([\d,nul]*)\],"last":\[([\d,nul]*)\]/;
 
 /**
- * Reads what instances have told of themselves. The dates are most of it, and of most instances nobody asks for them: they are read when
- * somebody does. Instances that are up have mostly the same.
+ * Reads the records of instances. Dates are most of a record, and seldom needed: they are parsed when they are first used. Instances that
+ * are up mostly have the same dates, which are parsed once.
  *
  * @returns a function that answers `undefined` for what it cannot read
  */

@@ -7,7 +7,8 @@ import { DATABASES, statementsOf, type TestPool } from '../support/database.js';
 import type { LocalDatabase } from '../support/database-server.js';
 import { projectRoot } from '../support/machine.js';
 import { addRights } from '../support/mysql-server.js';
-import { JOB, type Said, shell, tell } from './support/shell.js';
+import { type Said, shell } from '../support/shell.js';
+import { JOB, tell } from './support/shell.js';
 
 /* Who may read some tables only, and tables that somebody has locked: the shell tells the rest, and says what it is without, and why. */
 

@@ -7,7 +7,8 @@ import { DATABASES, POSTGRES, type TestPool } from '../support/database.js';
 import type { DatabaseServer } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { freePort } from '../support/machine.js';
-import { BEAT, JOB, KEPT, KNOWN, MISS, type Said, shell, tell } from './support/shell.js';
+import { type Said, shell } from '../support/shell.js';
+import { BEAT, JOB, KEPT, KNOWN, MISS, tell } from './support/shell.js';
 
 const PASSWORD = 'geheim#1';
 

@@ -194,7 +194,7 @@ end
 return all`);
 
 /**
- * What these instances have told of themselves, by their ids.
+ * The records of these instances.
  *
  * KEYS: instances
  * ARGV: '1' to leave their dates out or '', instance...

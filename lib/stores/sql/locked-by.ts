@@ -1,8 +1,7 @@
+import { LOCKED_BY_LENGTH, holderText } from '../holder-text.js';
 import type { LeaseRef, ReleaseOptions, ReleaseOutcome } from '../lock-store.js';
 import { NOTHING_RAN } from '../rules.js';
 
-/** The length of ShedLock's column `locked_by`, characters. */
-export const LOCKED_BY_LENGTH = 255;
 /** A slash, a UUID, another slash and the longest outcome. */
 const RESERVED = 1 + 36 + 1 + 'completed'.length;
 
@@ -31,29 +30,7 @@ export interface LockedBy {
  * ShedLock too, replaces the whole text. A separate mark for the end would outlive the lease.
  */
 export function lockedBy({ holder, token }: Pick<LeaseRef, 'holder' | 'token'>): string {
-  return `${written(holder)}/${token}`;
-}
-
-/**
- * An instance id as the column has it: in ASCII, as a column may have any character set. A column that replaced a character
- * would never match in comparisons.
- */
-function written(holder: string): string {
-  const room = LOCKED_BY_LENGTH - RESERVED;
-  if (/^[ -$&-~]*$/.test(holder)) return holder.slice(0, room);
-  let text = '';
-  for (const char of holder) {
-    const next = /[ -$&-~]/.test(char) ? char : escaped(char);
-    // Half an escaped character would be unreadable.
-    if (text.length + next.length > room) break;
-    text += next;
-  }
-  return text;
-}
-
-/** Percent-encoded, as in a URL. */
-function escaped(char: string): string {
-  return [...Buffer.from(char)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('');
+  return `${holderText(holder, LOCKED_BY_LENGTH - RESERVED)}/${token}`;
 }
 
 function readable(holder: string): string {

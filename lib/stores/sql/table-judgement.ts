@@ -1,6 +1,6 @@
 import type { Fault, MissingParts } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { LOCKED_BY_LENGTH } from './locked-by.js';
+import { LOCKED_BY_LENGTH } from '../holder-text.js';
 
 /** A column, as the database describes it. */
 export interface Column {

@@ -5,12 +5,9 @@ import type {
   SchedulerLockModuleOptions,
   SchedulerLockOptions,
 } from '../../../lib/index.js';
-import { openStore } from '../../../lib/cli/open.js';
-import { run as runShell } from '../../../lib/cli/run.js';
-import { ticksOf } from '../../../lib/cli/ticks.js';
-import { systemClock } from '../../../lib/clock.js';
 import { type ChildMessage, spawnChild } from '../../support/child.js';
-import { builtScript, projectRoot } from '../../support/machine.js';
+import { builtScript } from '../../support/machine.js';
+import { shell } from '../../support/shell.js';
 import { until } from '../../support/until.js';
 import type { StoreAddress } from '../children/open-store.js';
 import type { TcpProxy } from '../proxy/tcp-proxy.js';
@@ -187,17 +184,7 @@ export class Stage {
   async shell(command: 'status' | 'why'): Promise<{ readonly code: number; readonly said: unknown }> {
     const { url, args } = this.place.shell;
     const about = command === 'why' ? ['nightly'] : [];
-    let [out, err] = ['', ''];
-    const code = await runShell([command, ...about, '--json', ...args], {
-      stdout: { write: (text) => (out += text) },
-      stderr: { write: (text) => (err += text) },
-      env: { SCHEDULER_LOCK_URL: url },
-      clock: systemClock,
-      version: '0',
-      open: openStore,
-      ticks: () => ticksOf(projectRoot),
-      onInterrupt: () => undefined,
-    });
+    const { code, out, err } = await shell(url, command, ...about, '--json', ...args);
     if (err !== '') throw new Error(`${command}: ${err}`);
     return { code, said: JSON.parse(out) as unknown };
   }

@@ -1,10 +1,5 @@
-import { openStore } from '../../../lib/cli/open.js';
-import { run as runShell } from '../../../lib/cli/run.js';
-import { ticksOf } from '../../../lib/cli/ticks.js';
-import { systemClock } from '../../../lib/clock.js';
 import type { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import type { SqlStore } from '../../support/database.js';
-import { projectRoot } from '../../support/machine.js';
 
 export const KEPT = { count: 100, age: 86_400_000 };
 export const JOB = 'RefreshJobs.refresh';
@@ -34,29 +29,6 @@ export const MISS = {
   reason: 'not-fired',
   count: 1,
 };
-
-/** What a command of the shell has said. */
-export interface Said {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs a command on the store at a URL. */
-export async function shell(url: string, ...argv: string[]): Promise<Said> {
-  let [out, err] = ['', ''];
-  const code = await runShell(argv, {
-    stdout: { write: (text) => (out += text) },
-    stderr: { write: (text) => (err += text) },
-    env: { SCHEDULER_LOCK_URL: url },
-    clock: systemClock,
-    version: '0',
-    open: openStore,
-    ticks: () => ticksOf(projectRoot),
-    onInterrupt: () => undefined,
-  });
-  return { code, out, err };
-}
 
 /** An instance that is up, and whose job has failed, or has completed. */
 export async function tell(

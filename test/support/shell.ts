@@ -1,0 +1,28 @@
+import { openStore } from '../../lib/cli/open.js';
+import { run } from '../../lib/cli/run.js';
+import { ticksOf } from '../../lib/cli/ticks.js';
+import { systemClock } from '../../lib/clock.js';
+import { projectRoot } from './machine.js';
+
+/** What a command of the shell has said. */
+export interface Said {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs a command on the store at a URL: all of the shell but its process, whose start would be most of the work. */
+export async function shell(url: string, ...argv: string[]): Promise<Said> {
+  let [out, err] = ['', ''];
+  const code = await run(argv, {
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (err += text) },
+    env: { SCHEDULER_LOCK_URL: url },
+    clock: systemClock,
+    version: '0',
+    open: openStore,
+    ticks: () => ticksOf(projectRoot),
+    onInterrupt: () => undefined,
+  });
+  return { code, out, err };
+}
