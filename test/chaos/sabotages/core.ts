@@ -21,7 +21,8 @@ export const CORE_SABOTAGES: Sabotages = {
   'lease-that-outlives-its-job': {
     file: 'lease/run.js',
     search: 'const end = this.#end(lease, ended);',
-    replace: 'return { ran: true, value: ended.value };',
+    replace:
+      'if (lease.ref) return { ran: true, value: ended.value };\n        const end = this.#end(lease, ended);',
     caughtBy: 'idle',
     only: ['cut'],
     seed: 3,
@@ -57,7 +58,9 @@ export const CORE_SABOTAGES: Sabotages = {
     file: 'insight/watch.js',
     // At each look, whether somebody has started the tick or not.
     search: "if (status === 'overdue' && tick !== undefined && tick !== state.noted)",
-    replace: `if (tick !== undefined) this.#alarms.soon(state.job, tick, { reason: 'not-fired', count: 1 }, true);\nif (false)`,
+    replace: `const { job, lock } = state.job, { instance } = this.watcher;
+        if (tick !== undefined) this.watcher.emit({ type: 'overdue', lock, job, instance, at: Date.now(), tick, reasons: [] });
+        if (false)`,
     caughtBy: 'alarms',
     only: ['cut'],
     seed: 3,
