@@ -10,7 +10,7 @@ interface Foreign {
 }
 
 /** The kinds of stores that are given a client. */
-export type StoreKind = 'postgres' | 'mysql' | 'redis';
+export type StoreKind = 'postgres' | 'mysql' | 'redis' | 'mongo';
 
 /** Whether a value has members of these names that are functions. */
 type Has = ((...names: string[]) => boolean) & { readonly value: Readonly<Record<string, unknown>> };
@@ -31,6 +31,26 @@ const FOREIGN: readonly Foreign[] = [
     what: 'a client of node-redis (the package `redis`)',
     is: (has) => has('sendCommand', 'connect') && ('isOpen' in has.value || has('createClient')),
     instead: { redis: 'Give the URL of your Redis, or a client of ioredis.' },
+  },
+  {
+    what: 'a client or a database of `mongodb`',
+    is: (has) => has('db', 'startSession') || has('command', 'collection', 'listCollections'),
+    instead: 'It is for MongoLockStore of nestjs-scheduler-lock/mongo.',
+  },
+  {
+    what: 'a Mongoose',
+    is: (has) => has('connect', 'createConnection', 'model'),
+    instead: { mongo: 'Give its connection: mongoose.connection.' },
+  },
+  {
+    what: 'a connection of Mongoose',
+    is: (has) => has('getClient', 'asPromise', 'model'),
+    instead: 'It is for MongoLockStore of nestjs-scheduler-lock/mongo.',
+  },
+  {
+    what: 'a collection',
+    is: (has) => has('bulkWrite', 'aggregate', 'insertOne'),
+    instead: { mongo: 'Give its database, and its name as the option `collection`.' },
   },
   {
     what: 'a DataSource of TypeORM',

@@ -1,0 +1,58 @@
+import { SchedulerLockConfigError, StoreUnavailableError } from '../../errors.js';
+import { foreignClient, kindOfValue } from '../foreign-clients.js';
+
+/** What the store needs of a `Db` of the package `mongodb`. */
+export interface MongoDatabase {
+  readonly databaseName: string;
+  command(command: object, options?: object): Promise<unknown>;
+  collection(name: string): MongoCollection;
+}
+
+/** What the store needs of a `Collection` of the package `mongodb`. */
+export interface MongoCollection {
+  aggregate(pipeline: object[], options?: object): { toArray(): Promise<unknown[]> };
+  bulkWrite(operations: never[], options?: object): Promise<{ readonly matchedCount: number }>;
+}
+
+/** A `MongoClient` of the package `mongodb`: its database is the one that its URL names. */
+export interface MongoClient {
+  db(): MongoDatabase;
+}
+
+/** A `Connection` of Mongoose. */
+export interface MongooseConnection {
+  readonly db?: MongoDatabase | undefined;
+  getClient(): unknown;
+}
+
+/** What a {@link MongoLockStore} takes. */
+export type MongoGiven = MongoDatabase | MongoClient | MongooseConnection;
+
+/**
+ * How to get at the database of what was given. A connection of Mongoose has none until it is connected.
+ *
+ * @throws SchedulerLockConfigError unless it is something that has one. The message says what it is, and what to give
+ */
+export function databaseOf(given: MongoGiven): () => MongoDatabase {
+  const has = (name: string): boolean =>
+    typeof (given as unknown as Record<string, unknown> | undefined)?.[name] === 'function';
+  if (has('getClient') && !has('command')) return () => connected(given as MongooseConnection);
+  if (has('db')) return () => (given as MongoClient).db();
+  if (has('command') && has('collection')) return () => given as MongoDatabase;
+  const got = foreignClient(given, 'mongo', []) ?? `${kindOfValue(given)}. ${adviceFor(given)}`;
+  throw new SchedulerLockConfigError([
+    `store: MongoLockStore needs a Db or a MongoClient of \`mongodb\`, or a connection of Mongoose. It got ${got.trim()}`,
+  ]);
+}
+
+function adviceFor(given: unknown): string {
+  if (given === undefined || given === null)
+    return 'Perhaps it is made later, or the module that provides it does not export it.';
+  return typeof given === 'string' ? 'Make a client of the URL: new MongoClient(url).' : '';
+}
+
+/** @throws StoreUnavailableError if there is no connection yet */
+function connected({ db }: MongooseConnection): MongoDatabase {
+  if (db !== undefined && db !== null) return db;
+  throw new StoreUnavailableError('The connection of Mongoose is not open yet.', { outcome: 'not-applied' });
+}

@@ -1,0 +1,73 @@
+import { StoreUnavailableError } from '../../errors.js';
+import { asClause } from '../../wording.js';
+
+/** What the store reads of an error of the driver. They are told by their names: an application may have several copies of it. */
+export interface DriverError {
+  readonly name?: string;
+  readonly code?: unknown;
+  readonly message?: string;
+  readonly beforeHandshake?: boolean;
+  /** Of a batch: which of its writes failed. */
+  readonly writeErrors?: readonly { readonly index: number; readonly code: number }[];
+  readonly matchedCount?: number;
+  readonly result?: { getWriteConcernError?(): unknown };
+}
+
+/** Errors of the driver before it has sent anything. */
+const NOT_SENT = [
+  'MongoServerSelectionError',
+  'MongoNotConnectedError',
+  'MongoTopologyClosedError',
+  'MongoClientClosedError',
+  'MongoPoolClearedError',
+  'MongoPoolClosedError',
+  'MongoWaitQueueTimeoutError',
+];
+/** Unauthorized, AuthenticationFailed, and the same of Atlas: the next try will fail as well. */
+const DENIED = [13, 18, 8000];
+/** NotWritablePrimary, NotPrimaryNoSecondaryOk: found out before anything was done. */
+const NOT_PRIMARY = [10107, 13435];
+/**
+ * A write that was not made because of another one: there is a document with this `_id`, and WriteConflict. TooManyRequests is Cosmos DB's
+ * answer to more than was paid for. It is worth another try after a pause, which is what one that was not made gets.
+ */
+const NOT_MADE = [11000, 112, 16500];
+
+const isOneOf = (codes: readonly number[], code: unknown): boolean => codes.includes(Number(code));
+
+export const isDenied = (error: unknown): boolean => isOneOf(DENIED, (error as DriverError).code);
+
+/** Which writes of a batch were certainly not made, and of how many the filter has matched; `undefined`: there is no telling. */
+export function notMade(
+  error: DriverError,
+  count: number,
+): { readonly failed: readonly number[]; readonly matchedCount: number } | undefined {
+  const { writeErrors = [], matchedCount = 0, result, code } = error;
+  if (writeErrors.length === 0)
+    return isOneOf(NOT_MADE, code) && result === undefined
+      ? { failed: Array.from({ length: count }, (_, i) => i), matchedCount: 0 }
+      : undefined;
+  const isCertain = writeErrors.every((each) => isOneOf(NOT_MADE, each.code));
+  // Others of the batch were made, but perhaps not for good.
+  if (!isCertain || result?.getWriteConcernError?.() !== undefined) return undefined;
+  return { failed: writeErrors.map(({ index }) => index), matchedCount };
+}
+
+/** The error of a call that failed. */
+export function failed(error: unknown): StoreUnavailableError {
+  if (error instanceof StoreUnavailableError) return error;
+  const { name = '', code, beforeHandshake = false } = error as DriverError;
+  const isNotSent = beforeHandshake || NOT_SENT.includes(name);
+  const refused = isDenied(error);
+  const outcome = isNotSent || refused || isOneOf(NOT_PRIMARY, code) ? 'not-applied' : 'unknown';
+  const what = isNotSent ? 'cannot be reached' : refused ? 'refused the call' : 'did not carry out the call';
+  return new StoreUnavailableError(`MongoDB ${what}: ${reasonOf(error)}.`, {
+    outcome,
+    refused,
+    cause: error,
+  });
+}
+
+/** The message of an error as a part of a sentence, on one line. */
+export const reasonOf = (error: unknown): string =>
+  asClause(String((error as DriverError).message ?? error).replaceAll(/\s+/g, ' '));

@@ -1,0 +1,97 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
+import { failed, isDenied, reasonOf } from './errors.js';
+import { MongoDocuments } from './mongo-documents.js';
+import { lookAtServer } from './server.js';
+
+/** Options of {@link MongoLockStore}. */
+export interface MongoLockStoreOptions {
+  /**
+   * The collection of the locks. The store makes it with the first lock.
+   *
+   * @default 'shedLock', as ShedLock has it
+   */
+  readonly collection?: string;
+}
+
+const DEFAULT_COLLECTION = 'shedLock';
+
+/**
+ * Leases in a collection of MongoDB, which is also ShedLock's: instances that use either exclude each other.
+ *
+ * ```ts
+ * SchedulerLockModule.forRoot({ store: new MongoLockStore(client.db('app')) })
+ * ```
+ *
+ * The client is yours: the store never closes it. Each statement goes to the primary, waits until a majority of the replica set has it, and
+ * belongs to no session or transaction of yours, whatever the client is set to.
+ *
+ * It keeps locks, ticks and intervals. It has no lines, no kept calls and no histories yet: `wait` and `onHeld: 'queue'` are refused at
+ * the start, and insight has nothing to show.
+ */
+export class MongoLockStore extends DocumentLockStore {
+  readonly #database: () => MongoDatabase;
+  readonly #collection: string;
+  #warning: string | undefined;
+
+  /**
+   * @param given a `Db` or a `MongoClient` of `mongodb`, or a `Connection` of Mongoose. Of a client it takes the database of its URL
+   * @throws SchedulerLockConfigError for anything else (the message says what it is), and for a name that no collection can have
+   */
+  constructor(given: MongoGiven, options: MongoLockStoreOptions = {}) {
+    const { collection = DEFAULT_COLLECTION } = options;
+    const database = databaseOf(given);
+    checkName(collection);
+    super(new MongoDocuments(database, collection));
+    this.#database = database;
+    this.#collection = collection;
+  }
+
+  get label(): string {
+    return `the collection ${this.#place} of MongoDB`;
+  }
+
+  /**
+   * Looks at the server, and whether the user may read the collection.
+   *
+   * @throws SchedulerLockConfigError for FerretDB 1, a MongoDB older than 5, a view, and a collection that is capped or has a collation;
+   *   if the credentials are rejected, or a right is missing
+   * @throws StoreUnavailableError if MongoDB cannot be reached now
+   */
+  async init(): Promise<void> {
+    try {
+      this.#warning = await lookAtServer(this.#database(), this.#collection);
+      await this.inspect(['-']);
+    } catch (error) {
+      if (error instanceof SchedulerLockConfigError) throw error;
+      const cause = (error as Error).cause ?? error;
+      if (!isDenied(cause)) throw failed(error);
+      throw new SchedulerLockConfigError([
+        `store: MongoDB refused: ${reasonOf(cause)}. Check the credentials, and the rights: find, insert and update on ${this.#place}.`,
+      ]);
+    }
+  }
+
+  async warning(): Promise<string | undefined> {
+    return this.#warning;
+  }
+
+  /** The collection, with its database as soon as that is known. */
+  get #place(): string {
+    try {
+      return `${this.#database().databaseName}.${this.#collection}`;
+    } catch {
+      return this.#collection;
+    }
+  }
+}
+
+/** @throws SchedulerLockConfigError https://www.mongodb.com/docs/manual/reference/limits/#naming-restrictions */
+function checkName(name: unknown): void {
+  const isName = typeof name === 'string' && name !== '' && !/[$\0]|^system\./.test(name);
+  if (isName) return;
+  throw new SchedulerLockConfigError([
+    `store: MongoLockStore: collection: ${JSON.stringify(name)} is no name of a collection. Give a text without $ that does not begin with "system.".`,
+  ]);
+}

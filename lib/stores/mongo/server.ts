@@ -1,0 +1,85 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import type { MongoDatabase } from './client.js';
+import { isDenied } from './errors.js';
+
+/** The oldest MongoDB that the store asks for: from then on it has all that the statements need. */
+const OLDEST = 5;
+
+/** What a server says of itself. */
+interface Hello {
+  /** The name of its replica set. */
+  readonly setName?: unknown;
+  /** `isdbgrid`: it is a `mongos`, before a sharded cluster. */
+  readonly msg?: unknown;
+}
+
+interface BuildInfo {
+  readonly version?: unknown;
+  readonly ferretdbVersion?: unknown;
+}
+
+interface Collections {
+  readonly cursor?: { readonly firstBatch?: readonly CollectionInfo[] };
+}
+
+interface CollectionInfo {
+  readonly type?: unknown;
+  readonly options?: { readonly collation?: { readonly locale?: unknown }; readonly capped?: unknown };
+}
+
+/**
+ * Looks at a server, and at the collection in it.
+ *
+ * @returns what a person should change, for the log
+ * @throws SchedulerLockConfigError if no locks can be kept there
+ */
+export async function lookAtServer(db: MongoDatabase, name: string): Promise<string | undefined> {
+  const ask = (command: object): Promise<unknown> => db.command(command, { readPreference: 'primary' });
+  const hello = (await ask({ hello: 1 })) as Hello;
+  const info = (await ask({ buildInfo: 1 })) as BuildInfo;
+  const found = await ask({ listCollections: 1, filter: { name } }).catch((error: unknown) => {
+    // Who may read and write need not be allowed to see which collections there are.
+    if (isDenied(error)) return {};
+    throw error;
+  });
+  const [collection] = (found as Collections).cursor?.firstBatch ?? [];
+  const problem = serverProblem(info) ?? collectionProblem(name, collection);
+  if (problem !== undefined) throw new SchedulerLockConfigError([`store: ${problem}`]);
+  return standaloneWarning(hello);
+}
+
+function serverProblem({ version, ferretdbVersion }: BuildInfo): string | undefined {
+  if (/^v?[01]\./.test(String(ferretdbVersion)))
+    return (
+      `the server is FerretDB ${String(ferretdbVersion)}, which gives one lock to several instances: its updates are not atomic. ` +
+      'Use MongoDB, or FerretDB 2.'
+    );
+  const major = Number.parseInt(String(version), 10);
+  return major < OLDEST
+    ? `the server is MongoDB ${String(version)}. The store needs MongoDB ${OLDEST} or newer.`
+    : undefined;
+}
+
+function collectionProblem(
+  name: string,
+  { type = 'collection', options }: CollectionInfo = {},
+): string | undefined {
+  const { collation, capped } = options ?? {};
+  const isPlain = type === 'collection' && capped !== true;
+  const remedy = 'Give the store another `collection`: it makes one itself.';
+  if (!isPlain)
+    return `${name} is ${type === 'collection' ? 'a capped collection' : `a ${String(type)}`}, which cannot keep locks. ${remedy}`;
+  const { locale = 'simple' } = collation ?? {};
+  return locale === 'simple'
+    ? undefined
+    : `the collection ${name} has a collation (${String(locale)}), which may take two names for one. ${remedy}`;
+}
+
+/** A server alone has lost, after a crash, what it has not written to disk yet, and there is none to take over from it. */
+function standaloneWarning({ setName, msg }: Hello): string | undefined {
+  if (setName !== undefined || msg === 'isdbgrid') return undefined;
+  return (
+    'The MongoDB of the locks is a standalone server: without it nobody runs, and a crash may lose the leases of its last moments. ' +
+    'Make it a replica set, of one member if need be.'
+  );
+}
