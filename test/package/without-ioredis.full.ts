@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => app?.remove());
 
 test('no driver is installed along with the package', async () => {
-  for (const driver of ['ioredis', 'pg', 'mysql2']) expect(await app.copies(driver)).toEqual([]);
+  for (const driver of ['ioredis', 'pg', 'mysql2', 'mongodb']) expect(await app.copies(driver)).toEqual([]);
 });
 
 test('all entries load without a driver, and the memory store works', () => {

@@ -68,11 +68,10 @@ export class MongoDocuments implements LockDocuments {
     if (renewals.length === 0) return [];
     const { now, documents } = await this.read(renewals.map(({ name }) => name));
     const byName = new Map(documents.map((document) => [document.name, document]));
-    const isLive = ({ name, by }: Renewal): boolean => {
-      const found = byName.get(name);
-      return found?.by === by && found.until > now;
-    };
-    const live = renewals.filter(isLive);
+    const live = renewals.flatMap((renewal) => {
+      const { until, by } = byName.get(renewal.name) ?? {};
+      return until !== undefined && until > now && by === renewal.by ? [{ ...renewal, until }] : [];
+    });
     if (live.length === 0) return renewals.map(() => false);
     const answers = await this.#send(
       live.map((renewal) => renewalOf(renewal, now)),
@@ -81,12 +80,12 @@ export class MongoDocuments implements LockDocuments {
         const found = await this.#documents(live);
         return live.map(({ name, by, ttl }) => {
           const document = found.get(name);
-          return document?.by === by && document.until >= now + ttl;
+          return document?.by === by && document.until === now + ttl;
         });
       },
     );
-    const renewed = new Set(live.filter((_, i) => answers[i]));
-    return renewals.map((renewal) => renewed.has(renewal));
+    const renewed = new Set(live.filter((_, i) => answers[i]).map(({ name }) => name));
+    return renewals.map(({ name }) => renewed.has(name));
   }
 
   /** Sends writes in one batch. @param look which of them were made, where the answer does not tell */
@@ -194,11 +193,11 @@ function statementOf({ name, seen, end, begins, version, by, state }: Change, no
   return { updateOne: { filter, update } };
 }
 
-/** What is written for a renewal. One that arrives late, after the next, shortens nothing. */
-const renewalOf = ({ name, by, ttl }: Renewal, now: number): object => ({
+/** What is written for a renewal, over the end that was seen: one that arrives late, after the next, shortens nothing. */
+const renewalOf = ({ name, by, ttl, until }: Renewal & { until: number }, now: number): object => ({
   updateOne: {
-    filter: { _id: name, lockedBy: by, lockUntil: { $gt: dateOf(now) } },
-    update: { $max: { lockUntil: dateOf(now + ttl) } },
+    filter: { _id: name, lockedBy: by, lockUntil: dateOf(until) },
+    update: { $set: { lockUntil: dateOf(now + ttl) } },
   },
 });
 

@@ -13,7 +13,11 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   [LEAVES, '', 'leaves import nothing of ours'],
   [CONTRACT, CONTRACT, 'the contract knows leaves only'],
   ['store/', CONTRACT, 'the rules of a lock know the contract, and no place'],
-  ['stores/memory/', `${CONTRACT}|store/.+`, 'a place knows the contract, the port, and its own folder'],
+  [
+    'stores/(memory|mongo)/',
+    `${CONTRACT}|store/.+`,
+    'a place knows the contract, the port, and its own folder',
+  ],
   ['stores/(redis|sql)/', CONTRACT, 'a store knows the contract and its own folder'],
   [
     'stores/(postgres|mysql)/',
@@ -49,7 +53,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
   [
     'nest/',
-    '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql)/).+',
+    '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
     'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
   ],
   [
@@ -69,7 +73,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'index',
-    '(?!testing/|cli/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql)/).+',
+    '(?!testing/|cli/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql|mongo)/).+',
     'the main entry does not load the other entries',
   ],
 ];

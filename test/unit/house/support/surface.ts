@@ -17,6 +17,7 @@ export const ENTRIES = [
   'stores/redis/index.ts',
   'stores/postgres/index.ts',
   'stores/mysql/index.ts',
+  'stores/mongo/index.ts',
   'otel/index.ts',
   'prometheus/index.ts',
 ];
