@@ -70,7 +70,7 @@ export class Insight {
       const missing = history === undefined ? 'history' : 'inspect';
       throw new SchedulerLockConfigError([
         `new Insight(): the store ${store.label ?? store.constructor.name} has no \`${missing}\`, so it cannot tell who ran what. ` +
-          `Use a store of this package, or add \`${missing}\` to yours, as the interface LockStore describes it.`,
+          `Use Redis, PostgreSQL or MySQL, or add \`${missing}\` to yours, as the interface LockStore describes it.`,
       ]);
     }
     this.#reader = new Reader(history, store.inspect.bind(store));

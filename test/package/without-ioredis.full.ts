@@ -24,6 +24,7 @@ test('all entries load without a driver, and the memory store works', () => {
     memory: { ran: true, value: 'number' },
     store: { ran: true, value: 'number' },
     databases: ['function', 'function'],
+    mongo: 'function',
     testing: 'unlocked',
   });
   expect(stderr).toBe('');

@@ -1,6 +1,6 @@
 import type { SchedulerLockModuleOptions } from 'nestjs-scheduler-lock';
 
-/** A store as a parent names it to a child: where it is and, of a database, the table. */
+/** A store as a parent names it to a child: where it is and, of a database, the table or collection. */
 export type StoreAddress =
   { readonly connection: string } | { readonly database: { readonly url: string; readonly table: string } };
 
@@ -20,6 +20,15 @@ export async function openStore(address: StoreAddress): Promise<OpenedStore> {
     const { MysqlLockStore } = await import('nestjs-scheduler-lock/mysql');
     const pool = createPool(url);
     return { options: { store: new MysqlLockStore(pool, { table }) }, close: () => pool.end() };
+  }
+  if (url.startsWith('mongodb:')) {
+    const { MongoClient } = await import('mongodb');
+    const { MongoLockStore } = await import('nestjs-scheduler-lock/mongo');
+    const client = new MongoClient(url);
+    return {
+      options: { store: new MongoLockStore(client, { collection: table }) },
+      close: () => client.close(),
+    };
   }
   const { default: pg } = await import('pg');
   const { PostgresLockStore } = await import('nestjs-scheduler-lock/postgres');

@@ -22,7 +22,7 @@ describe('a store', () => {
     ['inspect', { history: {}, label: 'Redis here' }],
   ])('without %s tells nothing, and what to do', (method, store) => {
     expect(() => new Insight(store as unknown as LockStore)).toThrow(
-      `new Insight(): the store Redis here has no \`${method}\`, so it cannot tell who ran what. Use a store of this package, or add \`${method}\` to yours`,
+      `new Insight(): the store Redis here has no \`${method}\`, so it cannot tell who ran what. Use Redis, PostgreSQL or MySQL, or add \`${method}\` to yours`,
     );
   });
 

@@ -1,0 +1,270 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { Cron } from '@nestjs/schedule';
+import type { CommandStartedEvent, MongoClient } from 'mongodb';
+import mongoose from 'mongoose';
+import { randomUUID } from 'node:crypto';
+import type { AcquireRequest, LeaseRef } from '../../lib/index.js';
+import { SchedulerLock, SchedulerLockInsight } from '../../lib/index.js';
+import { MongoDocuments } from '../../lib/stores/mongo/mongo-documents.js';
+import { MongoLockStore } from '../../lib/stores/mongo/index.js';
+import { locksOf } from '../contract/support/mongo-subject.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { isThereMongo, provideMongo, testMongo } from '../support/mongo-server.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp, startFailure } from './app.js';
+
+jest.setTimeout(120_000);
+
+const HOUR = 3_600_000;
+const WRITERS = 16;
+const ROUNDS = 50;
+
+let server: DatabaseServer;
+let client: MongoClient;
+let name: string;
+
+beforeAll(async () => {
+  server = await provideMongo();
+  client = testMongo(server.url);
+}, 240_000);
+
+beforeEach(() => {
+  name = uniqueTable('locks');
+});
+
+afterAll(async () => {
+  await client?.close();
+  await server?.stop();
+});
+
+function attempt(fields: Partial<AcquireRequest> = {}): AcquireRequest {
+  return { name: 'job', token: randomUUID(), ttl: HOUR, holder: 'host:1:nest', ...fields };
+}
+
+async function taken(store: MongoLockStore, request = attempt()): Promise<LeaseRef> {
+  const result = await store.acquire(request);
+  if (!result.acquired) throw new Error(`refused: ${result.reason}`);
+  return { ...request, fencingToken: result.fencingToken };
+}
+
+const locks = () => locksOf(client.db(), name);
+
+/** What a client sends to the collection, and for the time. */
+async function watched(
+  work: (store: MongoLockStore, sent: CommandStartedEvent[]) => Promise<void>,
+): Promise<void> {
+  // A client that a user has told to wait for nobody, and to read anywhere.
+  const own = testMongo(server.url, {
+    monitorCommands: true,
+    writeConcern: { w: 1 },
+    readPreference: 'secondaryPreferred',
+  });
+  const sent: CommandStartedEvent[] = [];
+  own.on('commandStarted', (event) => {
+    if (!['endSessions', 'getMore'].includes(event.commandName)) sent.push(event);
+  });
+  try {
+    const store = new MongoLockStore(own, { collection: name });
+    await store.init();
+    sent.length = 0;
+    await work(store, sent);
+  } finally {
+    await own.close();
+  }
+}
+
+const there = await isThereMongo('MongoLockStore on a server');
+(there ? describe : describe.skip)('MongoLockStore', () => {
+  test("leaves a document that is ShedLock's, with two fields beside it", async () => {
+    const store = new MongoLockStore(client, { collection: name });
+    const lease = await taken(store);
+    const held = await locks().findOne({ _id: 'job' });
+    expect(held).toEqual({
+      _id: 'job',
+      lockUntil: expect.any(Date),
+      lockedAt: expect.any(Date),
+      lockedBy: expect.stringMatching(/^host:1:nest\//),
+      version: expect.any(String),
+      state: expect.stringContaining(lease.token),
+    });
+    expect(Number(held?.['lockUntil']) - Number(held?.['lockedAt'])).toBe(HOUR);
+    await store.release(lease);
+    const free = await locks().findOne({ _id: 'job' });
+    expect(Number(free?.['lockUntil'])).toBeLessThan(Number(free?.['lockedAt']));
+  });
+
+  test("a lock of ShedLock's provider is respected, and one that it has unlocked is taken", async () => {
+    const store = new MongoLockStore(client, { collection: name });
+    await locks().insertOne({
+      _id: 'job',
+      lockUntil: new Date(Date.now() + HOUR),
+      lockedAt: new Date(),
+      lockedBy: 'spring',
+    });
+    expect(await store.acquire(attempt())).toMatchObject({
+      acquired: false,
+      reason: 'held',
+      holder: 'spring',
+    });
+    // As it unlocks: by the `_id` alone.
+    await locks().updateOne({ _id: 'job' }, { $set: { lockUntil: new Date() } });
+    const lease = await taken(store);
+    expect(await store.extend([lease])).toEqual([{ held: true }]);
+  });
+
+  test('a pair costs five statements at first, four for who had the lock last, and one for a refusal', async () => {
+    await watched(async (store, sent) => {
+      const words = (): string[] => sent.splice(0).map(({ commandName }) => commandName);
+      await store.release(await taken(store));
+      // The document is not there yet: so the time is asked for as well.
+      expect(words()).toEqual(['aggregate', 'hello', 'hello', 'insert', 'hello', 'update']);
+      const lease = await taken(store);
+      expect(words()).toEqual(['hello', 'update']);
+      await store.extend([lease]);
+      expect(words()).toEqual(['aggregate', 'update']);
+      const other = new MongoLockStore(client, { collection: name });
+      expect(await other.acquire(attempt())).toMatchObject({ acquired: false, reason: 'held' });
+      await store.release(lease);
+      expect(words()).toEqual(['hello', 'update']);
+      await taken(other);
+      expect(words()).toEqual([]);
+      expect(await store.acquire(attempt())).toMatchObject({ acquired: false, reason: 'held' });
+      // The guess was wrong.
+      expect(words()).toEqual(['hello', 'update', 'aggregate']);
+      expect(await store.acquire(attempt())).toMatchObject({ acquired: false, reason: 'held' });
+      expect(words()).toEqual(['aggregate']);
+    });
+  });
+
+  test('two hundred leases are renewed by one find and one batch', async () => {
+    await watched(async (store, sent) => {
+      const requests = Array.from({ length: 200 }, (_, i) => attempt({ name: `job-${i}` }));
+      const leases = await Promise.all(requests.map((request) => taken(store, request)));
+      sent.length = 0;
+      expect(new Set((await store.extend(leases)).map(({ held }) => held))).toEqual(new Set([true]));
+      expect(sent.map(({ commandName }) => commandName)).toEqual(['aggregate', 'update']);
+    });
+  });
+
+  test('each write waits for a majority, each read goes to the primary, and none is in a transaction', async () => {
+    await watched(async (store, sent) => {
+      const lease = await taken(store);
+      await store.extend([lease]);
+      await store.release(lease);
+      for (const { commandName, command } of sent) {
+        if (['insert', 'update'].includes(commandName))
+          expect(command.writeConcern).toMatchObject({ w: 'majority' });
+        if (commandName === 'aggregate') expect(command.readConcern).toEqual({ level: 'majority' });
+        expect(command).not.toHaveProperty('autocommit');
+        expect(command.$readPreference?.mode ?? 'primary').not.toBe('secondaryPreferred');
+      }
+    });
+  });
+
+  test('works on a connection of Mongoose', async () => {
+    const connection = mongoose.createConnection(server.url);
+    const store = new MongoLockStore(connection, { collection: name });
+    // As Nest waits for it before it injects it.
+    await connection.asPromise();
+    await store.init();
+    const lease = await taken(store);
+    expect(await new MongoLockStore(client, { collection: name }).acquire(attempt())).toMatchObject({
+      acquired: false,
+    });
+    expect(await store.release(lease)).toEqual({ released: true });
+    expect(store.label).toBe(`the collection test.${name} of MongoDB`);
+    await connection.close();
+  });
+
+  test(`of ${WRITERS} writers at one document, each with a client of its own, exactly one wins, ${ROUNDS} times`, async () => {
+    const clients = Array.from({ length: WRITERS }, () => testMongo(server.url, { maxPoolSize: 1 }));
+    try {
+      const places = clients.map((each) => new MongoDocuments(() => each.db(), name));
+      let seen: { version: string; by: string; taken: boolean } | null = null;
+      for (let round = 0; round < ROUNDS; round++) {
+        const changes = places.map((_, i) => ({
+          name: 'job',
+          seen,
+          end: HOUR,
+          version: randomUUID(),
+          by: `writer-${i}`,
+          state: '{}',
+        }));
+        const answers = await Promise.all(places.map((place, i) => place.write([changes[i]!])));
+        const winners = changes.filter((_, i) => answers[i]?.[0] === true);
+        expect(winners).toHaveLength(1);
+        const { documents } = await places[0]!.read(['job']);
+        const { version, by } = winners[0]!;
+        expect(documents).toMatchObject([{ version, by }]);
+        seen = { version, by, taken: true };
+      }
+    } finally {
+      await Promise.all(clients.map((each) => each.close()));
+    }
+  });
+
+  test(`of ${WRITERS} instances at one lock exactly one wins, ${ROUNDS} times`, async () => {
+    const clients = Array.from({ length: WRITERS }, () => testMongo(server.url, { maxPoolSize: 1 }));
+    try {
+      const stores = clients.map((each) => new MongoLockStore(each, { collection: name }));
+      let newest = 0;
+      for (let round = 0; round < ROUNDS; round++) {
+        const requests = stores.map(() => attempt());
+        const results = await Promise.all(stores.map((store, i) => store.acquire(requests[i]!)));
+        const winners = results.flatMap((result, i) => (result.acquired ? [{ i, ...result }] : []));
+        expect(winners).toHaveLength(1);
+        const { i, fencingToken } = winners[0]!;
+        expect(fencingToken).toBeGreaterThan(newest);
+        newest = fencingToken;
+        expect(await stores[i]!.release({ ...requests[i]!, fencingToken })).toEqual({ released: true });
+      }
+    } finally {
+      await Promise.all(clients.map((each) => each.close()));
+    }
+  });
+
+  describe('in an application', () => {
+    afterEach(closeApps);
+
+    const store = () => new MongoLockStore(client, { collection: name });
+
+    test('a job runs, and insight has nothing to show', async () => {
+      const ran: string[] = [];
+      @Injectable()
+      class Jobs {
+        @Cron('0 0 1 1 *', { name: 'yearly' })
+        @SchedulerLock('yearly')
+        async yearly(): Promise<void> {
+          ran.push('yearly');
+        }
+      }
+      const app = await startApp([Jobs], { store: store() });
+      const told = (type: string) => until(() => app.events.some((event) => event.type === type));
+      await app.fire('yearly');
+      await told('released');
+      // The same tick again.
+      await app.fire('yearly');
+      await told('skipped');
+      expect(ran).toEqual(['yearly']);
+      await expect(app.get(SchedulerLockInsight).jobs()).rejects.toThrow(/has no `history`/);
+    });
+
+    test.each([
+      ['waits', { wait: '1s' }, /wait.*The store is the collection test\..* of MongoDB/s],
+      ['keeps its calls', { onHeld: 'queue' }, /onHeld.*The store is the collection test\..* of MongoDB/s],
+    ] as const)(
+      'a job that %s stops the start, by a message that names the store',
+      async (_what, options, message) => {
+        @Injectable()
+        class Jobs {
+          @SchedulerLock({ name: 'job', ...options })
+          async job(): Promise<void> {
+            return undefined;
+          }
+        }
+        expect(await startFailure(startApp([Jobs], { store: store() }))).toMatch(message);
+      },
+    );
+  });
+});
