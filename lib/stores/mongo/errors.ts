@@ -1,32 +1,18 @@
 import { StoreUnavailableError } from '../../errors.js';
 import { asClause } from '../../wording.js';
 
-/** What the store reads of an error of the driver. They are told by their names: an application may have several copies of it. */
+/** What the store reads of an error of the driver. */
 export interface DriverError {
-  readonly name?: string;
   readonly code?: unknown;
   readonly message?: string;
-  readonly beforeHandshake?: boolean;
   /** Of a batch: which of its writes failed. */
   readonly writeErrors?: readonly { readonly index: number; readonly code: number }[];
   readonly matchedCount?: number;
   readonly result?: { getWriteConcernError?(): unknown };
 }
 
-/** Errors of the driver before it has sent anything. */
-const NOT_SENT = [
-  'MongoServerSelectionError',
-  'MongoNotConnectedError',
-  'MongoTopologyClosedError',
-  'MongoClientClosedError',
-  'MongoPoolClearedError',
-  'MongoPoolClosedError',
-  'MongoWaitQueueTimeoutError',
-];
 /** Unauthorized, AuthenticationFailed, and the same of Atlas: the next try will fail as well. */
 const DENIED = [13, 18, 8000];
-/** NotWritablePrimary, NotPrimaryNoSecondaryOk: found out before anything was done. */
-const NOT_PRIMARY = [10107, 13435];
 /**
  * A write that was not made because of another one: there is a document with this `_id`, and WriteConflict. TooManyRequests is Cosmos DB's
  * answer to more than was paid for. It is worth another try after a pause, which is what one that was not made gets.
@@ -53,16 +39,19 @@ export function notMade(
   return { failed: writeErrors.map(({ index }) => index), matchedCount };
 }
 
-/** The error of a call that failed. */
-export function failed(error: unknown): StoreUnavailableError {
+/**
+ * The error of a call that failed.
+ *
+ * @param outcome of a write nobody can tell: the driver sends one twice, and only tells how the second try has failed
+ */
+export function failed(error: unknown, outcome: 'not-applied' | 'unknown'): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
-  const { name = '', code, beforeHandshake = false } = error as DriverError;
-  const isNotSent = beforeHandshake || NOT_SENT.includes(name);
   const refused = isDenied(error);
-  const outcome = isNotSent || refused || isOneOf(NOT_PRIMARY, code) ? 'not-applied' : 'unknown';
-  const what = isNotSent ? 'cannot be reached' : refused ? 'refused the call' : 'did not carry out the call';
+  // Only an answer has a number.
+  const isAnswer = typeof (error as DriverError).code === 'number';
+  const what = refused ? 'refused the call' : isAnswer ? 'did not carry out the call' : 'cannot be reached';
   return new StoreUnavailableError(`MongoDB ${what}: ${reasonOf(error)}.`, {
-    outcome,
+    outcome: refused ? 'not-applied' : outcome,
     refused,
     cause: error,
   });

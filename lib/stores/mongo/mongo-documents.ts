@@ -3,17 +3,14 @@ import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type DriverError, failed, notMade } from './errors.js';
 
-/** How long the driver may take for one call, ms: longer than most wait for a store, and then nobody waits any more. */
-const CALL_LIMIT = 10_000;
 /** Of the primary, and only what no failover takes back. The driver is told everything: what the client is set to has no say. */
 const READING = {
   readPreference: 'primary',
   readConcern: { level: 'majority' },
-  timeoutMS: CALL_LIMIT,
   // More than the engine asks for at once: no second round trip for the rest.
   batchSize: 1_000,
 };
-const WRITING = { ordered: false, writeConcern: { w: 'majority' }, timeoutMS: CALL_LIMIT };
+const WRITING = { ordered: false, writeConcern: { w: 'majority' } };
 
 /** The document of a lock: ShedLock's, with two fields of ours. */
 interface Stored {
@@ -104,13 +101,13 @@ export class MongoDocuments implements LockDocuments {
       answers = answersOf(inserts, known.failed, known.matchedCount);
     }
     if (answers.every((answer) => answer !== undefined)) return answers;
-    const found = await this.#call(look);
+    const found = await look();
     return answers.map((answer, i) => answer ?? found[i] ?? false);
   }
 
   /** The outcome is unknown. If all of them are there, they were made; if one is not, it may still come. */
   async #settle(error: unknown, look: () => Promise<boolean[]>): Promise<boolean[]> {
-    const problem = failed(error);
+    const problem = failed(error, 'unknown');
     if (problem.outcome === 'not-applied') throw problem;
     const found = await look().catch(() => [false]);
     if (found.includes(false)) throw problem;
@@ -135,7 +132,7 @@ export class MongoDocuments implements LockDocuments {
   /** The server's time, by a command that touches no document. */
   async #time(): Promise<number> {
     const { localTime } = (await this.#call(() =>
-      this.database().command({ hello: 1 }, { readPreference: 'primary', timeoutMS: CALL_LIMIT }),
+      this.database().command({ hello: 1 }, { readPreference: 'primary' }),
     )) as { localTime: Date };
     return localTime.getTime();
   }
@@ -148,7 +145,8 @@ export class MongoDocuments implements LockDocuments {
     try {
       return await call();
     } catch (error) {
-      throw failed(error);
+      // A look changes nothing.
+      throw failed(error, 'not-applied');
     }
   }
 }

@@ -66,7 +66,7 @@ export class MongoLockStore extends DocumentLockStore {
     } catch (error) {
       if (error instanceof SchedulerLockConfigError) throw error;
       const cause = (error as Error).cause ?? error;
-      if (!isDenied(cause)) throw failed(error);
+      if (!isDenied(cause)) throw failed(error, 'not-applied');
       throw new SchedulerLockConfigError([
         `store: MongoDB refused: ${reasonOf(cause)}. Check the credentials, and the rights: find, insert and update on ${this.#place}.`,
       ]);

@@ -78,6 +78,8 @@ describe('a write that was not made', () => {
 describe('a write whose outcome is unknown', () => {
   const unknown: [what: string, error: () => Error][] = [
     ['a connection that broke', () => driverError('MongoNetworkError')],
+    // The driver sends a write again: the first one may have been made.
+    ['a second try that found no server', () => driverError('MongoServerSelectionError')],
     [
       'a write that no majority has confirmed',
       () => driverError('MongoBulkWriteError', { code: 64, result: {} }),
@@ -108,7 +110,7 @@ describe('a write whose outcome is unknown', () => {
     mongo.commands = { aggregate: driverError('MongoServerSelectionError') };
     await expect(documents.write([insert('a')])).rejects.toMatchObject({
       outcome: 'unknown',
-      message: 'MongoDB did not carry out the call: it broke.',
+      message: 'MongoDB cannot be reached: it broke.',
     });
   });
 });
@@ -117,13 +119,6 @@ describe('a call', () => {
   test.each([
     ['that found no server', driverError('MongoServerSelectionError'), 'cannot be reached', false],
     ['of a closed client', driverError('MongoNotConnectedError'), 'cannot be reached', false],
-    ['that got no connection', driverError('MongoWaitQueueTimeoutError'), 'cannot be reached', false],
-    [
-      'before the handshake',
-      driverError('MongoNetworkError', { beforeHandshake: true }),
-      'cannot be reached',
-      false,
-    ],
     [
       'of a server that is no primary',
       driverError('MongoServerError', { code: 10107 }),
@@ -131,7 +126,7 @@ describe('a call', () => {
       false,
     ],
     ['without a right', driverError('MongoServerError', { code: 13 }), 'refused the call', true],
-  ])('%s was certainly not carried out', async (_what, error, message, refused) => {
+  ])('%s, before anything was written, has changed nothing', async (_what, error, message, refused) => {
     mongo.commands = { hello: error };
     await expect(documents.write([insert('a')])).rejects.toMatchObject({
       outcome: 'not-applied',
@@ -140,6 +135,15 @@ describe('a call', () => {
       cause: error,
     });
     expect(mongo.words).toEqual(['hello']);
+  });
+
+  test('that may write nothing has changed nothing', async () => {
+    mongo.batches = [driverError('MongoServerError', { code: 13 })];
+    await expect(documents.write([insert('a')])).rejects.toMatchObject({
+      outcome: 'not-applied',
+      refused: true,
+    });
+    expect(mongo.words).toEqual(['hello', 'bulkWrite']);
   });
 
   test('goes to the primary, waits for a majority, and belongs to no session', async () => {
