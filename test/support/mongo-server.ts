@@ -13,7 +13,7 @@ import {
   SESSION_LIMIT,
   startDatabase,
 } from './database-server.js';
-import { findOnPath, LOOPBACK, projectRoot } from './machine.js';
+import { dockerAnswers, findOnPath, LOOPBACK, projectRoot } from './machine.js';
 
 const run = promisify(execFile);
 
@@ -50,13 +50,13 @@ export function provideMongo(): Promise<DatabaseServer> {
 
 /** Whether there is a MongoDB to be had. If not, says aloud what is left out: Java is not for everybody who changes a line here. */
 export async function isThereMongo(what: string): Promise<boolean> {
-  if (process.env['MONGODB_URL']) return true;
-  const server = await provideMongo().catch((error: Error) => error);
-  if (!(server instanceof Error)) {
-    await server.stop();
-    return true;
-  }
-  process.stderr.write(`LEFT OUT: ${what}. ${server.message}\n`);
+  if (process.env['MONGODB_URL'] || (await dockerAnswers())) return true;
+  const problem = await findMongo().then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  if (problem === undefined) return true;
+  process.stderr.write(`LEFT OUT: ${what}. ${problem.message}\n`);
   return false;
 }
 

@@ -11,6 +11,9 @@ const neighbours: Record<string, string> = {
   '@nestjs/config': `
     export class ConfigModule { static forRoot(options: { isGlobal?: boolean }): import('@nestjs/common').DynamicModule }
     export class ConfigService { getOrThrow<T>(key: string): T }`,
+  '@nestjs/mongoose': `
+    export function getConnectionToken(): string;
+    export class MongooseModule { static forRoot(uri: string, options?: object): import('@nestjs/common').DynamicModule }`,
   '@sentry/nestjs': `
     export function SentryCron(slug: string, config?: object): MethodDecorator;`,
 };
