@@ -113,7 +113,7 @@ const there = await isThereMongo('MongoLockStore on a server');
     expect(await store.extend([lease])).toEqual([{ held: true }]);
   });
 
-  test('a pair costs five statements at first, four for who had the lock last, and one for a refusal', async () => {
+  test('a pair costs six statements at first, four for who had the lock last, and a refusal one', async () => {
     await watched(async (store, sent) => {
       const words = (): string[] => sent.splice(0).map(({ commandName }) => commandName);
       await store.release(await taken(store));

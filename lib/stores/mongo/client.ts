@@ -15,18 +15,18 @@ export interface MongoCollection {
 }
 
 /** A `MongoClient` of the package `mongodb`: its database is the one that its URL names. */
-export interface MongoClient {
+export interface MongoClientLike {
   db(): MongoDatabase;
 }
 
 /** A `Connection` of Mongoose. */
-export interface MongooseConnection {
+export interface MongooseConnectionLike {
   readonly db?: MongoDatabase | undefined;
   getClient(): unknown;
 }
 
 /** What a {@link MongoLockStore} takes. */
-export type MongoGiven = MongoDatabase | MongoClient | MongooseConnection;
+export type MongoGiven = MongoDatabase | MongoClientLike | MongooseConnectionLike;
 
 /**
  * How to get at the database of what was given. A connection of Mongoose has none until it is connected.
@@ -36,8 +36,8 @@ export type MongoGiven = MongoDatabase | MongoClient | MongooseConnection;
 export function databaseOf(given: MongoGiven): () => MongoDatabase {
   const has = (name: string): boolean =>
     typeof (given as unknown as Record<string, unknown> | undefined)?.[name] === 'function';
-  if (has('getClient') && !has('command')) return () => connected(given as MongooseConnection);
-  if (has('db')) return () => (given as MongoClient).db();
+  if (has('getClient') && !has('command')) return () => connected(given as MongooseConnectionLike);
+  if (has('db')) return () => (given as MongoClientLike).db();
   if (has('command') && has('collection')) return () => given as MongoDatabase;
   const got = foreignClient(given, 'mongo', []) ?? `${kindOfValue(given)}. ${adviceFor(given)}`;
   throw new SchedulerLockConfigError([
@@ -52,7 +52,7 @@ function adviceFor(given: unknown): string {
 }
 
 /** @throws StoreUnavailableError if there is no connection yet */
-function connected({ db }: MongooseConnection): MongoDatabase {
+function connected({ db }: MongooseConnectionLike): MongoDatabase {
   if (db !== undefined && db !== null) return db;
   throw new StoreUnavailableError('The connection of Mongoose is not open yet.', { outcome: 'not-applied' });
 }

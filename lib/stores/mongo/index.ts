@@ -1,8 +1,8 @@
 export { MongoLockStore, type MongoLockStoreOptions } from './mongo-lock.store.js';
 export type {
-  MongoClient,
+  MongoClientLike,
   MongoCollection,
   MongoDatabase,
   MongoGiven,
-  MongooseConnection,
+  MongooseConnectionLike,
 } from './client.js';
