@@ -1,4 +1,5 @@
 import { isDate } from 'node:util/types';
+import { StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from '../../store/port.js';
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type DriverError, failed, notMade } from './errors.js';
@@ -22,6 +23,17 @@ interface Stored {
   readonly state?: unknown;
   /** The time of the server, at which it was read. */
   readonly now: Date;
+}
+
+/** One write of a batch. */
+interface Write {
+  readonly name: string;
+  /** As the driver takes it. */
+  readonly statement: object;
+  /** Whether it makes a document. */
+  readonly isNew: boolean;
+  /** Whether a document shows that it was made. */
+  isIn(found: ReadDocument | undefined): boolean;
 }
 
 /** Whether each of a batch was written; `undefined`: that has to be read. */
@@ -48,75 +60,52 @@ export class MongoDocuments implements LockDocuments {
   async write(changes: readonly Change[]): Promise<boolean[]> {
     if (changes.length === 0) return [];
     const now = await this.#time();
-    const inserts = changes.map(({ seen }) => seen === null);
-    const answers = await this.#send(
-      changes.map((change) => statementOf(change, now)),
-      inserts,
-      // An unknown outcome, and a batch of which too few were written: whoever wrote a document has drawn its version.
-      async () => {
-        const found = await this.#documents(changes);
-        return changes.map(({ name, version }) => found.get(name)?.version === version);
-      },
-    );
-    return answers;
+    return this.#send(changes.map((change) => writeOf(change, now)));
   }
 
   async renew(renewals: readonly Renewal[]): Promise<boolean[]> {
     if (renewals.length === 0) return [];
-    const { now, documents } = await this.read(renewals.map(({ name }) => name));
-    const byName = new Map(documents.map((document) => [document.name, document]));
+    const { now, byName } = await this.#look(renewals);
     const live = renewals.flatMap((renewal) => {
       const { until, by } = byName.get(renewal.name) ?? {};
-      return until !== undefined && until > now && by === renewal.by ? [{ ...renewal, until }] : [];
+      return until !== undefined && until > now && by === renewal.by ? renewalOf(renewal, until, now) : [];
     });
-    if (live.length === 0) return renewals.map(() => false);
-    const answers = await this.#send(
-      live.map((renewal) => renewalOf(renewal, now)),
-      live.map(() => false),
-      async () => {
-        const found = await this.#documents(live);
-        return live.map(({ name, by, ttl }) => {
-          const document = found.get(name);
-          return document?.by === by && document.until === now + ttl;
-        });
-      },
-    );
+    const answers = live.length === 0 ? [] : await this.#send(live);
     const renewed = new Set(live.filter((_, i) => answers[i]).map(({ name }) => name));
     return renewals.map(({ name }) => renewed.has(name));
   }
 
-  /** Sends writes in one batch. @param look which of them were made, where the answer does not tell */
-  async #send(
-    statements: readonly object[],
-    inserts: readonly boolean[],
-    look: () => Promise<boolean[]>,
-  ): Promise<boolean[]> {
-    let answers: Answers;
+  /** Sends writes in one batch. Which of them were made is read where the answer does not tell. */
+  async #send(writes: readonly Write[]): Promise<boolean[]> {
+    let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
+      outcome: 'unknown',
+    });
+    let answers: Answers | undefined;
     try {
-      const { matchedCount } = await this.#collection().bulkWrite(statements as never[], WRITING);
-      answers = answersOf(inserts, [], matchedCount);
+      const statements = writes.map(({ statement }) => statement) as never[];
+      const { matchedCount } = await this.#collection().bulkWrite(statements, WRITING);
+      answers = answersOf(writes, [], matchedCount);
     } catch (error) {
-      const known = notMade(error as DriverError, statements.length);
-      if (known === undefined) return this.#settle(error, look);
-      answers = answersOf(inserts, known.failed, known.matchedCount);
+      const known = notMade(error as DriverError, writes.length);
+      if (known === undefined) problem = failed(error, 'unknown');
+      else answers = answersOf(writes, known.failed, known.matchedCount);
     }
-    if (answers.every((answer) => answer !== undefined)) return answers;
-    const found = await look();
-    return answers.map((answer, i) => answer ?? found[i] ?? false);
-  }
-
-  /** The outcome is unknown. If all of them are there, they were made; if one is not, it may still come. */
-  async #settle(error: unknown, look: () => Promise<boolean[]>): Promise<boolean[]> {
-    const problem = failed(error, 'unknown');
+    if (answers?.every((answer) => answer !== undefined) === true) return answers;
     if (problem.outcome === 'not-applied') throw problem;
-    const found = await look().catch(() => [false]);
-    if (found.includes(false)) throw problem;
-    return found;
+    const found = await this.#made(writes).catch(() => undefined);
+    // If all are there, they were made. If one is not, and nobody has said so, it may still come.
+    if (found === undefined || (answers === undefined && found.includes(false))) throw problem;
+    return found.map((isMade, i) => answers?.[i] ?? isMade);
   }
 
-  async #documents(of: readonly { readonly name: string }[]): Promise<Map<string, ReadDocument>> {
-    const stored = await this.#find(of.map(({ name }) => name));
-    return new Map(stored.flatMap((each) => documentOf(each) ?? []).map((each) => [each.name, each]));
+  async #made(writes: readonly Write[]): Promise<boolean[]> {
+    const { byName } = await this.#look(writes);
+    return writes.map(({ name, isIn }) => isIn(byName.get(name)));
+  }
+
+  async #look(at: readonly { readonly name: string }[]) {
+    const { now, documents } = await this.read(at.map(({ name }) => name));
+    return { now, byName: new Map(documents.map((document) => [document.name, document])) };
   }
 
   async #find(names: readonly string[] | 'all'): Promise<Stored[]> {
@@ -169,15 +158,16 @@ function documentOf(stored: Stored): ReadDocument | undefined {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const timeOf = (value: unknown): number => (isDate(value) ? value.getTime() : 0);
 
-/** What is written for a change. @param now by the server */
-function statementOf({ name, seen, end, begins, version, by, state }: Change, now: number): object {
+/** What is written for a change. Whoever wrote a document has drawn its version. @param now by the server */
+function writeOf({ name, seen, end, begins, version, by, state }: Change, now: number): Write {
+  const isIn: Write['isIn'] = (found) => found?.version === version;
   const until = end === undefined ? undefined : { lockUntil: dateOf(now + end) };
   const set = { lockedBy: by, version, state, ...(begins && { lockedAt: dateOf(now) }) };
-  // ShedLock leaves no field out.
-  if (seen === null)
-    return {
-      insertOne: { document: { _id: name, lockUntil: dateOf(0), lockedAt: dateOf(now), ...set, ...until } },
-    };
+  if (seen === null) {
+    // ShedLock leaves no field out.
+    const document = { _id: name, lockUntil: dateOf(0), lockedAt: dateOf(now), ...set, ...until };
+    return { name, isIn, isNew: true, statement: { insertOne: { document } } };
+  }
   const after = { $gt: dateOf(now) };
   const filter = {
     _id: name,
@@ -188,16 +178,20 @@ function statementOf({ name, seen, end, begins, version, by, state }: Change, no
   // A renewal leaves the version: of one lease, a longer end is the newer one.
   const goesOn = seen.taken && seen.by === by && end !== undefined && end > 0;
   const update = goesOn ? { $set: set, $max: until } : { $set: { ...set, ...until } };
-  return { updateOne: { filter, update } };
+  return { name, isIn, isNew: false, statement: { updateOne: { filter, update } } };
 }
 
 /** What is written for a renewal, over the end that was seen: one that arrives late, after the next, shortens nothing. */
-const renewalOf = ({ name, by, ttl, until }: Renewal & { until: number }, now: number): object => ({
-  updateOne: {
-    filter: { _id: name, lockedBy: by, lockUntil: dateOf(until) },
-    update: { $set: { lockUntil: dateOf(now + ttl) } },
-  },
-});
+function renewalOf({ name, by, ttl }: Renewal, seen: number, now: number): Write {
+  const end = now + ttl;
+  const filter = { _id: name, lockedBy: by, lockUntil: dateOf(seen) };
+  return {
+    name,
+    isIn: (found) => found?.by === by && found.until === end,
+    isNew: false,
+    statement: { updateOne: { filter, update: { $set: { lockUntil: dateOf(end) } } } },
+  };
+}
 
 /** Rounded up: a lease must not end before its holder thinks so. */
 const dateOf = (time: number): Date => new Date(Math.ceil(time));
@@ -206,9 +200,9 @@ const dateOf = (time: number): Date => new Date(Math.ceil(time));
 const same = (text: string): unknown => (text === '' ? { $in: ['', null] } : text);
 
 /** The answers to a batch: MongoDB names the inserts that failed, but of updates it only tells how many there were. */
-function answersOf(inserts: readonly boolean[], failures: readonly number[], matched: number): Answers {
-  const isOpen = (i: number): boolean => inserts[i] !== true && !failures.includes(i);
-  const open = inserts.filter((_, i) => isOpen(i)).length;
-  const update = matched === open ? true : matched === 0 ? false : undefined;
-  return inserts.map((_, i) => (isOpen(i) ? update : !failures.includes(i)));
+function answersOf(writes: readonly Write[], failures: readonly number[], matched: number): Answers {
+  const isOpen = ({ isNew }: Write, i: number): boolean => !isNew && !failures.includes(i);
+  const open = writes.filter(isOpen).length;
+  const updated = matched === open ? true : matched === 0 ? false : undefined;
+  return writes.map((write, i) => (isOpen(write, i) ? updated : !failures.includes(i)));
 }

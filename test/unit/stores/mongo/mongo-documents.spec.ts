@@ -68,6 +68,12 @@ describe('a write that was not made', () => {
     expect(mongo.words).toEqual(['hello', 'bulkWrite', 'aggregate']);
   });
 
+  test('makes the outcome of its batch unknown if nobody tells which one it was', async () => {
+    mongo.batches = [{ matchedCount: 1 }];
+    mongo.commands = { aggregate: driverError('MongoNetworkError') };
+    await expect(documents.write([update('a'), update('b')])).rejects.toMatchObject({ outcome: 'unknown' });
+  });
+
   test('needs no second look if none was made', async () => {
     mongo.batches = [{ matchedCount: 0 }];
     expect(await documents.write([update('a'), update('b')])).toEqual([false, false]);
