@@ -19,7 +19,11 @@ const TTL = 1_500;
 /** Of those that are not, however busy the machine is. */
 const LONG = '1h';
 /** How soon a client of these tests gives up. */
-const SOON: MongoClientOptions = { serverSelectionTimeoutMS: 500, connectTimeoutMS: 500 };
+const SOON: MongoClientOptions = {
+  serverSelectionTimeoutMS: 500,
+  connectTimeoutMS: 2_000,
+  socketTimeoutMS: 2_000,
+};
 
 let server: LocalDatabase;
 let clients: MongoClient[] = [];

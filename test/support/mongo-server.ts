@@ -76,7 +76,11 @@ export async function startMongo(): Promise<LocalDatabase> {
 
 /** A client as a user makes it, which gives up a little sooner. */
 export const testMongo = (url: string, options: MongoClientOptions = {}): MongoClient =>
-  new MongoClient(url, { serverSelectionTimeoutMS: SESSION_LIMIT, ...options });
+  new MongoClient(url, {
+    serverSelectionTimeoutMS: SESSION_LIMIT,
+    socketTimeoutMS: SESSION_LIMIT,
+    ...options,
+  });
 
 let found: Promise<MongoProgram> | undefined;
 
@@ -157,7 +161,9 @@ async function standIn(mvn: string): Promise<string> {
 
 /** Resolves if the server takes writes. A new one is made the only member of its replica set. */
 async function ask(url: string): Promise<void> {
-  const client = new MongoClient(url, { serverSelectionTimeoutMS: 2_000 });
+  // The driver waits for an answer for ever: a server that has just begun, or is about to end, may owe one.
+  const limits = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 2_000 };
+  const client = new MongoClient(url, limits);
   try {
     const admin = client.db('admin');
     const hello = await admin.command({ hello: 1 });
