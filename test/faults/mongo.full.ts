@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { MongoClient, MongoClientOptions } from 'mongodb';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { AcquireRequest } from '../../lib/index.js';
 import { MongoLockStore } from '../../lib/stores/mongo/index.js';
 import { locksOf } from '../contract/support/mongo-subject.js';
@@ -61,6 +62,18 @@ const client = (url = server.url, options: MongoClientOptions = {}): MongoClient
 const storeAt = (url?: string, options?: MongoClientOptions): MongoLockStore =>
   new MongoLockStore(client(url, options), { collection: name });
 
+/**
+ * Whether an attempt for another lock was granted, or its error. The driver 7.9 never settles a call on a connection that has died a moment
+ * before: an application gives it up after `storeTimeout`.
+ */
+function tried(store: MongoLockStore): Promise<unknown> {
+  const answer = store.acquire(attempt({ name: randomUUID() })).then(
+    ({ acquired }) => acquired,
+    (error: unknown) => error,
+  );
+  return Promise.race([answer, sleep(2_000, 'no answer', { ref: false })]);
+}
+
 const there = await isThereMongo('faults of MongoDB');
 
 (there ? describe : describe.skip)('two instances', () => {
@@ -117,20 +130,22 @@ const there = await isThereMongo('faults of MongoDB');
       await store.init();
       expect(await store.acquire(attempt())).toMatchObject({ acquired: true });
       await own.kill();
-      await expect(store.acquire(attempt({ name: 'other' }))).rejects.toMatchObject({
-        code: 'STORE_UNAVAILABLE',
-        outcome: 'not-applied',
-        message: expect.stringMatching(/^MongoDB cannot be reached: /),
-      });
+      const refused: unknown[] = [];
+      const isAway = async (): Promise<boolean> => {
+        const error = await tried(store);
+        if (error instanceof Error) refused.push(error);
+        return error instanceof Error;
+      };
+      await until(isAway, { message: 'an attempt to fail' });
+      expect(refused).toMatchObject([
+        {
+          code: 'STORE_UNAVAILABLE',
+          outcome: 'not-applied',
+          message: expect.stringMatching(/^MongoDB cannot be reached: /),
+        },
+      ]);
       await own.restart();
-      await until(
-        () =>
-          store.acquire(attempt({ name: 'third' })).then(
-            ({ acquired }) => acquired,
-            () => false,
-          ),
-        { message: 'an attempt to get through' },
-      );
+      await until(async () => (await tried(store)) === true, { message: 'an attempt to get through' });
     } finally {
       await own.stop();
     }
