@@ -7,8 +7,8 @@ export interface NodeRedisClient {
   // Method syntax on purpose: the kinds take other arguments.
   sendCommand(...args: never[]): Promise<unknown>;
   connect(): Promise<unknown>;
-  on(event: string, listener: (...args: never[]) => void): unknown;
-  off(event: string, listener: (...args: never[]) => void): unknown;
+  on(event: string, listener: (...args: unknown[]) => void): unknown;
+  off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
 /** The kinds of clients, by how commands go to them. */

@@ -7,6 +7,8 @@ export interface AnyClient extends NodeRedisClient {
   /** How often it has been connected. */
   readonly socketEpoch?: number;
   readonly options?: ClientOptions;
+  /** How many commands are under way, ours and others. Older ones do not have it. */
+  _getQueue?(): { readonly pendingCount?: number };
   /** Of a Cluster. */
   readonly _options?: { readonly defaults?: ClientOptions };
   /** Only version 6 has that. */
@@ -14,7 +16,7 @@ export interface AnyClient extends NodeRedisClient {
   readonly masters?: readonly ClusterNode[];
   nodeClient?(node: ClusterNode): Promise<AnyClient> | AnyClient;
   getMasterNode?(): unknown;
-  duplicate?(): AnyClient;
+  duplicate?(override?: object): AnyClient;
   subscribe(channel: string, listener: Heard): Promise<unknown>;
   unsubscribe(channel: string, listener: Heard): Promise<unknown>;
   destroy(): unknown;
@@ -39,7 +41,7 @@ export interface ClusterNode {
 }
 
 export type Heard = (message: string, channel: string) => void;
-export type Listener = (...args: never[]) => void;
+export type Listener = (...args: unknown[]) => void;
 
 /** How often to look at a client that is not connected, ms. */
 const LOOK = 100;
@@ -71,6 +73,8 @@ export class NodeRedisState {
   #timer: Timer | undefined;
   /** What the last look has shown. */
   #connected = false;
+  /** Whether we are making its connection anew. */
+  #renewing = false;
   /** Whether it ever was connected: a client that is closed looks like one that has yet to be opened. */
   #opened = false;
 
@@ -86,7 +90,7 @@ export class NodeRedisState {
       return 'ready';
     }
     const wasOpened = this.#opened || (this.client.socketEpoch ?? 0) > 0;
-    if (this.client.isOpen) return wasOpened ? 'reconnecting' : 'connecting';
+    if (this.client.isOpen || this.#renewing) return wasOpened ? 'reconnecting' : 'connecting';
     return wasOpened ? 'end' : 'wait';
   }
 
@@ -114,6 +118,17 @@ export class NodeRedisState {
       await new Promise<void>((resolve) => systemClock.setTimer(resolve, PAUSE));
       if (this.#listeners.size === 0 || this.client.isOpen) return;
     }
+  }
+
+  /** Ends the connection of a single server, and has the client make another one: it has no way to do only that. */
+  protected renew(): void {
+    if (!this.client.isOpen) return;
+    this.#renewing = true;
+    this.client.destroy();
+    // It tells of what fails by its events.
+    this.client.connect().catch(() => undefined);
+    this.#renewing = false;
+    this.#look();
   }
 
   on(event: string, listener: Listener): void {

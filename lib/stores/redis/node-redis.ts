@@ -8,10 +8,14 @@ import {
   type Listener,
   NodeRedisState,
 } from './node-redis-state.js';
-import type { SubscribingClient } from './own-client.js';
+import type { SubscribingClient } from './hints.js';
+import type { WatchedClient } from './silence-watch.js';
 
 /** Answers come as Redis gives them, whatever the client makes of them for others. */
 const AS_THEY_ARE = { typeMapping: {} };
+
+/** How long a connection for one answer may take, ms. */
+const FRESH_LIMIT = 1_000;
 
 /** Errors of the server begin with a code, as `WRONGTYPE` or `ERR`; those of the client and of the network with a word. */
 const REPLY = /^[A-Z][A-Z0-9_-]+ /;
@@ -21,9 +25,16 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
   /** The same as ioredis has, where this library reads them. */
   readonly options: object;
 
+  /** For the watch over silent connections. Of a Cluster and Sentinels they are their own. */
+  readonly watched: WatchedClient | undefined;
+  /** Our commands that are not answered, the oldest in front. */
+  readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
+  #answers = 0;
+
   constructor(client: AnyClient) {
     super(client);
     this.options = optionsOf(client, this.kind);
+    this.watched = this.kind === 'client' ? this.#watch() : undefined;
   }
 
   get isCluster(): boolean {
@@ -35,11 +46,13 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
     const options = this.kind === 'cluster' ? this.client._options?.defaults : this.client.options;
     // What is given to Sentinels cannot be seen.
     if (this.kind === 'sentinel' || options?.disableOfflineQueue === true) return undefined;
-    const where =
-      this.kind === 'cluster' ? 'defaults: { disableOfflineQueue: true }' : 'disableOfflineQueue: true';
+    const advice =
+      this.kind === 'cluster'
+        ? 'createCluster() `defaults: { disableOfflineQueue: true }`'
+        : 'createClient() `disableOfflineQueue: true`';
     return (
       'The node-redis client keeps commands while it is not connected, and sends them later: one of a lock may come when nobody waits ' +
-      `for it any more, and then has to be taken back. Give createC${this.kind.slice(1)}() \`${where}\`.`
+      `for it any more, and then has to be taken back. Give ${advice}.`
     );
   }
 
@@ -104,6 +117,8 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
 
   async #send(args: string[], key?: string): Promise<unknown> {
     const send = this.client.sendCommand.bind(this.client) as (...all: unknown[]) => Promise<unknown>;
+    const sent = { command: { name: args[0] ?? '' } };
+    this.#underWay.add(sent);
     try {
       // Not as one that only reads: a replica can lag behind.
       if (this.kind === 'cluster') return await send(key, false, args, AS_THEY_ARE);
@@ -111,7 +126,40 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
       return await send(args, AS_THEY_ARE);
     } catch (error) {
       throw this.#asIoredisSays(error);
+    } finally {
+      this.#underWay.delete(sent);
+      this.#answers += 1;
     }
+  }
+
+  /**
+   * What the watch looks at. Only our own commands can be seen: while there are others under way, one of them may block the
+   * connection, as BLPOP does, and it is left alone.
+   */
+  #watch(): WatchedClient {
+    const { client } = this;
+    const isAlone = (): boolean => client._getQueue?.().pendingCount === this.#underWay.size;
+    const answers = (): number => this.#answers;
+    const status = (): string => this.status;
+    const renew = (): void => this.renew();
+    return {
+      get status() {
+        return status();
+      },
+      commandQueue: { peekFront: () => (isAlone() ? this.#underWay.values().next().value : undefined) },
+      stream: {
+        get bytesRead() {
+          return answers();
+        },
+        writableLength: 0,
+        destroy: renew,
+      },
+      disconnect: renew,
+      duplicate: () => {
+        const socket = { ...client.options?.socket, connectTimeout: FRESH_LIMIT, reconnectStrategy: false };
+        return new NodeRedisSubscriber(client.duplicate?.({ socket, pingInterval: 0 }) ?? client, true);
+      },
+    };
   }
 
   #asIoredisSays(error: unknown): Error {
@@ -148,9 +196,11 @@ export class NodeRedisSubscriber extends NodeRedis implements SubscribingClient 
     super(client as AnyClient);
   }
 
-  override on(event: string, listener: Listener): void {
+  override on(event: 'message', listener: (channel: string, message: string) => void): void;
+  override on(event: string, listener: Listener): void;
+  override on(event: string, listener: Listener | ((channel: string, message: string) => void)): void {
     if (event === 'message') this.#called = listener as (channel: string, message: string) => void;
-    else super.on(event, listener);
+    else super.on(event, listener as Listener);
   }
 
   async subscribe(channel: string): Promise<void> {

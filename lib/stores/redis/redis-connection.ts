@@ -9,7 +9,8 @@ import {
 import { databaseProblem, firstConnection } from './first-connection.js';
 import { NodeRedis, nodeRedis } from './node-redis.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
-import { closeClient, createClient, type OwnRedisClient, type SubscribingClient } from './own-client.js';
+import type { SubscribingClient } from './hints.js';
+import { closeClient, createClient, type OwnRedisClient } from './own-client.js';
 import { isConnected, notConnected, type Patience, Readiness } from './readiness.js';
 import { describeRedis } from './redact.js';
 import { SilenceWatch, type WatchedClient } from './silence-watch.js';
@@ -260,6 +261,7 @@ function decoded(part: string): string | undefined {
 
 /** The connections of a client, as far as they can be watched. */
 function connectionsOf(client: RedisClient): WatchedClient[] {
+  if (client instanceof NodeRedis) return client.watched === undefined ? [] : [client.watched];
   const { nodes } = client as { nodes?: () => unknown[] };
   const all = (nodes === undefined ? [client] : nodes.call(client)) as Partial<WatchedClient>[];
   return all.filter((one): one is WatchedClient => one.commandQueue !== undefined);

@@ -1,0 +1,48 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import type { RedisConnectionOptions } from './connection-options.js';
+
+/**
+ * The options of a client of node-redis that nobody else uses. It queues nothing.
+ *
+ * @param target a URL, or options of ioredis: those of one server have a counterpart
+ * @throws SchedulerLockConfigError for an option that only ioredis has
+ */
+export function nodeRedisOptions(target: string | RedisConnectionOptions, connectTimeout: number): object {
+  const socket = {
+    connectTimeout,
+    reconnectStrategy: (retries: number) =>
+      Math.min(50 * 2 ** Math.min(retries, 10), 1_000) + Math.random() * 50,
+  };
+  const own = { disableOfflineQueue: true };
+  if (typeof target === 'string') {
+    const path = URL.canParse(target) ? undefined : target.replace(/\?.*$/, '');
+    return path === undefined ? { ...own, url: target, socket } : { ...own, socket: { ...socket, path } };
+  }
+  const {
+    host = 'localhost',
+    port = 6379,
+    path,
+    family,
+    tls,
+    db,
+    username,
+    password,
+    connectionName,
+    ...rest
+  } = target;
+  const [other] = Object.entries(rest).find(([, value]) => value !== undefined && value !== null) ?? [];
+  if (other !== undefined) {
+    throw new SchedulerLockConfigError([
+      `connection.${other}: only ioredis has this option, and it is not installed. Run: npm install ioredis, or give a client of node-redis.`,
+    ]);
+  }
+  const place = path ? { path } : { host, port: Number(port), ...(family ? { family } : undefined) };
+  return {
+    ...own,
+    ...(username ? { username } : undefined),
+    ...(password ? { password } : undefined),
+    ...(db ? { database: Number(db) } : undefined),
+    ...(connectionName ? { name: connectionName } : undefined),
+    socket: { ...socket, ...place, ...(tls ? { ...tls, tls: true } : undefined) },
+  };
+}
