@@ -129,7 +129,7 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     expect(await redis.server.command('EXISTS', lockKey('late'))).toBe(0);
     await app.event('outage-ended');
     expect(logged(/store is not available/)).toEqual([
-      expect.stringMatching(/Redis cannot be reached: .*ECONNREFUSED|connection/),
+      expect.stringMatching(/Redis (cannot be reached|did not answer|is not connected)/),
     ]);
   });
 
@@ -279,16 +279,17 @@ describe.each(VERSIONS)('%s', (_version, create) => {
     await store.init();
     const heard: string[] = [];
     const channel = store.hints('process', (token) => void heard.push(token));
-    await until(() => channel.open);
-    for (let round = 0; round < 3; round++) {
-      redis.proxy.cut();
-      await until(() => channel.open === false);
+    let sent = 0;
+    for (let round = 0; round < 4; round++) {
+      const known = heard.length;
+      await until(async () => {
+        await redis.server.command('PUBLISH', 'scheduler:wake:process', `call-${sent++}`);
+        return heard.length > known;
+      });
       await until(() => channel.open);
+      redis.proxy.cut();
     }
-    await redis.server.command('PUBLISH', 'scheduler:wake:process', 'a');
-    await redis.server.command('PUBLISH', 'scheduler:wake:process', 'b');
-    await until(() => heard.includes('b'));
-    expect(heard).toEqual(['a', 'b']);
+    expect(heard).toEqual([...new Set(heard)]);
     channel.close();
     await store.close();
   });
