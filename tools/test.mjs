@@ -8,6 +8,8 @@
 //
 // A path among the arguments is looked for in all tiers: `npm test -- test/faults/wire`.
 import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TIERS } from './tiers.mjs';
@@ -20,6 +22,9 @@ if (asked !== 'all' && !Object.hasOwn(TIERS, asked)) {
 }
 const isPath = (argument) => /^(\.\/)?(test|sample-app)(\/|$)/.test(argument);
 const tiers = asked === 'all' ? Object.keys(TIERS) : [rest.some(isPath) ? 'any' : asked];
+// What files of tests share, each of which runs in a process of its own: see test/package/support/once.ts.
+const shared = mkdtempSync(join(tmpdir(), 'scheduler-lock-run-'));
+process.on('exit', () => rmSync(shared, { recursive: true, force: true }));
 // An interrupt from the terminal reaches us alone.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130));
 let failed = 0;
@@ -32,7 +37,7 @@ async function jest(tier) {
   const child = spawn(process.execPath, ['--experimental-vm-modules', '--no-warnings', program, ...rest], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, TIER: tier },
+    env: { ...process.env, TIER: tier, TEST_RUN_FOLDER: shared },
     detached: true,
   });
   const letGo = endWithUs(child.pid);
