@@ -18,6 +18,7 @@ test('what several ask for at the same time is made once, and all are given the 
 
 test('a failure is told to all who ask, with its name', async () => {
   const name = randomUUID();
-  const asked = [1, 2].map(() => madeOnce(name, () => Promise.reject(new Error('no disk'))));
-  for (const one of asked) await expect(one).rejects.toThrow(`${name} could not be made: Error: no disk`);
+  const ask = () => madeOnce(name, () => Promise.reject(new Error('no disk')));
+  const told = new Error(`${name} could not be made: Error: no disk`);
+  await Promise.all([1, 2].map(() => expect(ask()).rejects.toEqual(told)));
 });
