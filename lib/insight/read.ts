@@ -3,7 +3,7 @@ import type { HistoryEntry, HistoryStore, InstanceRecord } from '../stores/histo
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
 import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
-import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
+import { FleetJobs, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
@@ -128,7 +128,10 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
 /** An instance with its jobs. */
 export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   ...info,
-  jobs: record.jobs.map((_job, place) => jobAt(record, place)),
+  jobs: record.jobs.map((job, place) => ({
+    ...job,
+    ...given({ next: record.next[place] ?? undefined, last: record.last[place] ?? undefined }),
+  })),
 });
 
 /** Without its dates, which are most of it: they are read when somebody asks for them. */
