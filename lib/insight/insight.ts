@@ -110,7 +110,7 @@ export class Insight {
     const sharing = new Map<string, number>();
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
-    const locks = await this.#reader.locks([...sharing.keys()], (name) =>
+    const locks = await this.#reader.allLocks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
     const views: JobView[] = [];

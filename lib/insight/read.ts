@@ -83,6 +83,16 @@ export class Reader {
     return new Map(facts);
   }
 
+  /** The locks of all jobs: what could not be read of others before does not count any more. */
+  async allLocks(
+    names: readonly string[],
+    limitOf: (name: string) => number,
+  ): Promise<Map<string, LockFacts>> {
+    const facts = await this.locks(names, limitOf);
+    for (const name of this.#unreadableRuns.keys()) if (!facts.has(name)) this.#unreadableRuns.delete(name);
+    return facts;
+  }
+
   /** Why the store refuses to tell of runs; `undefined` if it does not. All locks are asked about in the same way. */
   async refusalOf(name: string): Promise<Error | undefined> {
     const { refusal } = await this.#entries(name, 1);

@@ -216,9 +216,15 @@ export class Watch {
     const judgement = this.#judged(state);
     const { status, run, disagree } = judgement;
     if (disagree === true && this.#isFleetOld(REPLACED)) return true;
-    if (status === 'off' || status === 'disagree') return this.#isFleetOld();
+    if (status === 'off') return this.#isFleetOld(this.#offFor(state));
+    if (status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
     return isOpen(judgement) || status === 'overdue';
+  }
+
+  /** After what time to ask again whether a job is off everywhere: where it is on may be about to start, too. */
+  #offFor({ since }: SeenJob): number {
+    return this.clock.now() - since < RECHECK ? REPLACED : RECHECK;
   }
 
   async #askOfRuns({ job }: SeenJob): Promise<void> {
@@ -289,7 +295,8 @@ export class Watch {
     const { disagreeSince } = state;
     if (!attention && status !== 'off' && disagreeSince === undefined) return Infinity;
     if (this.watcher.withTicks === true) return this.#rarely(state, judgement);
-    return disagreeSince === undefined ? RECHECK : REPLACED;
+    if (disagreeSince !== undefined) return REPLACED;
+    return status === 'off' ? this.#offFor(state) : RECHECK;
   }
 
   /** Of a run that goes on here the store is not asked. After a deploy the old instance has left when it is. */
