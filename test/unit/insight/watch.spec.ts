@@ -500,10 +500,10 @@ test('a job that is disabled everywhere since a deploy is off', async () => {
 
 test('a job that is on where the first beat comes after that of this instance is off for a minute at most', async () => {
   watch.add(job({ enabled: false }));
-  await pass(10_000);
+  await clock.advance(10_000);
   expect(ofStatus('off')).toHaveLength(1);
   instances = [instanceOf('worker', true)];
-  await pass(MINUTE);
+  await clock.advance(MINUTE);
   expect(ofStatus('off')).toEqual([]);
 });
 
