@@ -5,17 +5,22 @@
 //                              package.json, which npm runs here alone: of a script `prepare` it would warn whoever installs the
 //                              packed package. It cannot fail: a tarball has no folder `tools`, not every machine has git
 // node tools/hook.mjs run      checks format and lint of the staged files, as they are on the disk
+// node tools/hook.mjs message  checks the message in the file that is named next
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, realpathSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const FOLDER = '.githooks';
+/** Of the first line of a message, characters. */
+const LONGEST = 100;
+/** How many changed lines want a reason. */
+const MUCH = 100;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 // Of another repository, in a shell that works on that one; git itself sets GIT_INDEX_FILE for a hook, which is needed.
 for (const other of ['GIT_DIR', 'GIT_WORK_TREE']) if (process.argv[2] !== 'run') delete process.env[other];
-const commands = { on: switchOn, off: switchOff, prepare, run };
-const [name = 'on'] = process.argv.slice(2);
+const commands = { on: switchOn, off: switchOff, prepare, run, message };
+const [name = 'on', file] = process.argv.slice(2);
 if (!Object.hasOwn(commands, name)) throw new Error(`No command is called ${name}: say on or off.`);
 commands[name]();
 
@@ -70,6 +75,28 @@ function run() {
   console.error(
     'Not committed. `npm run format` mends the format; `git commit --no-verify` commits all the same.',
   );
+  process.exitCode = 1;
+}
+
+function message() {
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => !line.startsWith('#'));
+  const [subject = '', ...body] = lines;
+  // git's own words for what it makes by itself.
+  if (/^(Merge|Revert|fixup!|squash!) /.test(subject)) return;
+  const size = git('diff', '--cached', '--numstat')
+    .split('\n')
+    .flatMap((line) => line.split('\t').slice(0, 2))
+    .reduce((sum, count) => sum + (Number(count) || 0), 0);
+  const wrong = [
+    !/^(feat|fix|test|docs|refactor|chore|merge): \S/.test(subject) &&
+      'begins with feat:, fix:, test:, docs:, refactor:, chore: or merge:',
+    subject.length > LONGEST && `has at most ${LONGEST} characters in its first line (${subject.length} now)`,
+    size > MUCH && body.join('').trim() === '' && `has a body that says why, as ${size} lines change`,
+  ].filter(Boolean);
+  if (wrong.length === 0) return;
+  console.error(`Not committed. A message ${wrong.join('; and ')}. What was written: ${file}`);
   process.exitCode = 1;
 }
 

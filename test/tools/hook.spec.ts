@@ -51,6 +51,24 @@ test('`npm ci` works where the tools are missing, as in a tarball', async () => 
   expect(hooks()).toBe('');
 });
 
+test.each([
+  ['fix: a word', 1, ''],
+  [`Merge branch 'other'`, 500, ''],
+  ['fix: a word\n\nWhy it was wrong.', 500, ''],
+  ['a word', 1, 'begins with feat:'],
+  [`fix: ${'long '.repeat(20)}`, 1, 'at most 100 characters'],
+  ['fix: a word\n\n# Changes to be committed', 500, 'a body that says why'],
+])('a commit with the message %j that changes %i lines', async (message, lines, problem) => {
+  await cp(join(projectRoot, '.githooks'), join(clone, '.githooks'), { recursive: true });
+  run('npm', 'run', 'hook');
+  await writeFile(join(clone, 'changed.txt'), 'a line\n'.repeat(lines));
+  run('git', 'add', 'changed.txt');
+  const commit = (): string =>
+    run('git', '-c', 'user.name=n', '-c', 'user.email=e@x', 'commit', '--cleanup=strip', '-m', message);
+  if (problem === '') commit();
+  else expect(commit).toThrow(problem);
+});
+
 const hooks = (): string => run('git', 'config', '--default', '', '--get', 'core.hooksPath');
 
 /** Runs a program in there, outside of CI and of any other repository unless the last argument says so. */
