@@ -36,13 +36,17 @@ export function nodeRedisOptions(target: string | RedisConnectionOptions, connec
       `connection.${other}: only ioredis has this option, and it is not installed. Run: npm install ioredis, or give a client of node-redis.`,
     ]);
   }
-  const place = path ? { path } : { host, port: Number(port), ...(family ? { family } : undefined) };
   return {
     ...own,
-    ...(username ? { username } : undefined),
-    ...(password ? { password } : undefined),
-    ...(db ? { database: Number(db) } : undefined),
-    ...(connectionName ? { name: connectionName } : undefined),
-    socket: { ...socket, ...place, ...(tls ? { ...tls, tls: true } : undefined) },
+    ...given({ username, password, name: connectionName, database: Number(db ?? 0) }),
+    socket: {
+      ...socket,
+      ...(path ? { path } : { host, port: Number(port), ...given({ family }) }),
+      ...(tls ? { ...tls, tls: true } : undefined),
+    },
   };
 }
+
+/** Those that say something: node-redis does not take `undefined` or `null` for its defaults everywhere. */
+const given = (options: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value));

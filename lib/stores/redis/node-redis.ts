@@ -199,7 +199,7 @@ export class NodeRedisSubscriber extends NodeRedis implements SubscribingClient 
   override on(event: 'message', listener: (channel: string, message: string) => void): void;
   override on(event: string, listener: Listener): void;
   override on(event: string, listener: Listener | ((channel: string, message: string) => void)): void {
-    if (event === 'message') this.#called = listener as (channel: string, message: string) => void;
+    if (event === 'message') this.#called = listener;
     else super.on(event, listener as Listener);
   }
 
