@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { until } from '../support/until.js';
+import { springProgram } from './build.js';
+import type { Spring } from './spring.js';
+import { type Nest, Stage } from './stage.js';
+
+/*
+ * ShedLock itself, in JVMs in another zone, beside ours on PostgreSQL, MariaDB and Redis; a witness judges who held what. The rest of what
+ * docs/shedlock.md says is in differences.slow.ts.
+ */
+
+// At the first time, Maven fetches what the program needs.
+jest.setTimeout(300_000);
+
+const PLACES = ['postgres', 'mariadb', 'redis'];
+
+let stage: Stage | undefined;
+let spring: Spring;
+let nest: Nest;
+
+beforeAll(async () => {
+  const program = await springProgram().catch((error: unknown) => {
+    process.stderr.write(`LEFT OUT: ShedLock itself has not played beside ours: ${String(error)}\n`);
+    return undefined;
+  });
+  if (program === undefined) return;
+  stage = await Stage.open(program);
+  [spring, nest] = await Promise.all([stage.spring('spring-1'), stage.nest('nest-1')]);
+});
+
+afterAll(() => stage?.close());
+
+/** A test where there is Java; elsewhere it was said aloud that there is none. */
+const play = (name: string, scene: (stage: Stage) => Promise<void>): void =>
+  test(name, async () => {
+    if (stage !== undefined) await scene(stage);
+  });
+
+describe.each(PLACES)('on %s', (place) => {
+  play('a lock that one side holds is refused to the other one until it is given back', async () => {
+    expect(await spring.lock(place, 'plain')).toBe(true);
+    expect(await nest.lock(place, 'plain')).toMatchObject({ taken: false, reason: 'held' });
+    await spring.unlock(place, 'plain');
+    expect(await nest.lock(place, 'plain')).toMatchObject({ taken: true });
+    expect(await spring.lock(place, 'plain')).toBe(false);
+    await nest.ask('unlock', { place, name: 'plain' });
+    expect(await spring.lock(place, 'plain')).toBe(true);
+    await spring.unlock(place, 'plain');
+  });
+
+  play('lockAtLeastFor keeps us out after their run, and atLeast keeps them out after ours', async (at) => {
+    const name = 'at-least';
+    expect(await spring.lock(place, name, 60_000, 700)).toBe(true);
+    await spring.unlock(place, name);
+    await until(async () => (await nest.lock(place, name, 60_000, 700)).taken, {
+      message: 'us to take over',
+    });
+    await nest.ask('unlock', { place, name });
+    await until(() => spring.lock(place, name), { message: 'ShedLock to take over' });
+    await spring.unlock(place, name);
+    // Claims last as long as the lock was to stay taken.
+    expect(at.overlaps(`${place}/${name}`)).toEqual([]);
+    expect(at.claims(`${place}/${name}`).map(({ who }) => who)).toEqual(['spring-1', 'nest-1', 'spring-1']);
+  });
+});
+
+play(
+  'a lock of a killed process is free for the other side when it has run out, and not before',
+  async (at) => {
+    const [dying, ending] = await Promise.all([at.spring('spring-2'), at.nest('nest-2')]);
+    /** For how long, ms: several renewals have to be late before such a lock runs out in the hands of its holder. */
+    const [atMost, ttl] = [4_000, 3_000];
+    await Promise.all(
+      PLACES.map(async (place) => {
+        expect(await dying.keep(place, 'killed-jvm', atMost)).toBe(true);
+        expect(await ending.lock(place, 'killed-node', ttl)).toMatchObject({ taken: true });
+      }),
+    );
+    // Both are alive past the first end of their locks: KeepAlive says so itself, by its renewals.
+    const began = performance.now();
+    await until(
+      () =>
+        performance.now() - began > ttl * 1.5 &&
+        at.claims('/killed-jvm').every(({ renewals }) => renewals >= 2),
+      { message: 'KeepAlive to renew each lock twice', interval: 50 },
+    );
+    for (const place of PLACES) {
+      await ending.ask('still', { place, name: 'killed-node' });
+      expect(await nest.lock(place, 'killed-jvm')).toMatchObject({ taken: false, reason: 'held' });
+      expect(await spring.lock(place, 'killed-node')).toBe(false);
+    }
+    await Promise.all([dying.kill(), ending.kill()]);
+    await Promise.all(
+      PLACES.flatMap((place) => [
+        until(async () => (await nest.lock(place, 'killed-jvm')).taken, {
+          message: `us to inherit, ${place}`,
+        }),
+        until(() => spring.lock(place, 'killed-node'), { message: `ShedLock to inherit, ${place}` }),
+      ]),
+    );
+    expect(at.overlaps('/killed-')).toEqual([]);
+  },
+);
+
+play(
+  'two processes of each side that fight for the same locks, and are killed, never hold one at once',
+  async (at) => {
+    const springs = [spring, await at.spring('spring-3')];
+    const nests = [nest, await at.nest('nest-3')];
+    await Promise.all([...springs.map((each) => each.crowd()), ...nests.map((each) => each.ask('crowd'))]);
+    const held = (who: string) =>
+      at.claims('/').filter((claim) => claim.who === who && /brief|least|long/.test(claim.lock));
+    /** Until somebody has had each of its locks so many times. */
+    const busy = (who: string, many: number): Promise<unknown> =>
+      until(() => held(who).length >= many, {
+        timeout: 60_000,
+        interval: 100,
+        message: `${who} to hold ${many}`,
+      });
+    await Promise.all(['spring-3', 'nest-3'].map((who) => busy(who, 300)));
+    await springs[1]?.kill();
+    await busy('nest-3', held('nest-3').length + 100);
+    await nests[1]?.kill();
+    const [another, other] = await Promise.all([at.spring('spring-4'), at.nest('nest-4')]);
+    await Promise.all([another.crowd(), other.ask('crowd')]);
+    await Promise.all(
+      ['spring-4', 'nest-4', 'spring-1', 'nest-1'].map((who) => busy(who, held(who).length + 300)),
+    );
+    const trouble = await Promise.all([spring.endCrowd(), another.endCrowd()]);
+    await Promise.all([nest.ask('end'), other.ask('end')]);
+    expect(trouble).toEqual(['', '']);
+    for (const place of PLACES) {
+      const claims = at.claims(`${place}/`);
+      const sides = new Set(claims.map(({ who }) => who));
+      expect([...sides].sort()).toEqual(expect.arrayContaining(['nest-3', 'nest-4', 'spring-3', 'spring-4']));
+      expect(at.overlaps(`${place}/`)).toEqual([]);
+    }
+  },
+);
