@@ -8,6 +8,7 @@ import { runProgram } from '../support/program.js';
 const LIMIT = 240_000;
 /** How much of what it says an error shows, characters. */
 const SHOWN = 1_500;
+const NAME = 'spring-side-';
 /** No jar and no tests are needed: each plugin would be another download. */
 const GOALS = ['compiler:compile', 'dependency:copy-dependencies'];
 
@@ -29,7 +30,7 @@ export async function springProgram(): Promise<JavaProgram> {
     throw new Error(`there is no ${java === undefined ? 'java' : 'mvn'} on the PATH`);
   const sources = join(projectRoot, 'test/shedlock/java');
   const base = join(projectRoot, '.cache', 'maven');
-  const target = join(base, `spring-side-${await hashOf(sources)}`);
+  const target = join(base, NAME + (await hashOf(sources)));
   if ((await stat(target).catch(() => undefined)) === undefined) await build(maven, sources, base, target);
   const path = ['target/classes', 'target/dependency/*'].map((part) => join(target, part)).join(':');
   return { command: java, args: ['-cp', path, 'locks.Main'] };
@@ -52,6 +53,10 @@ async function build(maven: string, sources: string, base: string, target: strin
     const options = ['-B', '-ntp', `-Dmaven.repo.local=${join(base, 'repository')}`];
     const { code, output } = await runProgram(maven, [...options, ...GOALS], { cwd: work, limit: LIMIT });
     if (code !== 0) throw new Error(`Maven cannot build test/shedlock/java: ${errorsIn(output)}`);
+    // Those of other sources are of no use any more.
+    const old = (await readdir(base)).filter((name) => name.startsWith(NAME));
+    for (const name of old)
+      if (join(base, name) !== target) await rm(join(base, name), { recursive: true, force: true });
     await rename(work, target).catch(async (error: unknown) => {
       // Another process was faster.
       if ((await stat(target).catch(() => undefined)) === undefined) throw error;

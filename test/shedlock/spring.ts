@@ -69,7 +69,17 @@ export class Spring {
     return (await this.#ask('lock', place, name, atMost, atLeast)) === 'yes';
   }
 
-  /** The same by KeepAliveLockProvider. */
+  /** The same by KeepAliveLockProvider as an application has it. */
+  async keep30(place: string, name: string, atMost: number): Promise<boolean> {
+    return (await this.#ask('keep30', place, name, atMost, 0)) === 'yes';
+  }
+
+  /** What ShedLock takes for the name of this machine. */
+  host(): Promise<string> {
+    return this.#ask('host');
+  }
+
+  /** The same by KeepAliveLockProvider, which takes shorter locks here than elsewhere. */
   async keep(place: string, name: string, atMost: number): Promise<boolean> {
     return (await this.#ask('keep', place, name, atMost, 0)) === 'yes';
   }

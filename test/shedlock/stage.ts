@@ -7,7 +7,7 @@ import { MYSQL, POSTGRES } from '../support/database.js';
 import type { LocalDatabase } from '../support/database-server.js';
 import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { builtScript } from '../support/machine.js';
-import type { JavaProgram } from './build.js';
+import { type JavaProgram, springProgram } from './build.js';
 import type { Asked, NestOptions } from './nest/main.js';
 import { Spring } from './spring.js';
 import { type Claim, claimsIn, type Overlap, overlapsOf } from './witness.js';
@@ -54,6 +54,19 @@ export class Nest {
   kill(): Promise<void> {
     return this.child.kill();
   }
+}
+
+/**
+ * A stage, where there is Java; else `undefined`, which is said aloud.
+ *
+ * @param loss what is not shown then
+ */
+export async function openStage(loss: string): Promise<Stage | undefined> {
+  const program = await springProgram().catch((error: unknown) => {
+    process.stderr.write(`LEFT OUT: ${loss}: ${String(error)}\n`);
+    return undefined;
+  });
+  return program === undefined ? undefined : Stage.open(program);
 }
 
 /** The three servers, the file of the witness, and who plays. */

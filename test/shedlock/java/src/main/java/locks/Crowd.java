@@ -49,7 +49,7 @@ final class Crowd {
         } catch (RuntimeException e) {
             trouble.set(e.toString().replace('\n', ' '));
         }
-        sleep(8);
+        sleep(20);
     }
 
     private void sleep(long most) {

@@ -17,7 +17,9 @@ import java.util.stream.Stream;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockProvider;
 import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.support.KeepAliveLockProvider;
 import net.javacrumbs.shedlock.support.ShortKeepAlive;
+import net.javacrumbs.shedlock.support.Utils;
 
 /**
  * An instance of a Spring service, as far as ShedLock is concerned. Each line on stdin is a number and a command, each line on
@@ -57,6 +59,8 @@ public final class Main {
             return switch (words[1]) {
                 case "lock" -> lock(places.get(words[2]), words);
                 case "keep" -> lock(ShortKeepAlive.of(places.get(words[2]), keepers), words);
+                case "keep30" -> lock(new KeepAliveLockProvider(places.get(words[2]), keepers), words);
+                case "host" -> Utils.getHostname();
                 case "unlock" -> unlock(words[2] + " " + words[3]);
                 case "crowd" -> {
                     crowd = new Crowd(places, keepers);
