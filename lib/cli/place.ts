@@ -49,13 +49,18 @@ export function checkPlace(place: Place): Place {
     throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
   if (!isRedis && (keyPrefix !== undefined || key !== undefined))
     throw new UsageError('--key-prefix and --key are of Redis, and the URL is that of a database.');
-  if (keyPrefix !== undefined && key !== undefined)
-    throw new UsageError('--key is the whole key of a lock: leave --key-prefix out.');
-  if (key !== undefined && key.split('*').length !== 2)
-    throw new UsageError('--key: write one * in the place of the name, such as job-lock:default:*.');
+  checkKey(key, keyPrefix);
   if (ca !== undefined && new URL(url).protocol === 'redis:')
     throw new UsageError('--ca is for TLS, and the URL begins with redis://. Write rediss://.');
   return place;
+}
+
+function checkKey(key: string | undefined, keyPrefix: string | undefined): void {
+  if (key === undefined) return;
+  if (keyPrefix !== undefined)
+    throw new UsageError('--key is the whole key of a lock: leave --key-prefix out.');
+  if (key.split('*').length !== 2)
+    throw new UsageError('--key: write one * in the place of the name, such as job-lock:default:*.');
 }
 
 function checkUrl(url: string): void {

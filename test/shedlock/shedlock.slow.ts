@@ -116,7 +116,8 @@ play(
       await until(() => held(who).every((count, i) => count >= (before[i] ?? 0) + more), {
         timeout: 120_000,
         interval: 500,
-        message: () => `${who} to have ${more} leases more than ${before}; it has ${held(who)} (${PLACES})`,
+        message: () =>
+          `${who} to have ${more} leases more at each place than ${before.join()}; it has ${held(who).join()}`,
       });
     };
     await Promise.all(['spring-3', 'nest-3'].map((who) => busy(who, 10)));

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { clearTimeout, setTimeout } from 'node:timers';
 import { guard } from '../support/child.js';
@@ -56,7 +57,7 @@ export class Spring {
     const given = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
     const before = nanoseconds();
     const child = spawn(command, [...JAVA, ...args, ...given], { stdio: ['pipe', 'pipe', 'pipe'] });
-    guard(child);
+    guard(child, dirname(options.witness));
     const spring = new Spring(options.who, child);
     const clock = Number(await spring.#answer(READY));
     if (!(before <= clock && clock <= nanoseconds()))
