@@ -19,7 +19,7 @@ describe('inspect()', () => {
     ]);
   });
 
-  test("names the host of the JVM that holds a lock by ShedLock, also after a lease of ours", async () => {
+  test('names the host of the JVM that holds a lock by ShedLock, also after a lease of ours', async () => {
     const shared = new RedisLockStore(client, { key: (name) => `job-lock:default:${name}` });
     await shared.init();
     const lease = { name: 'both', token: 'ours', ttl: 60_000, holder: 'here' };
