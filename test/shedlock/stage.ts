@@ -18,6 +18,7 @@ const ENV = 'test';
 /** What a Nest instance says to a call. */
 export interface Answer {
   readonly taken?: boolean;
+  readonly held?: boolean;
   readonly reason?: string;
   readonly holder?: string;
   readonly infos?: readonly LockInfo[];

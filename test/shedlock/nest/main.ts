@@ -104,22 +104,6 @@ function of({ place, name }: Asked): { lock: AcquiredLock; claim: string; kept: 
   return one;
 }
 
-/** The lock is held at this moment, as far as we know: says so to the witness. */
-function still(asked: Asked): object {
-  const { lock: taken, claim } = of(asked);
-  const now = nanoseconds();
-  taken.assertLocked();
-  witness.write('holds', claim, `${asked.place}/${asked.name}`, now);
-  return {};
-}
-
-async function unlock(asked: Asked): Promise<object> {
-  const { lock: taken, claim, kept } = of(asked);
-  witness.write('ends', claim, `${asked.place}/${asked.name}`, Math.max(nanoseconds(), kept));
-  await taken.release();
-  return {};
-}
-
 /** A busy machine may let a lease run out: then the witness is told nothing more. */
 function isHeld(lock: Pick<AcquiredLock, 'assertLocked'>): boolean {
   try {
@@ -128,6 +112,22 @@ function isHeld(lock: Pick<AcquiredLock, 'assertLocked'>): boolean {
   } catch {
     return false;
   }
+}
+
+/** Whether the lock is held at this moment, as far as we know: then the witness is told. */
+function still({ place, name }: Asked): object {
+  const one = held.get(`${place}/${name}`);
+  const now = nanoseconds();
+  if (one === undefined || !isHeld(one.lock)) return { held: false };
+  witness.write('holds', one.claim, `${place}/${name}`, now);
+  return { held: true };
+}
+
+async function unlock(asked: Asked): Promise<object> {
+  const { lock: taken, claim, kept } = of(asked);
+  witness.write('ends', claim, `${asked.place}/${asked.name}`, Math.max(nanoseconds(), kept));
+  await taken.release();
+  return {};
 }
 
 async function takeTurns(place: string, { name, atLeast, most }: (typeof CROWD)[number]): Promise<void> {
