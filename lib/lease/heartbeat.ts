@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import { AlarmClock, type Clock } from '../clock.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Lease } from './lease.js';
 
@@ -20,17 +20,18 @@ export type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
 export class Heartbeat {
   /** All leases of this process, also those that are never renewed. */
   readonly #leases = new Set<Lease>();
-  #timer: Timer | undefined;
-  #wakeAt = Infinity;
+  readonly #alarm: AlarmClock;
 
   constructor(
     private readonly clock: Clock,
     private readonly extend: Extend,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => this.#wake());
+  }
 
   add(lease: Lease): void {
     this.#leases.add(lease);
-    this.#wakeBy(lease.wakeAt);
+    this.#alarm.by(lease.wakeAt);
   }
 
   /** The timer stays as it is: on a busy process the next lease needs it anyway, on an idle one it fires once. */
@@ -60,8 +61,7 @@ export class Heartbeat {
 
   stop(): void {
     for (const lease of this.leases()) this.delete(lease);
-    this.#timer?.cancel();
-    this.#wakeAt = Infinity;
+    this.#alarm.set(Infinity);
   }
 
   #wake(): void {
@@ -90,17 +90,8 @@ export class Heartbeat {
   }
 
   #rearm(): void {
-    this.#timer?.cancel();
-    this.#wakeAt = Infinity;
     let next = Infinity;
     for (const lease of this.#leases) next = Math.min(next, lease.wakeAt);
-    this.#wakeBy(next);
-  }
-
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    this.#timer = this.clock.setTimer(() => this.#wake(), at - this.clock.monotonic());
+    this.#alarm.set(next);
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import { type Clock, noLongerThan } from '../clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
@@ -265,7 +265,7 @@ export class LockRunner {
 
   /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
   async #drained(limit: number): Promise<void> {
-    const { clock, heartbeat, limits } = this.#engine;
+    const { clock, heartbeat } = this.#engine;
     const began = clock.monotonic();
     while (this.#running.count > 0) {
       const leases = heartbeat.leases();
@@ -275,7 +275,7 @@ export class LockRunner {
       const now = clock.monotonic();
       if (left <= now) return;
       // Checks again at short intervals: a lease may be lost at any time.
-      await limits.within(this.#running.idle(), Math.min(left - now, ABORT_GRACE)).catch(() => undefined);
+      await noLongerThan(Math.min(left - now, ABORT_GRACE), this.#running.idle(), clock);
     }
   }
 }

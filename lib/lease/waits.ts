@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock, Timer } from '../clock.js';
+import { AlarmClock, type Clock } from '../clock.js';
 import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
 /** Why no call can wait. */
@@ -55,15 +55,17 @@ export class Waits {
   /** Calls with a hint that was faster than the answer of their first ask. */
   readonly #early = new Set<string>();
   #channel: HintChannel | undefined;
-  #timer: Timer | undefined;
-  #wakeAt = Infinity;
+  // Somebody awaits these calls, so the process has to stay alive for them.
+  readonly #alarm: AlarmClock;
   #closed = false;
   #warned = false;
 
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => this.#wake(), { keepAlive: true });
+  }
 
   /** Whether the store has lines. */
   get possible(): boolean {
@@ -129,7 +131,7 @@ export class Waits {
     if (missed !== undefined) return Promise.resolve(missed);
     return new Promise((resolve) => {
       turn.wake = resolve;
-      this.#wakeBy(this.#dueAt(turn));
+      this.#alarm.by(this.#dueAt(turn));
     });
   }
 
@@ -154,7 +156,7 @@ export class Waits {
     const [first] = line;
     if (first === undefined) return void this.#lines.delete(turn.name);
     first.wasFirst = true;
-    if (index === 0) this.#wakeBy(this.#dueAt(first));
+    if (index === 0) this.#alarm.by(this.#dueAt(first));
   }
 
   /** The store is back: every call asks. */
@@ -171,8 +173,7 @@ export class Waits {
   /** Hears no more. */
   stop(): void {
     this.#channel?.close();
-    this.#timer?.cancel();
-    this.#wakeAt = -Infinity;
+    this.#alarm.stop();
   }
 
   #open(): void {
@@ -210,18 +211,8 @@ export class Waits {
     return turn.wasFirst ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
   }
 
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    const delay = Math.max(0, at - this.clock.monotonic());
-    // Somebody awaits these calls, so the process has to stay alive for them.
-    this.#timer = this.clock.setTimer(() => this.#wake(), delay, { keepAlive: true });
-  }
-
   #wake(): void {
     const now = this.clock.monotonic();
-    this.#wakeAt = Infinity;
     let next = Infinity;
     for (const turn of this.#byToken.values()) {
       if (turn.wake === undefined) continue;
@@ -229,6 +220,6 @@ export class Waits {
       else if (turn.wasFirst && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
       else next = Math.min(next, this.#dueAt(turn));
     }
-    if (next !== Infinity) this.#wakeBy(next);
+    this.#alarm.by(next);
   }
 }
