@@ -122,8 +122,8 @@ export class Drain {
     const { id, job, key, args, delivery, queuedAt, merged } = event;
     const { settings, run } = this.drainer.jobs.get(job) as EventJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, event: id };
-    const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit);
-    lease.event = { key, delivery, queuedAt, merged };
+    const facts = { key, delivery, queuedAt, merged };
+    const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 

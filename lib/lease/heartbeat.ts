@@ -47,16 +47,13 @@ export class Heartbeat {
   /** A connection is back: renews at once the leases that are due or whose last renewal failed. */
   renewFailed(): void {
     const now = this.clock.monotonic();
-    for (const lease of this.leases()) if (lease.failing) lease.renewNow(now);
+    for (const lease of this.leases()) lease.renewFailed(now);
     this.#wake();
   }
 
   /** Another holder has taken a lock. */
   lost(name: string, holder: string): void {
-    const now = this.clock.monotonic();
-    for (const lease of this.leases())
-      if (lease.ref.name === name && lease.confirmed)
-        lease.renewed({ held: false, reason: 'taken', holder }, now);
+    for (const lease of this.leases()) if (lease.ref.name === name && lease.confirmed) lease.taken(holder);
   }
 
   stop(): void {
@@ -76,17 +73,14 @@ export class Heartbeat {
   #beat(leases: readonly Lease[]): void {
     const sent = this.clock.monotonic();
     const settle = (judge: (lease: Lease, index: number) => void): void => {
-      for (const [index, lease] of leases.entries()) {
-        lease.renewal = undefined;
-        judge(lease, index);
-      }
+      leases.forEach(judge);
       this.#rearm();
     };
     const renewal = this.extend(leases.map(({ ref }) => ref)).then(
       (results) => settle((lease, index) => lease.renewed(results[index] as ExtendResult, sent)),
       (error: unknown) => settle((lease) => lease.renewalFailed(error as Error)),
     );
-    for (const lease of leases) lease.renewal = renewal;
+    for (const lease of leases) lease.renewing(renewal);
   }
 
   #rearm(): void {

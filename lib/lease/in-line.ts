@@ -5,7 +5,7 @@ import type { Asked, Outcome } from '../store-access/asked.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease, leaseDeadline } from './lease.js';
-import type { LockCall, Skipped } from './lock-call.js';
+import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import { wasNotApplied } from './undo.js';
 import type { Next, Turn } from './waits.js';
 import type { Writable } from './writable.js';
@@ -140,8 +140,7 @@ export class InLine {
   /** What an answer means: `undefined` to go on waiting. */
   #judged(turn: Turn, answer: Lease | Skipped): Lease | Skipped | undefined {
     if (answer instanceof Lease) {
-      answer.waited = this.#waited;
-      answer.seenUntil = this.#leaseEnds;
+      answer.hasWaited(this.#waited, this.#leaseEnds);
       return answer;
     }
     if (!PASSING.has(answer.reason)) {
@@ -238,7 +237,7 @@ export class InLine {
     const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
     // To stand by is nothing to tell of.
-    if (call.campaign === true || !engine.hears('waiting')) return;
+    if (isBehindTheScenes(call) || !engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {
       type: 'waiting',
       lock: call.name,

@@ -12,7 +12,7 @@ import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
-import type { LockCall, RunResult, Skipped } from './lock-call.js';
+import { type LockCall, mayBeNested, type RunResult, type Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
 import { type Admission, type AnyRun, type OpenRun, Run } from './run.js';
@@ -99,7 +99,7 @@ export class LockRunner {
   async acquire(call: LockCall): Promise<LockHandle> {
     const outer = this.#around(call);
     if (outer !== undefined) return acquireInside(outer);
-    if (call.campaign === true) this.#elections.add(call.name);
+    if (call.kind === 'election') this.#elections.add(call.name);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
     // The handle acts as a job that lasts until its release, so that a shutdown treats both alike.
@@ -209,8 +209,8 @@ export class LockRunner {
   }
 
   /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
-  #around({ name, settings, scheduled, start }: LockCall): LeasedScope | undefined {
-    return scheduled || start !== undefined || !settings.enabled ? undefined : findScope(this, name);
+  #around(call: LockCall): LeasedScope | undefined {
+    return call.settings.enabled && mayBeNested(call) ? findScope(this, call.name) : undefined;
   }
 
   /** Why a call is refused without asking the store; `undefined` if it may ask. */

@@ -243,8 +243,7 @@ export class Run<T> {
     if (this.#isUnwanted(now, sentAt))
       return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
-    const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit);
-    lease.fired = call.scheduled;
+    const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, originOf(call));
     if (asked instanceof AskedTwice) undoOthers(engine.releases, lease.ref, asked);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
@@ -292,8 +291,7 @@ export class Run<T> {
     if (skipped) return { ran: false, reason: 'store-unavailable', error };
     const { clock, emit } = engine;
     const ref = leaseRefOf(this.#request, 0);
-    const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit);
-    lease.fired = call.scheduled;
+    const lease = new Lease(ref, call.settings, clock.monotonic(), undefined, clock, emit, originOf(call));
     emit({ type: 'unlocked', ...lease.facts(), error });
     return lease;
   }
@@ -374,7 +372,7 @@ export class Run<T> {
     const duration = Math.round(now - lease.startedAt);
     const outcome = outcomeOf(lease, 'error' in ended);
     // Nested calls that the job did not await: from now on another instance may take the lock.
-    if (lease.inner > 0) lease.abort(jobEnded(lease.ref.name));
+    if (lease.hasInner) lease.abort(jobEnded(lease.ref.name));
     engine.heartbeat.delete(lease);
     noteFailure(engine.failing, lease.ref.job, outcome);
     return { outcome, duration, ended, missed: this.#overruns?.missed ?? 0 };
@@ -385,6 +383,8 @@ export class Run<T> {
     return { ref, outcome, keepUntil: startedAt + atLeast, limit, record };
   }
 }
+
+const originOf = ({ kind }: LockCall): 'schedule' | undefined => (kind === 'fired' ? 'schedule' : undefined);
 
 const noLines = ({ name }: LockCall): Error =>
   new SchedulerLockConfigError([`the lock ${JSON.stringify(name)}: ${NO_LINES} Nothing was run.`]);

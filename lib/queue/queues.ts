@@ -171,12 +171,11 @@ export class Queues {
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
     const call: LockCall = {
+      kind: 'drain',
       name,
       job: undefined,
-      scheduled: true,
-      campaign: true,
       settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
-      ...(again ? undefined : { place }),
+      place: again ? undefined : place,
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);
