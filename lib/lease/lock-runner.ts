@@ -15,7 +15,8 @@ import type { Lease } from './lease.js';
 import { type LockCall, mayBeNested, type RunResult, type Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
-import { type Admission, type AnyRun, type OpenRun, Run } from './run.js';
+import type { Admission, OpenCall, OpenRun } from './open-call.js';
+import { Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 
@@ -48,7 +49,7 @@ const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
-  readonly #busy = new Map<string, AnyRun | undefined>();
+  readonly #busy = new Map<string, OpenCall | undefined>();
   /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
@@ -119,9 +120,10 @@ export class LockRunner {
 
   /** Works the events of a lock off as soon as its turn has come. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
+    const refused = this.#refused(call);
+    if (refused !== undefined) return refused;
     const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
-    const drain = new Drain(this.#engine, drainer, call.settings.storeTimeout, within);
-    return this.#start(call, () => undefined, drain);
+    return this.#admitted(new Drain(this.#engine, call, this.#admission, drainer, within)).run();
   }
 
   /**
@@ -174,19 +176,28 @@ export class LockRunner {
 
   // Admission.
 
-  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>, drain?: Drain): Promise<RunResult<T>> {
+  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
+    const refused = this.#refused(call);
+    if (refused !== undefined) return refused;
+    return this.#admitted(new Run(this.#engine, call, this.#admission, job)).run();
+  }
+
+  /** Why a call is refused without asking the store, reported; `undefined` if it may ask. */
+  #refused(call: LockCall): Promise<Skipped> | undefined {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
       reportSkipped(this.#engine, call, refusal);
       if (refusal.reason === 'held') this.passedOver(call);
       return Promise.resolve(refusal);
     }
-    if (call.signal?.aborted === true) return rejected(call.signal.reason);
+    return call.signal?.aborted === true ? rejected(call.signal.reason) : undefined;
+  }
+
+  #admitted<C extends OpenCall>(admitted: C): C {
     this.#running.begin();
-    const run = new Run(this.#engine, call, job, this.#admission, drain);
     // One that waits leaves the lock to others until its turn has come.
-    if (!mayWait(call)) this.#busy.set(call.name, run);
-    return run.run();
+    if (!mayWait(admitted.call)) this.#busy.set(admitted.call.name, admitted);
+    return admitted;
   }
 
   readonly #admission: Admission = {

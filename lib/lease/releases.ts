@@ -72,6 +72,11 @@ export class Releases {
     this.#drop(release);
   }
 
+  /** Whether a release of this lock has to be answered before the lock is asked for: see {@link tryFirst}. */
+  owes(name: string): boolean {
+    return this.#byName.size > 0 && this.#byName.has(name);
+  }
+
   /**
    * Tries the unanswered release of this lock, if there is one. It has to come before the next acquire of the lock. Otherwise
    * the lease that this process has left behind refuses that acquire.
@@ -80,7 +85,7 @@ export class Releases {
    *   is away or has not settled an earlier try, else `undefined`
    */
   tryFirst(name: string): Promise<Error | undefined> | undefined {
-    const release = this.#byName.size === 0 ? undefined : this.#byName.get(name);
+    const release = this.#byName.get(name);
     if (release === undefined) return undefined;
     if (release.trying === undefined && !this.#mayTry(release)) return Promise.resolve(unsettled(name));
     return (release.trying ?? this.#try(release)).then((answer) => (isSilence(answer) ? answer : undefined));

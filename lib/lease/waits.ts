@@ -29,6 +29,9 @@ export interface Turn {
   readonly job: string | undefined;
   /** Until when it waits, monotonic. */
   readonly deadline: number;
+  /** Ends the wait. */
+  readonly signal: AbortSignal | undefined;
+  readonly abort: () => void;
   /** Its place in line, if the store has told it. */
   place: number | undefined;
   /** When to ask, monotonic. */
@@ -91,10 +94,11 @@ export class Waits {
   }
 
   /** Adds a call. It replaces an older one of its job. */
-  enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place'>): Turn {
+  enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place' | 'signal'>): Turn {
     this.#open();
     const turn: Turn = {
       ...given,
+      abort: () => this.#go(turn, 'aborted'),
       askAt: -Infinity,
       wasFirst: false,
       asks: 0,
@@ -109,6 +113,8 @@ export class Waits {
     this.#byToken.set(turn.token, turn);
     if (this.#early.delete(turn.token)) turn.missed = 'ask';
     if (this.#closed) turn.missed = 'closing';
+    turn.signal?.addEventListener('abort', turn.abort);
+    if (turn.signal?.aborted === true) turn.abort();
     return turn;
   }
 
@@ -142,13 +148,9 @@ export class Waits {
     this.#byToken.set(token, turn);
   }
 
-  /** Its wait is over before its limit. */
-  end(turn: Turn, why: Next): void {
-    this.#go(turn, why);
-  }
-
   /** Removes a call. The next one of its lock here asks soon. */
   leave(turn: Turn): void {
+    turn.signal?.removeEventListener('abort', turn.abort);
     this.#byToken.delete(turn.token);
     const line = this.#lines.get(turn.name) ?? [];
     const index = line.indexOf(turn);
