@@ -5,7 +5,7 @@ import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';
 import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import { wasNotApplied } from './undo.js';
-import type { Next, Turn } from './waits.js';
+import { type Next, Turn } from './waits.js';
 import type { Writable } from './writable.js';
 
 /** Reasons for which a call goes on waiting. */
@@ -15,11 +15,10 @@ const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
  * What a call that waits knows of its place in line. It asks with the same token each time: whether its turn has come is what the store
  * answers. When it asks says {@link Waits}, and what becomes of an answer `Take`.
  */
-export class InLine {
+export class InLine extends Turn {
+  readonly deadline: number;
+  place: number | undefined;
   readonly #began: number;
-  readonly #deadline: number;
-  /** Where the store has it in line. */
-  #place: number | undefined;
   #ahead = 0;
   /** Whether the store may have it in line. */
   #stands = false;
@@ -32,20 +31,35 @@ export class InLine {
   /** How the last ask was answered. */
   #refusal: Skipped;
 
-  /**
-   * @param holding the locks that the caller holds
-   */
+  /** @param holding the locks that the caller holds */
   constructor(
     private readonly engine: Engine,
     private readonly call: LockCall,
     private request: AcquireRequest,
     readonly holding: readonly string[],
   ) {
+    super();
     const { wait = 0 } = call.settings;
     this.#began = engine.clock.monotonic();
-    this.#deadline = this.#began + wait;
+    this.deadline = this.#began + wait;
     this.#refusal = { ran: false, reason: 'held', holder: engine.instance };
-    this.#place = this.#job === undefined ? call.place : engine.waits.placeOf(call.name, this.#job);
+    this.place = this.job === undefined ? call.place : engine.waits.placeOf(call.name, this.job);
+  }
+
+  get name(): string {
+    return this.call.name;
+  }
+
+  get token(): string {
+    return this.request.token;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.call.signal;
+  }
+
+  get job(): string | undefined {
+    return this.call.start?.tick === undefined ? undefined : this.call.job;
   }
 
   /** What the last ask was for, without how it waits. */
@@ -57,12 +71,12 @@ export class InLine {
   ask(): AcquireRequest {
     const { request, call, engine } = this;
     const now = engine.clock.monotonic();
-    const limit = Math.max(1, Math.ceil(this.#deadline - now));
+    const limit = Math.max(1, Math.ceil(this.deadline - now));
     const wait = {
       limit,
       priority: call.settings.priority ?? 0,
       process: engine.waits.process,
-      ...(this.#place === undefined ? undefined : { place: this.#place }),
+      ...(this.place === undefined ? undefined : { place: this.place }),
       ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
     };
     this.#stands = true;
@@ -84,7 +98,7 @@ export class InLine {
     if (result.acquired) return void (this.#stands = false);
     const { waiting, holder, expiresIn } = result;
     this.#expiresIn = expiresIn;
-    this.#place = waiting?.place ?? this.#place;
+    this.place = waiting?.place ?? this.place;
     this.#ahead = waiting?.ahead ?? this.#ahead;
     // The lease of another program is written back by nobody. A store that has lost its data knows no holder.
     if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + (expiresIn ?? 0);
@@ -104,38 +118,25 @@ export class InLine {
   }
 
   /** Begins to wait, and tells of that. */
-  enter(): Turn {
-    const { name, signal } = this.call;
-    const turn = this.engine.waits.enter({
-      name,
-      token: this.request.token,
-      job: this.#job,
-      deadline: this.#deadline,
-      place: this.#place,
-      signal,
-    });
+  enter(): void {
+    this.engine.waits.enter(this);
     this.#report();
-    return turn;
   }
 
   /** Waits until it has to ask, or its wait is over. */
-  next(turn: Turn): Promise<Next> {
+  next(): Promise<Next> {
     const expiresIn = this.#expiresIn;
     this.#expiresIn = undefined;
-    return this.engine.waits.next(turn, this.#place, expiresIn);
+    return this.engine.waits.next(this, expiresIn);
   }
 
   /** Leaves the line, and comes back to its place with another token: what is abandoned may be released at any later time. */
-  startOver(turn: Turn): undefined {
+  startOver(): undefined {
     if (!this.#stands) return;
     this.#leave();
+    const { token } = this;
     this.request = { ...this.request, token: randomUUID() };
-    this.engine.waits.rename(turn, this.request.token);
-  }
-
-  /** A newer tick takes the place of an older one. */
-  get #job(): string | undefined {
-    return this.call.start?.tick === undefined ? undefined : this.call.job;
+    this.engine.waits.renamed(this, token);
   }
 
   /** Its turn has come. */

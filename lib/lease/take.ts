@@ -10,7 +10,7 @@ import type { Admission, OpenCall, OpenRun } from './open-call.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
 import { reportInterrupted, reportMismatch } from './reports.js';
 import { undo, undoOthers, wasNotApplied } from './undo.js';
-import { NO_LINES, type Turn } from './waits.js';
+import { NO_LINES } from './waits.js';
 
 /** How one call takes its lock. {@link take} has it from top to bottom. */
 export abstract class Take implements OpenCall {
@@ -72,22 +72,22 @@ export abstract class Take implements OpenCall {
    */
   async #wait(line: InLine, first: Skipped | undefined): Promise<Lease | Skipped> {
     if (first !== undefined && !line.goesOnAfter(first)) return line.refused(first);
-    const turn = line.enter();
+    line.enter();
     try {
       for (;;) {
-        const next = await line.next(turn);
+        const next = await line.next();
         if (next !== 'ask') return line.ended(next);
-        const end = await this.#askInLine(line, turn);
+        const end = await this.#askInLine(line);
         if (end !== undefined) return end;
       }
     } finally {
-      this.engine.waits.leave(turn);
+      this.engine.waits.leave(line);
     }
   }
 
   /** One more ask. Resolves to how the wait has ended, if it has. An outage does not end it. */
-  async #askInLine(line: InLine, turn: Turn): Promise<Lease | Skipped | undefined> {
-    if (this.admission.blocked(this.call.name)) return line.startOver(turn);
+  async #askInLine(line: InLine): Promise<Lease | Skipped | undefined> {
+    if (this.admission.blocked(this.call.name)) return line.startOver();
     const asked = this.ask();
     const outcome = await asked.outcome;
     if ('error' in outcome && !(outcome.error instanceof SchedulerLockConfigError))
@@ -98,7 +98,7 @@ export abstract class Take implements OpenCall {
     if (answer instanceof Lease) return line.granted(answer);
     if (line.goesOnAfter(answer)) return undefined;
     // An ask that was not answered may have started this very tick: then that start is taken back.
-    return line.isUnsure ? line.startOver(turn) : line.refused(answer);
+    return line.isUnsure ? line.startOver() : line.refused(answer);
   }
 
   #isUsable({ sentAt }: Asked<AcquireResult>): boolean {

@@ -21,28 +21,28 @@ const AFTER_END = 5;
 /** Why a call in line goes on: to ask the store, or because its wait is over. */
 export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
 
-/** A call of this process in line. */
-export interface Turn {
-  readonly name: string;
-  token: string;
+/** A call of this process in line. What comes after its place is set by {@link Waits} alone. */
+export abstract class Turn {
+  abstract readonly name: string;
+  abstract readonly token: string;
   /** The job, if its newest call takes the place of an older one: that of a tick. */
-  readonly job: string | undefined;
+  abstract readonly job: string | undefined;
   /** Until when it waits, monotonic. */
-  readonly deadline: number;
+  abstract readonly deadline: number;
   /** Ends the wait. */
-  readonly signal: AbortSignal | undefined;
-  readonly abort: () => void;
+  abstract readonly signal: AbortSignal | undefined;
   /** Its place in line, if the store has told it. */
-  place: number | undefined;
+  abstract readonly place: number | undefined;
   /** When to ask, monotonic. */
-  askAt: number;
+  askAt = -Infinity;
   /** Whether it is, or was, the first of its lock here: it may have been called before another one came before it. */
-  wasFirst: boolean;
+  wasFirst = false;
   /** How often it has asked. */
-  asks: number;
+  asks = 0;
   /** Why it goes on, before it was waited for. */
   missed: Next | undefined;
   wake: ((next: Next) => void) | undefined;
+  abort: (() => void) | undefined;
 }
 
 /**
@@ -94,17 +94,8 @@ export class Waits {
   }
 
   /** Adds a call. It replaces an older one of its job. */
-  enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place' | 'signal'>): Turn {
+  enter(turn: Turn): void {
     this.#open();
-    const turn: Turn = {
-      ...given,
-      abort: () => this.#go(turn, 'aborted'),
-      askAt: -Infinity,
-      wasFirst: false,
-      asks: 0,
-      missed: undefined,
-      wake: undefined,
-    };
     const line = this.#lines.get(turn.name) ?? [];
     const older = turn.job === undefined ? undefined : line.find(({ job }) => job === turn.job);
     if (older !== undefined) this.#go(older, 'replaced');
@@ -113,19 +104,18 @@ export class Waits {
     this.#byToken.set(turn.token, turn);
     if (this.#early.delete(turn.token)) turn.missed = 'ask';
     if (this.#closed) turn.missed = 'closing';
-    turn.signal?.addEventListener('abort', turn.abort);
-    if (turn.signal?.aborted === true) turn.abort();
-    return turn;
+    const abort = (): void => this.#go(turn, 'aborted');
+    turn.abort = abort;
+    turn.signal?.addEventListener('abort', abort);
+    if (turn.signal?.aborted === true) abort();
   }
 
   /**
    * Waits until this call has to ask, or its wait is over.
    *
-   * @param place where the store has it in line
    * @param expiresIn until the lock may be free, ms
    */
-  next(turn: Turn, place: number | undefined, expiresIn = Infinity): Promise<Next> {
-    turn.place = place ?? turn.place;
+  next(turn: Turn, expiresIn = Infinity): Promise<Next> {
     this.#sort(turn);
     const now = this.clock.monotonic();
     const pause =
@@ -142,15 +132,14 @@ export class Waits {
   }
 
   /** A call goes on with another token. */
-  rename(turn: Turn, token: string): void {
-    this.#byToken.delete(turn.token);
-    turn.token = token;
-    this.#byToken.set(token, turn);
+  renamed(turn: Turn, before: string): void {
+    this.#byToken.delete(before);
+    this.#byToken.set(turn.token, turn);
   }
 
   /** Removes a call. The next one of its lock here asks soon. */
   leave(turn: Turn): void {
-    turn.signal?.removeEventListener('abort', turn.abort);
+    if (turn.abort !== undefined) turn.signal?.removeEventListener('abort', turn.abort);
     this.#byToken.delete(turn.token);
     const line = this.#lines.get(turn.name) ?? [];
     const index = line.indexOf(turn);
