@@ -120,10 +120,11 @@ export class LockRunner {
 
   /** Works the events of a lock off as soon as its turn has come. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
-    const refused = this.#refused(call);
-    if (refused !== undefined) return refused;
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) return Promise.resolve(refusal);
     const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
-    return this.#admitted(new Drain(this.#engine, call, this.#admission, drainer, within)).run();
+    this.#running.begin();
+    return new Drain(this.#engine, call, this.#admission, drainer, within).run();
   }
 
   /**
@@ -177,27 +178,18 @@ export class LockRunner {
   // Admission.
 
   #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
-    const refused = this.#refused(call);
-    if (refused !== undefined) return refused;
-    return this.#admitted(new Run(this.#engine, call, this.#admission, job)).run();
-  }
-
-  /** Why a call is refused without asking the store, reported; `undefined` if it may ask. */
-  #refused(call: LockCall): Promise<Skipped> | undefined {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
       reportSkipped(this.#engine, call, refusal);
       if (refusal.reason === 'held') this.passedOver(call);
       return Promise.resolve(refusal);
     }
-    return call.signal?.aborted === true ? rejected(call.signal.reason) : undefined;
-  }
-
-  #admitted<C extends OpenCall>(admitted: C): C {
+    if (call.signal?.aborted === true) return rejected(call.signal.reason);
     this.#running.begin();
+    const run = new Run(this.#engine, call, this.#admission, job);
     // One that waits leaves the lock to others until its turn has come.
-    if (!mayWait(admitted.call)) this.#busy.set(admitted.call.name, admitted);
-    return admitted;
+    if (!mayWait(call)) this.#busy.set(call.name, run);
+    return run.run();
   }
 
   readonly #admission: Admission = {

@@ -118,7 +118,7 @@ export class Run<T> extends Holding {
     try {
       let lease;
       // What most calls need of `take()` stands here once more: each further async function would add to the cost of each run.
-      if (this.asksOnce) {
+      if (this.line === undefined && !engine.releases.owes(call.name)) {
         const asked = this.ask();
         lease = this.taken(asked, await asked.outcome);
         if (lease instanceof Promise) lease = await lease;

@@ -46,11 +46,6 @@ export abstract class Take implements OpenCall {
     return answer;
   }
 
-  /** Whether one {@link ask} is all that it needs: it does not wait, and has nothing to wait for. */
-  protected get asksOnce(): boolean {
-    return this.line === undefined && !this.engine.releases.owes(this.call.name);
-  }
-
   /** Waits for a release of the lock that the store has not answered. Resolves to why no lease is asked for, if so. */
   async #afterRelease(): Promise<Lease | Skipped | undefined> {
     const released = this.engine.releases.tryFirst(this.call.name);
