@@ -8,6 +8,8 @@
 //
 // A path among the arguments is looked for in all tiers: `npm test -- test/faults/wire`.
 import { spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TIERS } from './tiers.mjs';
@@ -29,13 +31,15 @@ process.exitCode = failed;
 /** Resolves to the exit code. */
 async function jest(tier) {
   const program = join(root, 'node_modules/jest/bin/jest.js');
+  // What files of tests share, each of which runs in a process of its own: see test/package/support/once.ts.
+  const shared = mkdtempSync(join(tmpdir(), 'scheduler-lock-run-'));
   const child = spawn(process.execPath, ['--experimental-vm-modules', '--no-warnings', program, ...rest], {
     cwd: root,
     stdio: ['ignore', 'inherit', 'inherit'],
-    env: { ...process.env, TIER: tier },
+    env: { ...process.env, TIER: tier, TEST_RUN_FOLDER: shared },
     detached: true,
   });
-  const letGo = endWithUs(child.pid);
+  const letGo = endWithUs(child.pid, shared);
   const code = await new Promise((resolve, reject) => {
     child.on('error', reject);
     child.on('exit', (status, signal) => resolve(signal === null ? status : 1));
@@ -45,13 +49,14 @@ async function jest(tier) {
 }
 
 /**
- * Kills the group of a process when it has ended, and when this process ends, however that ends: a shell reads from a pipe that closes
- * then. A worker of Jest that computes without a pause does not notice that Jest is gone, and would go on for minutes.
+ * Kills the group of a process when it has ended, and when this process ends, however that ends, and removes its folder: a shell reads
+ * from a pipe that closes then. A worker of Jest that computes without a pause does not notice that Jest is gone, and would go on for
+ * minutes.
  */
-function endWithUs(group) {
+function endWithUs(group, folder) {
   const shell = spawn(
     '/bin/sh',
-    ['-c', "trap '' INT TERM HUP; read -r _; kill -KILL -$1", 'sh', String(group)],
+    ['-c', 'trap \'\' INT TERM HUP; read -r _; kill -KILL -$1; rm -rf -- "$2"', 'sh', String(group), folder],
     {
       stdio: ['pipe', 'ignore', 'ignore'],
       detached: true,

@@ -31,7 +31,7 @@ function toldDates(facts: JobFacts): JobDates {
   const { known, knownBy, runs, misses } = facts;
   const agreeing = knownBy.filter(({ job }) => agree(job, known));
   const dates = [
-    ...agreeing.flatMap(({ job }) => [job.last, job.next]),
+    ...agreeing.flatMap(({ last, next }) => [last, next]),
     ...runs.map(({ tick }) => tick),
     ...misses.map(({ tick }) => tick),
     lastStartOf(facts)?.tick,

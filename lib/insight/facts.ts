@@ -21,14 +21,18 @@ export interface TickDates {
 export type TickFinder = (schedule: string, timeZone: string | undefined) => TickDates | undefined;
 
 /** An instance that knows the job. */
-export interface KnownBy extends Pick<
-  InstanceInfo,
-  'instance' | 'state' | 'seenAt' | 'kept' | 'clockOffset' | 'hung'
-> {
+export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'> {
   /** By the store's clock, as far as it is known by how much the own one is off. */
   readonly startedAt: number;
+  readonly kept?: InstanceInfo['kept'] | undefined;
+  readonly clockOffset?: number | undefined;
+  /** The runs of the job that hang there. */
+  readonly hung?: InstanceInfo['hung'] | undefined;
   /** The job, as this instance knows it. */
-  readonly job: InstanceInfo['jobs'][number];
+  readonly job: KnownJob;
+  /** Its next date there, and the newest that has passed, as far as they are told. */
+  readonly next?: number | undefined;
+  readonly last?: number | undefined;
 }
 
 /** What is known of one job. Times are the store's, epoch milliseconds. */
@@ -103,7 +107,7 @@ export function wasExpected(facts: JobFacts, tick: number): boolean {
   const then = knownBy.filter(({ startedAt, job }) => startedAt <= tick && job.enabled);
   const agrees = ({ job }: KnownBy): boolean => job.enabled && agree(job, known);
   if (then.length > 0)
-    return then.some((by) => agrees(by) && (known.kind === 'interval' || hadDate(by.job, tick)));
+    return then.some((by) => agrees(by) && (known.kind === 'interval' || hadDate(by, tick)));
   const { tick: last, due } = lastStartOf(facts) ?? {};
   if (known.kind === 'interval') return due !== undefined;
   if (last === undefined || known.schedule === undefined || !knownBy.some(agrees)) return false;
@@ -111,7 +115,7 @@ export function wasExpected(facts: JobFacts, tick: number): boolean {
 }
 
 /** A job that was made at run time may be younger than its instance, and than a tick. */
-const hadDate = ({ last, next }: KnownBy['job'], tick: number): boolean =>
+const hadDate = ({ last, next }: KnownBy, tick: number): boolean =>
   (last === undefined && next === undefined) || (last ?? -Infinity) >= tick || (next ?? Infinity) <= tick;
 
 /**

@@ -9,8 +9,6 @@ export interface Told {
   readonly record: InstanceRecord;
 }
 
-type DatedJob = InstanceInfo['jobs'][number];
-
 export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
 
 /**
@@ -27,10 +25,10 @@ export class FleetJobs {
   readonly #recent: readonly Told[];
   readonly #first: readonly Told[];
   readonly #few: readonly Told[];
+  readonly #lists: readonly (readonly KnownJob[])[];
   readonly #upLists: readonly (readonly KnownJob[])[];
   /** The names of those that are up and have one of some lists of jobs, by the places of these lists. */
   readonly #up = new Map<string, readonly string[]>();
-  readonly #got = new Map<string, KnownByAll | undefined>();
   /** By the list of jobs, which many instances share: the place of each job in it. */
   readonly #places = new Map<readonly KnownJob[], Map<string, number>>();
 
@@ -43,13 +41,13 @@ export class FleetJobs {
     this.#recent = told.slice(0, up + recent);
     this.#first = firstOf(told.slice(up + recent));
     this.#few = fewOf(told);
-    this.#upLists = [...new Set(told.slice(0, up).map(({ record }) => record.jobs))];
+    this.#lists = listsOf(told);
+    this.#upLists = listsOf(told.slice(0, up));
   }
 
   /** The names of all jobs. */
   get names(): string[] {
-    const lists = new Set(this.told.map(({ record }) => record.jobs));
-    return [...new Set([...lists].flatMap((jobs) => jobs.map(({ job }) => job)))];
+    return [...new Set(this.#lists.flatMap((jobs) => jobs.map(({ job }) => job)))];
   }
 
   /**
@@ -75,12 +73,6 @@ export class FleetJobs {
 
   /** The instances that know a job, the newest first: those that are up, and as many others as it takes to tell how it is. */
   get(job: string): KnownByAll | undefined {
-    // An instance that watches its jobs asks for each of them again and again.
-    if (!this.#got.has(job)) this.#got.set(job, this.#get(job));
-    return this.#got.get(job);
-  }
-
-  #get(job: string): KnownByAll | undefined {
     const recent = this.#of(job, this.#recent);
     return recent.length === 0 ? this.every(job) : asKnown([...recent, ...this.#of(job, this.#first)]);
   }
@@ -88,6 +80,11 @@ export class FleetJobs {
   /** The same of all instances that are remembered. */
   every(job: string): KnownByAll | undefined {
     return asKnown(this.#of(job, this.told));
+  }
+
+  /** A job as each of the lists has it that are remembered. */
+  listed(job: string): KnownJob[] {
+    return this.#lists.flatMap((jobs) => jobs[this.#placesIn(jobs).get(job) ?? -1] ?? []);
   }
 
   /**
@@ -107,15 +104,15 @@ export class FleetJobs {
     const all: KnownBy[] = [];
     let list: readonly KnownJob[] | undefined;
     let place: number | undefined;
-    let like: DatedJob | undefined;
     for (const one of told) {
       const { jobs } = one.record;
       // Most of them come one after another.
-      if (jobs !== list) [list, place, like] = [jobs, this.#placesIn(jobs).get(job), undefined];
-      if (place === undefined) continue;
-      const by = knownBy(one, brief ? (jobs[place] as KnownJob) : jobAt(one.record, place, like));
-      like = by.job;
-      all.push(by);
+      if (jobs !== list) {
+        list = jobs;
+        place = this.#placesIn(jobs).get(job);
+      }
+      if (place !== undefined)
+        all.push(new KnowsJob(one, jobs[place] as KnownJob, brief ? undefined : place));
     }
     return all;
   }
@@ -130,24 +127,59 @@ export class FleetJobs {
   }
 }
 
+const listsOf = (told: readonly Told[]): (readonly KnownJob[])[] => [
+  ...new Set(told.map(({ record }) => record.jobs)),
+];
+
 const asKnown = ([first, ...others]: readonly KnownBy[]): KnownByAll | undefined =>
   first === undefined ? undefined : [first, ...others];
 
-/** A job with its dates, as an instance has told them. @param like one that has perhaps the same: then it is taken again */
-export function jobAt({ jobs, next, last }: InstanceRecord, place: number, like?: DatedJob): DatedJob {
-  const [coming, newest] = [next[place] ?? undefined, last[place] ?? undefined];
-  if (like !== undefined && like.next === coming && like.last === newest) return like;
-  const job = jobs[place] as KnownJob;
-  if (newest === undefined) return coming === undefined ? job : { ...job, next: coming };
-  return coming === undefined ? { ...job, last: newest } : { ...job, next: coming, last: newest };
-}
+/** An instance that knows a job. There may be a hundred thousand of them: each says what its instance says, and copies nothing. */
+class KnowsJob implements KnownBy {
+  constructor(
+    private readonly told: Told,
+    readonly job: KnownJob,
+    /** Of the job in the list of its instance; `undefined`: its dates are not asked for. */
+    private readonly place: number | undefined,
+  ) {}
 
-function knownBy({ info }: Told, job: DatedJob): KnownBy {
-  const { instance, state, seenAt, clockOffset = 0, hung = [], kept } = info;
-  // What goes on there ends with it.
-  const open = state === 'up' && hung.length > 0 ? hung.filter((run) => run.job === job.job) : [];
-  const by = { instance, state, seenAt, clockOffset, startedAt: startOf(info), job, hung: open };
-  return kept === undefined ? by : { ...by, kept };
+  get instance(): string {
+    return this.told.info.instance;
+  }
+
+  get state(): KnownBy['state'] {
+    return this.told.info.state;
+  }
+
+  get startedAt(): number {
+    return startOf(this.told.info);
+  }
+
+  get seenAt(): number {
+    return this.told.info.seenAt;
+  }
+
+  get clockOffset(): number | undefined {
+    return this.told.info.clockOffset;
+  }
+
+  get kept(): KnownBy['kept'] {
+    return this.told.info.kept;
+  }
+
+  /** What goes on there ends with it. */
+  get hung(): KnownBy['hung'] {
+    const { hung, state } = this.told.info;
+    return state === 'up' ? hung?.filter(({ job }) => job === this.job.job) : undefined;
+  }
+
+  get next(): number | undefined {
+    return this.place === undefined ? undefined : (this.told.record.next[this.place] ?? undefined);
+  }
+
+  get last(): number | undefined {
+    return this.place === undefined ? undefined : (this.told.record.last[this.place] ?? undefined);
+  }
 }
 
 /** The first to start of each list of jobs: of those that are gone, and of those that have left. */

@@ -1,4 +1,3 @@
-import { atEndOfTurn, systemClock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
@@ -7,6 +6,7 @@ import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts, runsOf } from './join.js';
 import { type Fleet, instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
+import { inTurns } from './turns.js';
 import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { attentionFirst, shortViewOf, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
@@ -110,7 +110,7 @@ export class Insight {
     const sharing = new Map<string, number>();
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
-    const locks = await this.#reader.locks([...sharing.keys()], (name) =>
+    const locks = await this.#reader.allLocks([...sharing.keys()], (name) =>
       (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
     );
     const views: JobView[] = [];
@@ -204,35 +204,19 @@ export class Insight {
 
   /** The locks of a job, or of all. A job that no instance knows has probably had a lock of its own name. */
   async #locksFor(job: string | undefined): Promise<string[]> {
-    const { jobs } = await this.#reader.fleet().catch((error: unknown) => {
+    const { jobs } = await this.#reader.fleet(true).catch((error: unknown) => {
       if (job === undefined || !isRefusal(error)) throw error;
       return { jobs: new FleetJobs([]) };
     });
     const wanted = job === undefined ? jobs.names : [job];
-    const known = await inTurns(wanted, (name) => jobs.every(name) ?? []);
-    const names = new Set(known.map((by) => by.job.lock).filter((name) => name !== undefined));
+    const known = wanted.flatMap((name) => jobs.listed(name));
+    const names = new Set(known.map(({ lock }) => lock).filter((name) => name !== undefined));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
 }
 
 /** More schedules than a fleet has, unless it makes up new ones all the time. */
 const MAX_SCHEDULES = 2_000;
-/** For how long jobs, or instances, are looked at before whatever else waits in the event loop has its turn, ms. */
-const TURN = 5;
-
-async function inTurns<T, R>(items: readonly T[], each: (item: T) => readonly R[]): Promise<R[]> {
-  const results: R[] = [];
-  let began = systemClock.monotonic();
-  for (const item of items) {
-    if (systemClock.monotonic() - began >= TURN) {
-      await new Promise<void>((resolve) => atEndOfTurn(resolve));
-      began = systemClock.monotonic();
-    }
-    results.push(...each(item));
-  }
-  return results;
-}
-
 /** Asks for each schedule once: to read an expression takes longer than to find a date. */
 function asksOnce(ticks: TickFinder): TickFinder {
   const found = new Map<string, TickDates>();

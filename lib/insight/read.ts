@@ -3,7 +3,7 @@ import type { HistoryEntry, HistoryStore, InstanceRecord } from '../stores/histo
 import type { LockInfo, LockStore } from '../stores/lock-store.js';
 import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
-import { FleetJobs, jobAt, type Told } from './fleet-jobs.js';
+import { FleetJobs, type Told } from './fleet-jobs.js';
 import { isUp, type LockFacts, stateOf } from './join.js';
 import type { InstanceInfo, Unreadable } from './types.js';
 
@@ -83,6 +83,16 @@ export class Reader {
     return new Map(facts);
   }
 
+  /** The locks of all jobs: what could not be read of others before does not count any more. */
+  async allLocks(
+    names: readonly string[],
+    limitOf: (name: string) => number,
+  ): Promise<Map<string, LockFacts>> {
+    const facts = await this.locks(names, limitOf);
+    for (const name of this.#unreadableRuns.keys()) if (!facts.has(name)) this.#unreadableRuns.delete(name);
+    return facts;
+  }
+
   /** Why the store refuses to tell of runs; `undefined` if it does not. All locks are asked about in the same way. */
   async refusalOf(name: string): Promise<Error | undefined> {
     const { refusal } = await this.#entries(name, 1);
@@ -128,7 +138,10 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
 /** An instance with its jobs. */
 export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   ...info,
-  jobs: record.jobs.map((_job, place) => jobAt(record, place)),
+  jobs: record.jobs.map((job, place) => ({
+    ...job,
+    ...given({ next: record.next[place] ?? undefined, last: record.last[place] ?? undefined }),
+  })),
 });
 
 /** Without its dates, which are most of it: they are read when somebody asks for them. */

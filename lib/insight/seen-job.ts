@@ -1,6 +1,5 @@
 import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
-import type { ShownJob } from './beats.js';
 import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
@@ -90,7 +89,9 @@ export class SeenJob implements Announced {
       seenAt: time,
       clockOffset,
       kept,
-      job: withDates(shown),
+      job: shown,
+      next: shown.next,
+      last: shown.last,
     };
     const others = fleet?.get(job.job)?.filter((by) => by.instance !== instance) ?? [];
     const outcome = this.#ranHere ? (hasFailed(job.job) ? 'failed' : 'completed') : undefined;
@@ -119,11 +120,5 @@ export class SeenJob implements Announced {
     return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
   }
 }
-
-/** As the fleet knows it. */
-const withDates = ({ next, last, ...job }: ShownJob): KnownBy['job'] => ({
-  ...job,
-  ...given({ next, last }),
-});
 
 const isTaken = (reason: string): boolean => reason === 'held' || reason === 'cooling-down';

@@ -2,7 +2,7 @@ import { datesOf, dueOf } from './dates.js';
 import { given, type JobFacts } from './facts.js';
 import { failuresOf, isOff, judge } from './judgement.js';
 import type { JobStatus, JobView } from './types.js';
-import { why } from './why.js';
+import { whyOf } from './why.js';
 
 /**
  * What is known of a job, as people see it, by few instances and without their dates.
@@ -20,7 +20,8 @@ export function shortViewOf(few: JobFacts, up: readonly string[]): JobView | und
 export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): JobView {
   const { known, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
-  const { status, attention, tick } = judge(facts);
+  const judgement = judge(facts);
+  const { status, attention, tick } = judgement;
   return {
     job,
     kind,
@@ -31,7 +32,7 @@ export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): Jo
       last: runs[0],
       next: nextOf(facts),
       overdue: status === 'overdue' ? tick : undefined,
-      why: attention || status === 'unknown' ? why(facts) : undefined,
+      why: attention || status === 'unknown' ? whyOf(facts, judgement) : undefined,
     }),
     failures: failuresOf(facts),
     instances: up,

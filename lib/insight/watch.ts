@@ -7,6 +7,7 @@ import type { LockFacts } from './join.js';
 import { type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
 import { SeenJob } from './seen-job.js';
+import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
@@ -195,9 +196,12 @@ export class Watch {
     }
     const [first] = states;
     if (first !== undefined && this.#asksOfRuns) await this.#askOfRuns(first);
-    const doubtful = states.filter((state) => this.#isDoubtful(state));
+    const doubtful = await inTurns(states, (state) => (this.#isDoubtful(state) ? [state] : []));
     if (doubtful.length > 0) await this.#ask(doubtful);
-    for (const state of states) await this.#tell(state);
+    await inTurns(states, async (state) => {
+      await this.#tell(state);
+      return [];
+    });
     this.arm();
   }
 
@@ -212,9 +216,15 @@ export class Watch {
     const judgement = this.#judged(state);
     const { status, run, disagree } = judgement;
     if (disagree === true && this.#isFleetOld(REPLACED)) return true;
-    if (status === 'off' || status === 'disagree') return this.#isFleetOld();
+    if (status === 'off') return this.#isFleetOld(this.#offFor(state));
+    if (status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
     return isOpen(judgement) || status === 'overdue';
+  }
+
+  /** After what time to ask again whether a job is off everywhere: where it is on may be about to start, too. */
+  #offFor({ since }: SeenJob): number {
+    return this.clock.now() - since < RECHECK ? REPLACED : RECHECK;
   }
 
   async #askOfRuns({ job }: SeenJob): Promise<void> {
@@ -238,11 +248,14 @@ export class Watch {
       const { status, tick, disagree } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
-    if (!this.#isFleetOld() && !states.some(isUnwell)) return;
+    const unwell = await inTurns(states, (state) => (isUnwell(state) ? [state] : []));
+    if (!this.#isFleetOld() && unwell.length === 0) return;
     const askedAt = this.#now();
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;
-    const missed = states.filter((state) => this.#judged(state).status === 'overdue');
+    const missed = await inTurns(states, (state) =>
+      this.#judged(state).status === 'overdue' ? [state] : [],
+    );
     const now = this.#now();
     if (missed.length > 0) this.#take(missed, now, await this.reader.locks(locksOf(missed), () => RUNS));
   }
@@ -282,7 +295,8 @@ export class Watch {
     const { disagreeSince } = state;
     if (!attention && status !== 'off' && disagreeSince === undefined) return Infinity;
     if (this.watcher.withTicks === true) return this.#rarely(state, judgement);
-    return disagreeSince === undefined ? RECHECK : REPLACED;
+    if (disagreeSince !== undefined) return REPLACED;
+    return status === 'off' ? this.#offFor(state) : RECHECK;
   }
 
   /** Of a run that goes on here the store is not asked. After a deploy the old instance has left when it is. */

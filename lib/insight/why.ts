@@ -15,7 +15,7 @@ import {
 } from './facts.js';
 import { causesOfMiss } from './missed.js';
 import { sentenceOf, unknownJobSentence } from './sentence.js';
-import { judge } from './judgement.js';
+import { type Judgement, judge } from './judgement.js';
 import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 const MINUTE = 60_000;
@@ -29,8 +29,11 @@ const SOME = 10;
  * is absent: what the status of the job is about, or else the newest tick that should have been started by now
  */
 export function why(facts: JobFacts, at?: number): Why {
-  if (at !== undefined) return whyAt(facts, at);
-  const { status, run, tick, reason } = judge(facts);
+  return at === undefined ? whyOf(facts, judge(facts)) : whyAt(facts, at);
+}
+
+/** Why a job is as it was judged to be. */
+export function whyOf(facts: JobFacts, { status, run, tick, reason }: Judgement): Why {
   if (status === 'hung' && run !== undefined) return answer(facts, hung(facts, run), run.tick);
   if (status === 'off') return answer(facts, switchedOff(facts));
   if (status === 'disagree') return answer(facts, disagreement(facts));

@@ -113,6 +113,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       this.events.on('outage-ended', () => this.#watch?.available()),
       this.events.on('timeout', ({ job }) => this.#watch?.soon(job)),
       this.events.on('lost', ({ job }) => this.#watch?.soon(job)),
+      // What this instance says of it, others are to say, too.
+      this.events.on('hung', () => this.#beats?.soon()),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
   }

@@ -28,8 +28,8 @@ export function readEach<Raw, T>(
   });
 }
 
-/** The dates of an instance, as `JSON.stringify` writes them. In a text of somebody else, its quotes would have backslashes. */
-const DATES = /"next":\[([\d,nul]*)\],"last":\[([\d,nul]*)\]/;
+/** Around the dates of an instance, as `JSON.stringify` writes them. In a text of somebody else, its quotes would have backslashes. */
+const [NEXT, LAST] = ['"next":[', '],"last":['];
 
 /**
  * Reads the records of instances. Dates are most of a record, and seldom needed: they are parsed when they are first used. Instances that
@@ -47,12 +47,16 @@ export function instanceReader(): (text: unknown) => ToldInstance | undefined {
   };
   return (text) => {
     const all = String(text);
-    const found = DATES.exec(all);
-    if (found === null) return readable(all, isInstance);
-    const [dates, next = '', last = ''] = found;
-    const rest = all.slice(found.index + dates.length);
-    const told = readable(`${all.slice(0, found.index)}"next":[],"last":[]${rest}`, isInstance);
-    return told && Object.defineProperties(told, { next: late(next, datesIn), last: late(last, datesIn) });
+    const next = all.indexOf(NEXT);
+    const last = all.indexOf(LAST, next);
+    const end = all.indexOf(']', last + LAST.length);
+    if (next < 0 || last < 0 || end < 0) return readable(all, isInstance);
+    const told = readable(`${all.slice(0, next)}${NEXT}${LAST}${all.slice(end)}`, isInstance);
+    const dates = {
+      next: late(all.slice(next + NEXT.length, last), datesIn),
+      last: late(all.slice(last + LAST.length, end), datesIn),
+    };
+    return told && Object.defineProperties(told, dates);
   };
 }
 

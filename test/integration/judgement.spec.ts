@@ -62,6 +62,21 @@ test('a run that ignores its timeout is told of, as long as it goes on: its lock
   expect((await health.check()).schedulerLock).toMatchObject({ hung: [] });
 });
 
+test('whoever reads the store hears of a run that hangs when its instance says so, not with the next beat', async () => {
+  const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
+  const store = new FakeLockStore({ clock });
+  const app = await startApp([Jobs], { store, clock, insight: { beat: '5m' } });
+  const [jobs, insight, hung] = [app.get(Jobs), app.get(SchedulerLockInsight), [] as number[]];
+  app.get(SchedulerLockEvents).on('hung', ({ at }) => void hung.push(at));
+  await clock.advance(0);
+  const run = jobs.scheduled();
+  await clock.advance(6 * MINUTE + 2_000);
+  expect(hung).toHaveLength(1);
+  expect(await insight.job('Jobs.scheduled')).toMatchObject({ status: 'hung' });
+  jobs.gate.open();
+  await run.catch(() => undefined);
+});
+
 test('a job of which each instance runs each tick is never overdue: nobody knows which ticks were started', async () => {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 2, 58));
   const store = new FakeLockStore({ clock });

@@ -4,7 +4,6 @@ import { provideRedis, type RedisServer, uniquePrefix } from '../support/redis-s
 import { redisCommand } from '../support/local-redis.js';
 import { FreshApp } from './support/fresh-app.js';
 import { withoutLateness } from './support/lateness.js';
-import { makeTarball } from './support/tarball.js';
 
 // npm, a compiler and an application, on a machine that does other things as well.
 jest.setTimeout(300_000);
@@ -29,17 +28,13 @@ const apps = [
   },
 ];
 
-let tarball: Awaited<ReturnType<typeof makeTarball>>;
 let redis: RedisServer;
 
 beforeAll(async () => {
-  [tarball, redis] = await Promise.all([makeTarball(), provideRedis()]);
+  redis = await provideRedis();
 });
 
-afterAll(async () => {
-  await tarball.remove();
-  await redis.stop();
-});
+afterAll(() => redis.stop());
 
 describe.each(apps)(
   'a fresh $fixture app ($format)',
@@ -50,7 +45,7 @@ describe.each(apps)(
     let result: Record<string, unknown>;
 
     beforeAll(async () => {
-      app = await FreshApp.install(fixture, tarball.path, 'app');
+      app = await FreshApp.install(fixture, 'app');
       await app.compile();
       // Somebody else has the lock "held" for the whole time.
       await redisCommand(redis.url, 'SET', `${prefix}:held:lock`, 'somebody-else', 'PX', 3_600_000);

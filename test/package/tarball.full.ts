@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeTarball, npm, packProjectDryRun } from './support/tarball.js';
+import { npm, packProjectDryRun, theTarball } from './support/tarball.js';
 
 jest.setTimeout(300_000);
 
@@ -39,9 +39,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-tarball-'));
   installed = join(folder, 'node_modules/nestjs-scheduler-lock');
   await writeFile(join(folder, 'package.json'), '{ "private": true }');
-  const tarball = await makeTarball();
-  await npm(['install', '--omit=peer', '--omit=dev', '--no-package-lock', tarball.path], folder);
-  await tarball.remove();
+  await npm(['install', '--omit=peer', '--omit=dev', '--no-package-lock', await theTarball()], folder);
   manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as Manifest;
 });
 

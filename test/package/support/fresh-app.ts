@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
-import { makeTarball, npm, runToSuccess } from './tarball.js';
+import { madeOnce } from './once.js';
+import { copyFolder, npm, runToSuccess, theTarball } from './tarball.js';
 
 const fixtures = join(projectRoot, 'test/package/fixtures');
 
@@ -14,29 +15,36 @@ export class FreshApp {
 
   /**
    * @param fixture its folder below `fixtures`
-   * @param tarball the packed package
    * @param sources folder below `fixtures` with sources that it shares with others
    */
-  static async install(fixture: string, tarball: string, sources?: string): Promise<FreshApp> {
-    const folder = await mkdtemp(join(tmpdir(), `scheduler-lock-${fixture}-`));
-    const app = new FreshApp(folder);
-    await cp(join(fixtures, fixture), folder, { recursive: true });
-    if (sources !== undefined) await cp(join(fixtures, sources), join(folder, 'src'), { recursive: true });
-    const manifest = JSON.parse(await app.read('package.json')) as { dependencies: Record<string, string> };
-    manifest.dependencies['nestjs-scheduler-lock'] = `file:${tarball}`;
-    await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
-    await npm(['install', '--no-package-lock'], folder);
+  static async install(fixture: string, sources?: string): Promise<FreshApp> {
+    const app = await FreshApp.#inNewFolder(fixture);
+    await app.#install(fixture, sources);
     return app;
   }
 
-  /** One without a driver, for {@link report}. */
+  /** One without a driver, for {@link report}: a copy of one that is installed once in a run. */
   static async bare(): Promise<FreshApp> {
-    const tarball = await makeTarball();
-    try {
-      return await FreshApp.install('bare', tarball.path);
-    } finally {
-      await tarball.remove();
-    }
+    const shared = await madeOnce('an application without a driver', (folder) =>
+      new FreshApp(folder).#install('bare'),
+    );
+    const app = await FreshApp.#inNewFolder('bare');
+    await copyFolder(shared, app.folder);
+    return app;
+  }
+
+  static async #inNewFolder(name: string): Promise<FreshApp> {
+    return new FreshApp(await mkdtemp(join(tmpdir(), `scheduler-lock-${name}-`)));
+  }
+
+  async #install(fixture: string, sources?: string): Promise<void> {
+    await cp(join(fixtures, fixture), this.folder, { recursive: true });
+    if (sources !== undefined)
+      await cp(join(fixtures, sources), join(this.folder, 'src'), { recursive: true });
+    const manifest = JSON.parse(await this.read('package.json')) as { dependencies: Record<string, string> };
+    manifest.dependencies['nestjs-scheduler-lock'] = `file:${await theTarball()}`;
+    await writeFile(join(this.folder, 'package.json'), JSON.stringify(manifest));
+    await npm(['install', '--no-package-lock'], this.folder);
   }
 
   /** Compiles it with its own TypeScript. @throws with what the compiler said */

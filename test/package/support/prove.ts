@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, describe, expect, jest, test } from '@jest/globals';
 import { redisCommand } from '../../support/local-redis.js';
-import { provideRedis, type RedisServer, uniquePrefix } from '../../support/redis-server.js';
+import { provideRedis, uniquePrefix } from '../../support/redis-server.js';
 import { nodeBinary } from './node-versions.js';
 import { DEFAULTS, type Group, type SetUp } from './set-ups.js';
-import { makeTarball } from './tarball.js';
 import { type Place, UserApp } from './user-app.js';
 
 /** Tests of an application in some set-ups: what is built runs in two processes, and its own tests pass. */
@@ -12,25 +11,29 @@ export function proveSetUps(name: string, { template, packages, setUps }: Group)
   jest.setTimeout(600_000);
 
   describe(name, () => {
-    let app: UserApp;
-    let redis: RedisServer;
-
-    beforeAll(async () => {
-      const tarball = await makeTarball();
-      [app, redis] = await Promise.all([UserApp.make(template, tarball.path, packages), provideRedis()]);
-      await tarball.remove();
-    });
+    // Tests that run at the same time may begin before a hook has ended.
+    const begun = once(provideRedis);
 
     afterAll(async () => {
-      await app?.remove();
-      await redis?.stop();
+      await (await begun()).stop();
     });
 
-    test.each(setUps)('$name', async (setUp) => {
-      const variant = await app.variant(String(setUps.indexOf(setUp)));
-      await prove(variant, setUp, { url: redis.url, prefix: uniquePrefix('set-up') });
+    // Most of the time of each is spent waiting for ticks.
+    test.concurrent.each(setUps)('$name', async (setUp) => {
+      const redis = await begun();
+      const app = await UserApp.of(template, packages);
+      try {
+        await prove(app, setUp, { url: redis.url, prefix: uniquePrefix('set-up') });
+      } finally {
+        await app.remove();
+      }
     });
   });
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
 }
 
 async function prove(app: UserApp, setUp: SetUp, place: Place): Promise<void> {

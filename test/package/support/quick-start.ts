@@ -5,7 +5,7 @@ import { spawnChild, type TestChild } from '../../support/child.js';
 import { type LocalRedis, redisCommand, startRedis } from '../../support/local-redis.js';
 import { projectRoot } from '../../support/machine.js';
 import { until } from '../../support/until.js';
-import { makeTarball, npm } from './tarball.js';
+import { npm } from './tarball.js';
 import { type Template, UserApp } from './user-app.js';
 
 /** What the quick start of the README says: the program, and what two processes of it print. */
@@ -85,14 +85,12 @@ export function proveQuickStart(template: Template): void {
     let terminals: Terminal[] = [];
 
     beforeAll(async () => {
-      const tarball = await makeTarball();
       const [made, started, { program, shown: lines }] = await Promise.all([
-        UserApp.make(template, tarball.path),
+        UserApp.copy(template),
         startRedis(),
         quickStart(),
       ]);
       [app, redis, shown] = [made, started, lines];
-      await tarball.remove();
       expect(program).toContain(`'${ADDRESS}'`);
       // Word for word, but for the place of this Redis.
       await app.write('src/main.ts', program.replace(ADDRESS, redis.url));
@@ -113,22 +111,22 @@ export function proveQuickStart(template: Template): void {
 
     const open = async (): Promise<Terminal> =>
       new Terminal(await spawnChild(join(app.folder, 'dist/main'), { cwd: app.folder, env: USERS_OWN }));
-    const sees = <T>(condition: () => T | Promise<T>) =>
+    const sees = <T>(what: string, condition: () => T | Promise<T>) =>
       until(condition, {
         timeout: 60_000,
-        message: () => terminals.map(({ text }) => text).join('\n=====\n'),
+        message: () => `${what}\n${terminals.map(({ text }) => text).join('\n=====\n')}`,
       });
     const isTaken = async (): Promise<boolean> =>
       (await redisCommand(redis.url, 'EXISTS', 'scheduler:auto-refresh:lock')) === 1;
 
     /** Waits until one of them runs the job. The other one has been up for long enough to be asked as well. */
     const inTheMiddle = async (): Promise<{ busy: Terminal; other: Terminal }> => {
-      const busy = await sees(() => terminals.find((terminal) => terminal.runs(shown)));
+      const busy = await sees('a run of the job', () => terminals.find((terminal) => terminal.runs(shown)));
       return { busy, other: terminals.find((terminal) => terminal !== busy) as Terminal };
     };
 
     test('each run shows the lines of the README in one terminal, and the other one names its holder', async () => {
-      await sees(() =>
+      await sees('a run in one terminal that the other one names', () =>
         terminals.some((terminal, n) => {
           const holders = terminal.named(shown.runs, 'id');
           const ended = terminal.text.match(shown.completed) !== null;
@@ -145,7 +143,7 @@ export function proveQuickStart(template: Template): void {
     test('kill -9 in the middle of a run: the other one goes on after the ttl', async () => {
       const { killed, other } = await killInTheMiddle();
       const last = Math.max(...killed.named(shown.acquired, 'fence').map(Number));
-      const next = await sees(() =>
+      const next = await sees('a run of the other one', () =>
         other
           .named(shown.acquired, 'fence')
           .map(Number)
@@ -156,16 +154,16 @@ export function proveQuickStart(template: Template): void {
       terminals = [other, await open()];
     });
 
-    const killInTheMiddle = async (): Promise<{ killed: Terminal; other: Terminal }> => {
-      for (;;) {
+    /** On a busy machine a run may end before its process is killed: then the next one is. */
+    const killInTheMiddle = (): Promise<{ killed: Terminal; other: Terminal }> =>
+      sees('a process that is killed in a run', async () => {
         const { busy, other } = await inTheMiddle();
         busy.child.pause();
         await busy.child.kill();
-        // On a busy machine the run may have ended meanwhile.
         if (await isTaken()) return { killed: busy, other };
         terminals = [other, await open()];
-      }
-    };
+        return undefined;
+      });
 
     // Kubernetes and Docker send the first one, Ctrl+C is the second one.
     test.each(['SIGTERM', 'SIGINT'] as const)('%s: the other one runs the next tick', async (signal) => {
@@ -175,7 +173,7 @@ export function proveQuickStart(template: Template): void {
       expect(await busy.child.ended()).toEqual({ code: null, signal });
       // It has ended its run, and given back its lease.
       expect(busy.text.match(shown.completed)).toHaveLength(busy.named(shown.runs, 'id').length);
-      await sees(() => other.named(shown.acquired, 'fence').length > before);
+      await sees('the next run of the other one', () => other.named(shown.acquired, 'fence').length > before);
       terminals = [other, await open()];
     });
 

@@ -1,8 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../../support/machine.js';
 import { runProgram } from '../../support/program.js';
+import { madeOnce } from './once.js';
 
 /** What `npm pack` says it has put into a tarball. */
 export interface Packed {
@@ -14,20 +14,16 @@ export interface Packed {
 }
 
 /**
- * The package as it would be published, from the build as it is: `npm test` makes it first.
+ * The package as it would be published, from the build as it is: `npm test` makes it first. Packed once in a run.
  *
- * @returns the path of the tarball, and a function that removes it
+ * @returns the path of the tarball
  */
-export async function makeTarball(): Promise<{ path: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'scheduler-lock-package-'));
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  try {
-    const { filename } = await pack(['--pack-destination', folder]);
-    return { path: join(folder, filename), remove };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
+export async function theTarball(): Promise<string> {
+  const folder = await madeOnce('the tarball', async (path) => {
+    await pack(['--pack-destination', path]);
+  });
+  const [name = ''] = await readdir(folder);
+  return join(folder, name);
 }
 
 /** What a tarball made of the project's folder would hold. Nothing is written. */
@@ -65,4 +61,9 @@ export async function runToSuccess(
   const { code, stdout, output } = await runProgram(command, args, { cwd: folder, env, limit: LIMIT });
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${output}`);
   return stdout;
+}
+
+/** A copy of a folder, with its links as they are: npm writes into files of the packages that it has installed. */
+export async function copyFolder(from: string, to: string): Promise<void> {
+  await runToSuccess('cp', ['-RPp', `${from}/.`, to], from);
 }

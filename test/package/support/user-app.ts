@@ -1,11 +1,12 @@
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import { withoutLateness } from './lateness.js';
-import { npm, runToSuccess } from './tarball.js';
+import { madeOnce } from './once.js';
+import { copyFolder, npm, runToSuccess, theTarball } from './tarball.js';
 
 const sources = join(projectRoot, 'test/package/fixtures/user');
 
@@ -50,52 +51,61 @@ export class UserApp {
     readonly template: Template,
   ) {}
 
+  /** One to whose packages more can be added: a copy of one that is installed once in a run. */
+  static async copy(template: Template): Promise<UserApp> {
+    const shared = await UserApp.#shared(template, {});
+    const app = await UserApp.#inNewFolder(template);
+    await copyFolder(shared, app.folder);
+    return app;
+  }
+
   /**
-   * @param tarball the packed package, which it is given as a user would
-   * @param packages what it is given besides, by name
+   * One that shares its packages with all of its kind.
+   *
+   * @param packages what it is given besides what the template has, by name
    */
-  static async make(
-    template: Template,
-    tarball: string,
-    packages: Readonly<Record<string, string>> = {},
-  ): Promise<UserApp> {
-    const parent = await mkdtemp(join(tmpdir(), `scheduler-lock-${template}-`));
-    const app = new UserApp(join(parent, 'app'), template);
-    try {
-      const { cli, packages: own } = TEMPLATES[template];
-      const options = ['--skip-git', '--skip-install', '--package-manager', 'npm'];
-      // Where there is no such question yet, there is no such option.
-      if (template === 'nest12') options.push('--no-observe');
-      await npm(['exec', '--yes', `--package=${cli}`, '--', 'nest', 'new', 'app', ...options], parent);
-      await app.#addJob();
-      const manifest = JSON.parse(await readFile(join(app.folder, 'package.json'), 'utf8')) as {
-        dependencies: Record<string, string>;
-        devDependencies: Record<string, string>;
-      };
-      for (const name of Object.keys(manifest.devDependencies)) {
-        if (LEFT_OUT.test(name)) delete manifest.devDependencies[name];
-      }
-      Object.assign(manifest.dependencies, own, { 'nestjs-scheduler-lock': `file:${tarball}` });
-      Object.assign(manifest.devDependencies, packages);
-      await app.write('package.json', JSON.stringify(manifest));
-      await npm(['install', '--no-package-lock'], app.folder);
-    } catch (error) {
-      await app.remove();
-      throw error;
+  static async of(template: Template, packages: Readonly<Record<string, string>> = {}): Promise<UserApp> {
+    const shared = await UserApp.#shared(template, packages);
+    const app = await UserApp.#inNewFolder(template);
+    for (const entry of await readdir(shared)) {
+      if (entry === 'node_modules') await symlink(join(shared, entry), join(app.folder, entry));
+      else await cp(join(shared, entry), join(app.folder, entry), { recursive: true });
     }
     return app;
   }
 
-  /** The same with the same packages, in a folder of its own beside it. */
-  async variant(name: string): Promise<UserApp> {
-    const variant = new UserApp(join(this.folder, '..', name), this.template);
-    await mkdir(variant.folder);
-    for (const entry of await readdir(this.folder)) {
-      if (entry === 'node_modules' || entry === 'dist') continue;
-      await cp(join(this.folder, entry), join(variant.folder, entry), { recursive: true });
+  static async #inNewFolder(template: Template): Promise<UserApp> {
+    return new UserApp(await mkdtemp(join(tmpdir(), `scheduler-lock-${template}-`)), template);
+  }
+
+  /** The folder of one that nobody may change. */
+  static async #shared(template: Template, packages: Readonly<Record<string, string>>): Promise<string> {
+    const name = `an application of ${template} with ${Object.entries(packages).flat().join(' ') || 'its own packages'}`;
+    const parent = await madeOnce(name, (folder) =>
+      new UserApp(join(folder, 'app'), template).#make(folder, packages),
+    );
+    return join(parent, 'app');
+  }
+
+  async #make(parent: string, packages: Readonly<Record<string, string>>): Promise<void> {
+    const { cli, packages: own } = TEMPLATES[this.template];
+    const options = ['--skip-git', '--skip-install', '--package-manager', 'npm'];
+    // Where there is no such question yet, there is no such option.
+    if (this.template === 'nest12') options.push('--no-observe');
+    await npm(['exec', '--yes', `--package=${cli}`, '--', 'nest', 'new', 'app', ...options], parent);
+    await this.#addJob();
+    const manifest = JSON.parse(await readFile(join(this.folder, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+      devDependencies: Record<string, string>;
+    };
+    for (const name of Object.keys(manifest.devDependencies)) {
+      if (LEFT_OUT.test(name)) delete manifest.devDependencies[name];
     }
-    await symlink(join(this.folder, 'node_modules'), join(variant.folder, 'node_modules'));
-    return variant;
+    // The packed package, which it is given as a user would.
+    Object.assign(manifest.dependencies, own, { 'nestjs-scheduler-lock': `file:${await theTarball()}` });
+    Object.assign(manifest.devDependencies, packages);
+    await this.write('package.json', JSON.stringify(manifest));
+    await npm(['install', '--no-package-lock'], this.folder);
   }
 
   async write(path: string, text: string): Promise<void> {
@@ -154,9 +164,8 @@ export class UserApp {
     };
   }
 
-  /** Removes it together with its variants. */
   remove(): Promise<void> {
-    return rm(join(this.folder, '..'), { recursive: true, force: true });
+    return rm(this.folder, { recursive: true, force: true });
   }
 
   async #addJob(): Promise<void> {

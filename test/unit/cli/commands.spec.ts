@@ -353,7 +353,13 @@ describe('why', () => {
 
 describe('instances', () => {
   test('shows who is up, since when, and whose clock is wrong', async () => {
-    const gone = instance('old:1:cc', [], { seenAt: at(11), version: '1.3.0', application: 'shop' });
+    const gone = instance('old:1:cc', [], {
+      seenAt: at(11),
+      version: '1.3.0',
+      application: 'shop',
+      // It was the leader when it died, and leads nothing.
+      leads: ['feed'],
+    });
     const shell = shellOf({ ...fleet, instances: [...(fleet.instances ?? []), gone] });
     expect(await shell.inBerlin('instances')).toBe(0);
     expect(shell.lines).toEqual([

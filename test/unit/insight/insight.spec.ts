@@ -201,6 +201,20 @@ describe('the jobs', () => {
     expect(insight.unreadable.parts).toEqual([]);
   });
 
+  test('of whose runs one could not be read are forgotten with the next answer, if a deploy has removed them', async () => {
+    const { entries } = fake.store.history!;
+    fake.store.history!.entries = (query) => {
+      if (query.name === 'torn') query.onUnreadable?.();
+      return entries(query);
+    };
+    fake.instances = [instance('api-1', { jobs: [JOB, { ...JOB, job: 'Invoices.torn', lock: 'torn' }] })];
+    await insight.jobs();
+    expect(insight.unreadable.runs).toBe(1);
+    fake.instances = [instance('api-1')];
+    await insight.jobs();
+    expect(insight.unreadable.runs).toBe(0);
+  });
+
   test('of which one cannot be read are told as such, though others can', async () => {
     const others = ['one', 'two', 'three'].map((job) => ({ ...JOB, job, lock: job }));
     fake.instances = [instance('api-1', { jobs: others })];

@@ -14,9 +14,7 @@ const lockWith = (job: object): NonNullable<JobFacts['lock']> => ({
 
 const gone = { state: 'gone', seenAt: at('02:00') } as const;
 const off = { ...JOB, enabled: false };
-const told = (more: { last?: number; next?: number }): JobFacts['knownBy'] => [
-  by('api-1', {}, { ...JOB, ...more }),
-];
+const told = (more: { last?: number; next?: number }): JobFacts['knownBy'] => [by('api-1', more)];
 const poll = (more: Partial<JobFacts> = {}): JobFacts =>
   facts({ known: INTERVAL, knownBy: [by('api-1', { startedAt: at('03:00') }, INTERVAL)], ...more });
 
@@ -67,7 +65,7 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
     facts({
       runs: [lastNight],
       ticks: () => undefined,
-      knownBy: [by('api-1', gone, { ...JOB, next: at('03:00') })],
+      knownBy: [by('api-1', { ...gone, next: at('03:00') })],
     }),
     'overdue',
     true,

@@ -498,6 +498,15 @@ test('a job that is disabled everywhere since a deploy is off', async () => {
   expect([...asked, ...events]).toEqual([]);
 });
 
+test('a job that is on where the first beat comes after that of this instance is off for a minute at most', async () => {
+  watch.add(job({ enabled: false }));
+  await clock.advance(10_000);
+  expect(ofStatus('off')).toHaveLength(1);
+  instances = [instanceOf('worker', true)];
+  await clock.advance(MINUTE);
+  expect(ofStatus('off')).toEqual([]);
+});
+
 test('an instance that has just started knows nothing until the store has answered', async () => {
   away = true;
   watch.add(job());

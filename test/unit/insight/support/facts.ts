@@ -47,7 +47,7 @@ export const ticks: TickFinder = (schedule, timeZone) => {
 };
 
 /** An instance that is up since the day before. */
-export const by = (instance: string, more: Partial<KnownBy> = {}, job: KnownBy['job'] = JOB): KnownBy => ({
+export const by = (instance: string, more: Partial<KnownBy> = {}, job: KnownJob = JOB): KnownBy => ({
   instance,
   state: 'up',
   startedAt: at('12:00', 21),
