@@ -56,6 +56,7 @@ export function readArguments(
     place: checkPlace({
       url: text('url') ?? (values.has('config') ? '' : env[URL_VARIABLE]) ?? '',
       keyPrefix: text('key-prefix'),
+      key: text('key'),
       table: text('table'),
       schema: text('schema'),
       ca: text('ca'),

@@ -41,8 +41,11 @@ export async function openStore(place: Place): Promise<OpenStore> {
 }
 
 function openRedis(place: Place): Promise<OpenStore> {
-  const { url, keyPrefix, ca } = place;
-  return openConnection(ca === undefined ? url : { ...partsOf(url), tls: { ca: readCa(ca) } }, { keyPrefix });
+  const { url, keyPrefix, key: pattern, ca } = place;
+  const [head = '', tail = ''] = pattern?.split('*') ?? [];
+  const key = pattern === undefined ? undefined : (name: string): string => head + name + tail;
+  const source = ca === undefined ? url : { ...partsOf(url), tls: { ca: readCa(ca) } };
+  return openConnection(source, { keyPrefix, key });
 }
 
 /** What ioredis reads out of a URL: beside options, it takes no URL. */

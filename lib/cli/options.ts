@@ -27,6 +27,10 @@ export interface ShellOption {
 export const OPTIONS = {
   url: { value: '<url>', help: 'the store: redis://, rediss://, postgres:// or mysql://' },
   'key-prefix': { value: '<text>', help: 'of Redis, as the module has it (default: scheduler)' },
+  key: {
+    value: '<pattern>',
+    help: "of Redis, instead: the key of a lock, with * for its name, such as ShedLock's job-lock:default:*",
+  },
   table: { value: '<name>', help: 'of a database, as its store has it (default: shedlock)' },
   schema: { value: '<name>', help: 'where that table is' },
   ca: { value: '<file>', help: 'certificates that the one of the store is signed by (PEM), for TLS' },

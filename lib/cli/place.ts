@@ -6,6 +6,8 @@ export interface Place {
   /** Empty if `config` says where. */
   readonly url: string;
   readonly keyPrefix: string | undefined;
+  /** The key of a lock, with one `*` in the place of its name. */
+  readonly key: string | undefined;
   readonly table: string | undefined;
   readonly schema: string | undefined;
   /** File with the certificates that the store's one has to be signed by. */
@@ -34,22 +36,31 @@ export const kindOf = ({ url }: Place): StoreKind | undefined =>
  * @throws UsageError if it can never work. It never quotes the URL, which may hold a password
  */
 export function checkPlace(place: Place): Place {
-  const { url, keyPrefix, table, schema, ca, config } = place;
+  const { url, keyPrefix, key, table, schema, ca, config } = place;
   if (config !== undefined) {
-    if ([keyPrefix, table, schema, ca].every((value) => value === undefined)) return place;
+    if ([keyPrefix, key, table, schema, ca].every((value) => value === undefined)) return place;
     throw new UsageError(
-      '--config names the store whole: leave --key-prefix, --table, --schema and --ca out.',
+      '--config names the store whole: leave --key-prefix, --key, --table, --schema and --ca out.',
     );
   }
   checkUrl(url);
   const isRedis = kindOf(place) === 'redis';
   if (isRedis && (table !== undefined || schema !== undefined))
     throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
-  if (!isRedis && keyPrefix !== undefined)
-    throw new UsageError('--key-prefix is of Redis, and the URL is that of a database.');
+  if (!isRedis && (keyPrefix !== undefined || key !== undefined))
+    throw new UsageError('--key-prefix and --key are of Redis, and the URL is that of a database.');
+  checkKey(key, keyPrefix);
   if (ca !== undefined && new URL(url).protocol === 'redis:')
     throw new UsageError('--ca is for TLS, and the URL begins with redis://. Write rediss://.');
   return place;
+}
+
+function checkKey(key: string | undefined, keyPrefix: string | undefined): void {
+  if (key === undefined) return;
+  if (keyPrefix !== undefined)
+    throw new UsageError('--key is the whole key of a lock: leave --key-prefix out.');
+  if (key.split('*').length !== 2)
+    throw new UsageError('--key: write one * in the place of the name, such as job-lock:default:*.');
 }
 
 function checkUrl(url: string): void {

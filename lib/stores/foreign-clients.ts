@@ -28,9 +28,19 @@ const FOREIGN: readonly Foreign[] = [
     instead: 'Give it to the module as `connection`, or to RedisLockStore.',
   },
   {
+    what: 'a pool of node-redis (the package `redis`)',
+    is: (has) => has('sendCommand', 'connect') && 'totalClients' in has.value,
+    instead: { redis: 'Give a client: createClient(), connected, of its own.' },
+  },
+  {
     what: 'a client of node-redis (the package `redis`)',
     is: (has) => has('sendCommand', 'connect') && ('isOpen' in has.value || has('createClient')),
-    instead: { redis: 'Give the URL of your Redis, or a client of ioredis.' },
+    instead: {
+      redis:
+        'The versions 5 and 6 fit: give what createClient(), createCluster() or createSentinel() returned.',
+      postgres: 'Give it to the module as `connection`, or to RedisLockStore.',
+      mysql: 'Give it to the module as `connection`, or to RedisLockStore.',
+    },
   },
   {
     what: 'a DataSource of TypeORM',

@@ -234,7 +234,7 @@ describe('options that cannot work', () => {
     ],
     [
       { connection: 6379 },
-      'connection: expected a URL, ioredis options or an ioredis client, got a value of type number.',
+      'connection: expected a URL, ioredis options or a client of ioredis or node-redis, got a value of type number.',
     ],
     [{ connection: { host: '' } }, 'connection.host: expected the name or address of a host.'],
     [
@@ -244,7 +244,7 @@ describe('options that cannot work', () => {
     [{ connection: { port: 70_000 } }, 'connection.port: 70000 is no port number.'],
     [
       { connection: new Map() },
-      'connection: an object of class Map is no ioredis client. Pass an ioredis Redis or Cluster, its options, or a URL; clients of other libraries do not fit.',
+      'connection: an object of class Map is no client of ioredis or node-redis. Pass an ioredis Redis or Cluster, its options, a client of node-redis, or a URL; clients of other libraries do not fit.',
     ],
   ])('of the module: %p', async (options, problem) => {
     expect(await failure(startApp([], options as SchedulerLockModuleOptions))).toBe(

@@ -50,6 +50,16 @@ describe('on Redis', () => {
     expect(out).toContain('no instance has been seen');
   });
 
+  test('--key leads to the locks of a ShedLock fleet, and shows the hosts that hold them', async () => {
+    const value = 'ADDED:2026-11-25T03:00:00.123Z@spring-7f9c:0b7de2d4-7c38-4f4b-9d5c-0d3ab7d6b7a1';
+    await admin.set('job-lock:prod:nightly report', value, 'PX', 60_000);
+    const { code, out, err } = await shell(url, 'locks', '--key', 'job-lock:prod:*');
+    await admin.del('job-lock:prod:nightly report');
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toMatch(/^nightly report +held .* spring-7f9c$/m);
+    expect(out).not.toContain('RefreshJobs.refresh');
+  });
+
   test('records that cannot be read are left out, and counted', async () => {
     const [bad = ''] = await admin.keys('*:bad');
     const [seen = ''] = await admin.keys('*instances*:seen');

@@ -10,7 +10,9 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5, type RedisOptions as RedisOptions5 } from 'ioredis5';
 import { type Observable, of } from 'rxjs';
 import { type Duration, LeaderElection, type Lock, type LockOptions, type LockStore, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService, tickOf } from '../../lib/index.js';
-import { type RedisConnectionSource, RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/index.js';
+import * as redis6 from 'redis';
+import * as redis5 from 'redis5';
+import { nodeRedis, type RedisConnectionSource, RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/index.js';
 declare const config: { getOrThrow<T = string>(key: string): T };
 declare const nestConfig: { get<T = any>(key: string): T };
 declare const locks: SchedulerLockService;
@@ -83,6 +85,14 @@ const compiles: Record<string, string> = {
   'options of ioredis 5': `SchedulerLockModule.forRoot({ connection: ioredis5.options });`,
   'clients of ioredis 5': `SchedulerLockModule.forRoot({ connection: ioredis5.redis });
     SchedulerLockModule.forRoot({ connection: ioredis5.cluster });`,
+  'clients of node-redis 6': `SchedulerLockModule.forRoot({ connection: redis6.createClient() });
+    SchedulerLockModule.forRoot({ connection: redis6.createCluster({ rootNodes: [] }) });
+    void [nodeRedis(redis6.createClient()), nodeRedis(redis6.createCluster({ rootNodes: [] }))];
+    new RedisLockStore(redis6.createSentinel({ name: 'main', sentinelRootNodes: [] }));`,
+  'clients of node-redis 5': `SchedulerLockModule.forRoot({ connection: redis5.createClient() });
+    SchedulerLockModule.forRoot({ connection: redis5.createCluster({ rootNodes: [] }) });
+    new RedisLockStore(redis5.createSentinel({ name: 'main', sentinelRootNodes: [] }));
+    SchedulerLockModule.forRoot({ connection: redis5.createClient({ RESP: 3 }).withTypeMapping({ 36: Buffer }) });`,
   'ioredis options written down': `SchedulerLockModule.forRoot({
     connection: { sentinels: [{ host: 'a', port: 26379 }], name: 'main', password: 'x', keyPrefix: 'app:', tls: {} },
   });`,

@@ -1,5 +1,6 @@
 import { nearest } from '../../wording.js';
 import { foreignClient } from '../foreign-clients.js';
+import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 
 /**
  * What this store needs of a client: `Redis` and `Cluster` of ioredis 5 and 6 fit. The store registers nothing on a user's
@@ -50,8 +51,8 @@ export interface RedisConnectionOptions {
   readonly sentinelRetryStrategy?: unknown;
 }
 
-/** A URL (`redis://`, `rediss://`), ioredis options, or a client of yours, which this library never closes. */
-export type RedisConnectionSource = string | RedisConnectionOptions | RedisClient;
+/** A URL (`redis://`, `rediss://`), ioredis options, or a client of yours (of ioredis or node-redis), which this library never closes. */
+export type RedisConnectionSource = string | RedisConnectionOptions | RedisClient | NodeRedisClient;
 
 /** The options of ioredis 5 and 6. A test compares them with theirs. */
 const IOREDIS_OPTIONS = `
@@ -109,17 +110,17 @@ export function connectionProblem(source: unknown): string | undefined {
   if (source === undefined) {
     return 'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.';
   }
-  if (isRedisClient(source)) return undefined;
+  if (isRedisClient(source) || nodeRedisKind(source) !== undefined) return undefined;
+  const expected = 'expected a URL, ioredis options or a client of ioredis or node-redis';
   const foreign = foreignClient(source, 'redis', ['a client of ioredis']);
-  if (foreign !== undefined)
-    return `connection: expected a URL, ioredis options or an ioredis client, got ${foreign}`;
+  if (foreign !== undefined) return `connection: ${expected}, got ${foreign}`;
   if (typeof source !== 'object' || source === null) {
-    return `connection: expected a URL, ioredis options or an ioredis client, got ${source === null ? 'null' : `a value of type ${typeof source}`}.`;
+    return `connection: ${expected}, got ${source === null ? 'null' : `a value of type ${typeof source}`}.`;
   }
   const prototype: unknown = Object.getPrototypeOf(source);
   if (prototype !== Object.prototype && prototype !== null) {
     const name = (source as { constructor?: { name?: string } }).constructor?.name ?? 'unknown';
-    return `connection: an object of class ${name} is no ioredis client. Pass an ioredis Redis or Cluster, its options, or a URL; clients of other libraries do not fit.`;
+    return `connection: an object of class ${name} is no client of ioredis or node-redis. Pass an ioredis Redis or Cluster, its options, a client of node-redis, or a URL; clients of other libraries do not fit.`;
   }
   const { port, host, db } = source as RedisConnectionOptions;
   if (port !== undefined && !(Number.isInteger(Number(port)) && Number(port) > 0 && Number(port) < 65_536)) {

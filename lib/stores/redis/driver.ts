@@ -1,5 +1,8 @@
 import { SchedulerLockConfigError } from '../../errors.js';
+import type { NodeRedisClient } from './node-redis-kind.js';
 import { describeError } from './redact.js';
+
+type NodeRedisFactory = (options: object) => NodeRedisClient;
 
 type Driver<Client> = new (...target: unknown[]) => Client;
 
@@ -25,12 +28,37 @@ export async function loadDriver<Client>(): Promise<Driver<Client>> {
   throw new SchedulerLockConfigError([`connection: ${problemOf(cause)}`], { cause });
 }
 
+/**
+ * The same, or `createClient()` of node-redis if only that is there.
+ *
+ * @throws SchedulerLockConfigError if neither can be loaded; the message is about ioredis
+ */
+export async function loadEither<Client>(): Promise<
+  { Redis: Driver<Client> } | { createClient: NodeRedisFactory }
+> {
+  try {
+    return { Redis: await loadDriver<Client>() };
+  } catch (error) {
+    const createClient = await loadNodeRedis().catch(() => undefined);
+    if (createClient !== undefined) return { createClient };
+    throw error;
+  }
+}
+
+async function loadNodeRedis(): Promise<NodeRedisFactory | undefined> {
+  const { createClient, default: whole } = (await import('redis')) as unknown as {
+    createClient?: NodeRedisFactory;
+    default?: { createClient?: NodeRedisFactory };
+  };
+  return createClient ?? whole?.createClient;
+}
+
 function problemOf(cause: unknown): string {
   const needed = 'the package "ioredis" is needed to connect to Redis and';
   const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
   // The code of Node and Jest, and of bundlers for a module that was missing when they made the bundle.
   if (String(code).endsWith('MODULE_NOT_FOUND') && /['"]ioredis['"]/.test(String(message))) {
-    return `${needed} is not installed. Run: npm install ioredis`;
+    return `${needed} is not installed. Run: npm install ioredis (or redis, its 5 or 6)`;
   }
   const [why = ''] = cause === undefined ? ['it has no class "Redis"'] : describeError(cause).split('\n');
   return (

@@ -1,6 +1,15 @@
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
-import type { SubscribingClient } from './own-client.js';
+
+/** A client on which a channel can be heard. */
+export interface SubscribingClient {
+  readonly status: string;
+  connect(): Promise<unknown>;
+  subscribe(channel: string): Promise<unknown>;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  on(event: 'ready' | 'close' | 'error', listener: () => void): unknown;
+  disconnect(): void;
+}
 
 /** Hears on a connection of its own which call of this process is called. Whatever goes wrong here costs time, nothing else. */
 export class Hints implements HintChannel {

@@ -147,7 +147,8 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
   const ours = held === undefined || held === newest || ended;
   // If the server forgot a lease, only its end is known.
   const known = ours && state.get('holder') !== '';
-  const [holder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];
+  const [ownHolder, fence] = known ? ['holder', 'fence'].map((field) => state.get(field)) : [];
+  const holder = ours ? ownHolder : shedLockHost(token);
   const began = known ? (state.get('since') ?? state.get('began')) : undefined;
   // The field has seconds, and is empty once the lease has ended. The fencing token is the same time in microseconds, unless
   // the server's clock was set back.
@@ -167,6 +168,14 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
       field.startsWith('job:') ? jobOf(field.slice(4), value) : [],
     ),
   };
+}
+
+/**
+ * The host of the JVM that holds a lock by ShedLock, from the value of its key. When it took it is not read from there: that is by the
+ * clock of the JVM. See InternalRedisLockProvider, https://github.com/lukas-krecan/ShedLock
+ */
+function shedLockHost(value: string | null): string | undefined {
+  return /^ADDED:\d{4}-\d\d-\d\dT[\d:.]+Z@(.+):[\da-f-]{36}$/.exec(value ?? '')?.[1];
 }
 
 /** The job of the newest lease, which has this fencing token. */

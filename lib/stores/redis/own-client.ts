@@ -1,20 +1,12 @@
 import { systemClock } from '../../clock.js';
 import type { RedisClient, RedisConnectionOptions } from './connection-options.js';
-import { loadDriver } from './driver.js';
-import type { WatchedClient } from './silence-watch.js';
-
-/** A client on which a channel can be heard. */
-export interface SubscribingClient {
-  readonly status: string;
-  connect(): Promise<unknown>;
-  subscribe(channel: string): Promise<unknown>;
-  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
-  on(event: 'ready' | 'close' | 'error', listener: () => void): unknown;
-  disconnect(): void;
-}
+import { loadEither } from './driver.js';
+import type { SubscribingClient } from './hints.js';
+import { NodeRedisSubscriber } from './node-redis.js';
+import { nodeRedisOptions } from './node-redis-options.js';
 
 /** A client that this library creates. */
-export type OwnRedisClient = RedisClient & WatchedClient & SubscribingClient;
+export type OwnRedisClient = RedisClient & SubscribingClient;
 
 /** How long one try to connect may take, ms. */
 const CONNECT_LIMIT = 5_000;
@@ -22,11 +14,21 @@ const CONNECT_LIMIT = 5_000;
 /** How long a server may take to close its side of a connection, ms. After that, the client closes it alone. */
 const DISCONNECT_LIMIT = 100;
 
+/**
+ * Of ioredis, or of node-redis if that is not there: then it is connected by `connect()`.
+ *
+ * @throws SchedulerLockConfigError if neither driver can be loaded, or if only the one that is missing has an option
+ */
 export async function createClient(
   target: string | RedisConnectionOptions,
   more: object = {},
 ): Promise<OwnRedisClient> {
-  const Redis = await loadDriver<OwnRedisClient>();
+  const driver = await loadEither<OwnRedisClient>();
+  if ('createClient' in driver) {
+    const given = nodeRedisOptions(target, CONNECT_LIMIT);
+    return new NodeRedisSubscriber(driver.createClient(given), true);
+  }
+  const { Redis } = driver;
   // Fail fast: no command waits in a queue, and no command is sent twice.
   const options = {
     connectTimeout: CONNECT_LIMIT,
@@ -50,6 +52,7 @@ export async function createClient(
 
 /** Resolves when nothing of it keeps the process alive. */
 export async function closeClient(client: OwnRedisClient): Promise<void> {
+  if (client instanceof NodeRedisSubscriber) return client.disconnect();
   const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));
   const connected = client.status === 'ready' || client.status === 'connect';
   client.disconnect();

@@ -45,7 +45,7 @@ export function describeRedis(source: string | object): string {
   if (!options) return 'Redis';
   const { port, path, db, sentinels, name } = options;
   const host = options.host ?? 'localhost';
-  if (sentinels) return `Redis, the master "${name ?? ''}" of Sentinel`;
+  if (sentinels) return name ? `Redis, the master "${name}" of Sentinel` : 'Redis, the master of Sentinel';
   // A text that is no path and no host name may hold a password.
   if (path) return path.includes('://') ? 'Redis' : `Redis ${path}`;
   return /^[\w.:%-]+$/.test(host) ? server(host, port ?? DEFAULT_PORT, db) : 'Redis';

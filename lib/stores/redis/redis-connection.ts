@@ -7,7 +7,10 @@ import {
   type RedisConnectionSource,
 } from './connection-options.js';
 import { databaseProblem, firstConnection } from './first-connection.js';
-import { closeClient, createClient, type OwnRedisClient, type SubscribingClient } from './own-client.js';
+import { NodeRedis, nodeRedis } from './node-redis.js';
+import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
+import type { SubscribingClient } from './hints.js';
+import { closeClient, createClient, type OwnRedisClient } from './own-client.js';
 import { isConnected, notConnected, type Patience, Readiness } from './readiness.js';
 import { describeRedis } from './redact.js';
 import { SilenceWatch, type WatchedClient } from './silence-watch.js';
@@ -19,6 +22,9 @@ interface Opened {
   /** Takes the listeners off, and closes the client if it is ours. */
   close(): Promise<void>;
 }
+
+/** A client of node-redis is seen as one of ioredis. */
+type KnownSource = string | RedisConnectionOptions | RedisClient;
 
 type OwnClientFactory = (more?: object) => Promise<OwnRedisClient>;
 
@@ -64,7 +70,10 @@ export class RedisConnection {
   /** The place of the server for the log, without secrets. */
   readonly place: string;
 
-  constructor(private readonly source: RedisConnectionSource) {
+  private readonly source: KnownSource;
+
+  constructor(given: RedisConnectionSource) {
+    const source = (this.source = known(given));
     this.place = describeRedis(source);
     if (isRedisClient(source)) {
       this.#client = source;
@@ -94,6 +103,7 @@ export class RedisConnection {
   /** What to do if Redis does not answer. Only a client of the user's may owe answers for which one has to wait. */
   get onSilence(): string | undefined {
     if (this.#create !== undefined || hasSocketTimeout(this.source)) return undefined;
+    if (this.source instanceof NodeRedis) return this.source.onSilence;
     return 'If that lasts while Redis is up, its connection may have died unnoticed: give your client `socketTimeout: 10_000`.';
   }
 
@@ -174,6 +184,11 @@ export class RedisConnection {
     return client?.duplicate?.(SUBSCRIBING);
   }
 
+  /** What to say of the user's client at the start. */
+  get warning(): string | undefined {
+    return this.source instanceof NodeRedis ? this.source.warning : undefined;
+  }
+
   onReady(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -202,8 +217,9 @@ export class RedisConnection {
         const { problem, reason } = await this.#look();
         return problem ?? reason;
       },
-      // To listen for errors on a client of the user's would hide them: ioredis prints those that nobody listens to.
-      hearsErrors: own !== undefined,
+      // To listen for errors on a client of the user's would hide them: ioredis prints those that nobody listens to. With node-redis
+      // these end the process, so somebody has to.
+      hearsErrors: own !== undefined || client instanceof NodeRedis,
     }));
     const watch = (this.#watch = new SilenceWatch({
       connections: () => connectionsOf(client),
@@ -231,6 +247,9 @@ export class RedisConnection {
   }
 }
 
+const known = (source: RedisConnectionSource): KnownSource =>
+  nodeRedisKind(source) === undefined ? (source as KnownSource) : nodeRedis(source as NodeRedisClient);
+
 /** A part of a URL; `undefined` if it is empty, or cannot be read. */
 function decoded(part: string): string | undefined {
   try {
@@ -242,6 +261,7 @@ function decoded(part: string): string | undefined {
 
 /** The connections of a client, as far as they can be watched. */
 function connectionsOf(client: RedisClient): WatchedClient[] {
+  if (client instanceof NodeRedis) return client.watched === undefined ? [] : [client.watched];
   const { nodes } = client as { nodes?: () => unknown[] };
   const all = (nodes === undefined ? [client] : nodes.call(client)) as Partial<WatchedClient>[];
   return all.filter((one): one is WatchedClient => one.commandQueue !== undefined);

@@ -156,9 +156,10 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  /** That the server may delete keys, if the user may read `INFO memory`. */
+  /** That the server may delete keys, if the user may read `INFO memory`, and what to change of your client of node-redis. */
   async warning(): Promise<string | undefined> {
-    return evictionWarning(await this.#connection.connected(), this.label);
+    const eviction = await evictionWarning(await this.#connection.connected(), this.label);
+    return [eviction, this.#connection.warning].filter(Boolean).join(' ') || undefined;
   }
 
   reconnect(): Promise<void> {

@@ -100,7 +100,12 @@ test.each([
   [['sql', 'postgres'], /sql takes no further words/],
   [['status', '--grant', 'app'], /--grant is an option of sql, not of status/],
   [['status', '--table', 't'], /--table and --schema are of databases/],
-  [['status', '--url', 'postgres://h/d', '--key-prefix', 'p'], /--key-prefix is of Redis/],
+  [['status', '--url', 'postgres://h/d', '--key-prefix', 'p'], /--key-prefix and --key are of Redis/],
+  [['locks', '--url', 'mysql://h/d', '--key', 'a:*'], /--key-prefix and --key are of Redis/],
+  [['locks', '--key', 'a:*', '--key-prefix', 'p'], /--key is the whole key of a lock: leave --key-prefix/],
+  [['locks', '--key', 'job-lock:default:'], /--key: write one \* in the place of the name/],
+  [['locks', '--key', '*:*'], /--key: write one \*/],
+  [['locks', '--config', 'locks.mjs', '--key', '*'], /--config names the store whole: leave/],
   [['status', '--ca', 'ca.pem'], /--ca is for TLS, and the URL begins with redis:\/\/. Write rediss:/],
   [['status', '--config', 'locks.mjs', '--table', 't'], /--config names the store whole: leave/],
 ])('%j cannot work', (argv, message) => {

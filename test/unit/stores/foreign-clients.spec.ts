@@ -99,7 +99,7 @@ describe('a store says what it was given instead of its client:', () => {
       like('sendCommand connect', { isOpen: false }),
       /node-redis/,
       /node-redis/,
-      /node-redis.*URL of your Redis, or a client of ioredis/,
+      /node-redis.*The versions 5 and 6 fit/,
     ],
     [
       'Knex',

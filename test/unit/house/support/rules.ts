@@ -84,7 +84,7 @@ const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][]
   [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
   [/^(lease|testing)\//, ({ target }) => target === 'uuid'],
   [/^cli\/drivers$/, ({ target, dynamic }) => dynamic && ['pg', 'mysql2/promise'].includes(target)],
-  [/^stores\/redis\/driver$/, ({ target, dynamic }) => target === 'ioredis' && dynamic],
+  [/^stores\/redis\/driver$/, ({ target, dynamic }) => dynamic && ['ioredis', 'redis'].includes(target)],
 ];
 
 /** What is wrong with the imports of a file, one line for each. */

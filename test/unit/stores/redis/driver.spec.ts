@@ -1,5 +1,5 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
-import { loadDriver } from '../../../../lib/stores/redis/driver.js';
+import { loadDriver, loadEither } from '../../../../lib/stores/redis/driver.js';
 
 class Redis {}
 
@@ -30,7 +30,7 @@ test.each([
   await expect(loadDriver()).rejects.toMatchObject({
     code: 'SCHEDULER_LOCK_CONFIG',
     problems: [
-      'connection: the package "ioredis" is needed to connect to Redis and is not installed. Run: npm install ioredis',
+      'connection: the package "ioredis" is needed to connect to Redis and is not installed. Run: npm install ioredis (or redis, its 5 or 6)',
     ],
   });
 });
@@ -54,4 +54,28 @@ test.each([
 test('a module without the class is no driver', async () => {
   provide(() => ({ default: {} }));
   await expect(loadDriver()).rejects.toThrow(/could not be loaded: it has no class "Redis"\./);
+});
+
+const missing = (name: string) => (): never => {
+  throw notFound(`Cannot find package '${name}' imported from /app/main.js`, 'ERR_MODULE_NOT_FOUND');
+};
+const createClient = (): object => ({});
+
+test.each([
+  ['with names', { createClient }],
+  ['known as CommonJS only', { default: { createClient } }],
+])('without ioredis, node-redis is taken, in a module %s', async (_what, module) => {
+  provide(missing('ioredis'));
+  jest.unstable_mockModule('redis', () => module);
+  await expect(loadEither()).resolves.toEqual({ createClient });
+});
+
+test('of both drivers ioredis is taken, and without either it is asked for', async () => {
+  provide(() => ({ Redis }));
+  jest.unstable_mockModule('redis', () => ({ createClient }));
+  await expect(loadEither()).resolves.toEqual({ Redis });
+  jest.resetModules();
+  provide(missing('ioredis'));
+  jest.unstable_mockModule('redis', missing('redis'));
+  await expect(loadEither()).rejects.toThrow(/"ioredis" is needed .* is not installed/);
 });

@@ -19,6 +19,33 @@ describe('inspect()', () => {
     ]);
   });
 
+  test('names the host of the JVM that holds a lock by ShedLock, also after a lease of ours', async () => {
+    const shared = new RedisLockStore(client, { key: (name) => `job-lock:default:${name}` });
+    await shared.init();
+    const lease = { name: 'both', token: 'ours', ttl: 60_000, holder: 'here' };
+    const { fencingToken } = (await shared.acquire(lease)) as { fencingToken: number };
+    await shared.release({ ...lease, fencingToken });
+    const uuid = '0b7de2d4-7c38-4f4b-9d5c-0d3ab7d6b7a1';
+    for (const name of ['both', 'theirs'])
+      await client.set(
+        `job-lock:default:${name}`,
+        `ADDED:2026-11-25T03:00:00.123Z@spring-7f9c:eu:${uuid}`,
+        'PX',
+        60_000,
+        'NX',
+      );
+    await client.set('job-lock:default:other', `ADDED:2026-11-25@:${uuid}`);
+    const infos = await shared.inspect();
+    await shared.close();
+    expect(infos.map(({ name, state, holder }) => [name, state, holder])).toEqual([
+      ['both', 'held', 'spring-7f9c:eu'],
+      ['other', 'held', undefined],
+      ['theirs', 'held', 'spring-7f9c:eu'],
+    ]);
+    // What the clock of the JVM says is no time of the store.
+    expect(infos.every(({ since }) => since === undefined)).toBe(true);
+  });
+
   test('shows a lock that never expires without a time', async () => {
     await client.set('scheduler:report:lock', 'its token');
     expect(await store.inspect()).toStrictEqual([

@@ -1,0 +1,52 @@
+import { SchedulerLockConfigError } from '../../errors.js';
+import type { RedisConnectionOptions } from './connection-options.js';
+
+/**
+ * The options of a client of node-redis that nobody else uses. It queues nothing.
+ *
+ * @param target a URL, or options of ioredis: those of one server have a counterpart
+ * @throws SchedulerLockConfigError for an option that only ioredis has
+ */
+export function nodeRedisOptions(target: string | RedisConnectionOptions, connectTimeout: number): object {
+  const socket = {
+    connectTimeout,
+    reconnectStrategy: (retries: number) =>
+      Math.min(50 * 2 ** Math.min(retries, 10), 1_000) + Math.random() * 50,
+  };
+  const own = { disableOfflineQueue: true };
+  if (typeof target === 'string') {
+    const path = URL.canParse(target) ? undefined : target.replace(/\?.*$/, '');
+    return path === undefined ? { ...own, url: target, socket } : { ...own, socket: { ...socket, path } };
+  }
+  const {
+    host = 'localhost',
+    port = 6379,
+    path,
+    family,
+    tls,
+    db,
+    username,
+    password,
+    connectionName,
+    ...rest
+  } = target;
+  const [other] = Object.entries(rest).find(([, value]) => value !== undefined && value !== null) ?? [];
+  if (other !== undefined) {
+    throw new SchedulerLockConfigError([
+      `connection.${other}: only ioredis has this option, and it is not installed. Run: npm install ioredis, or give a client of node-redis.`,
+    ]);
+  }
+  return {
+    ...own,
+    ...given({ username, password, name: connectionName, database: Number(db ?? 0) }),
+    socket: {
+      ...socket,
+      ...(path ? { path } : { host, port: Number(port), ...given({ family }) }),
+      ...(tls ? { ...tls, tls: true } : undefined),
+    },
+  };
+}
+
+/** Those that say something: node-redis does not take `undefined` or `null` for its defaults everywhere. */
+const given = (options: object): object =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value));
