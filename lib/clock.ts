@@ -68,3 +68,62 @@ export const systemClock: Clock = {
  * This is no time: also under the fake timers of a test it is called.
  */
 export const atEndOfTurn = (callback: () => void): void => void inModuleContext(setImmediate, callback);
+
+/** One timer for much that is due at different moments: it is set for the earliest of them. */
+export class AlarmClock {
+  #timer: Timer | undefined;
+  #at = Infinity;
+
+  /** @param ring looks what is due, and sets the next alarm: a timer may fire a fraction early */
+  constructor(
+    private readonly clock: Clock,
+    private readonly ring: () => void,
+    private readonly options?: { keepAlive?: boolean },
+  ) {}
+
+  /** Rings at this moment, monotonic, or earlier if it is set for an earlier one. */
+  by(at: number): void {
+    if (at >= this.#at) return;
+    this.#timer?.cancel();
+    this.#at = at;
+    this.#timer = this.clock.setTimer(() => this.#fire(), at - this.clock.monotonic(), this.options);
+  }
+
+  /** Rings at this moment, monotonic, whatever it was set for; `Infinity`: not at all. */
+  set(at: number): void {
+    if (this.#at === -Infinity) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#at = Infinity;
+    this.by(at);
+  }
+
+  /** Rings never again. */
+  stop(): void {
+    this.#timer?.cancel();
+    this.#at = -Infinity;
+  }
+
+  #fire(): void {
+    this.#at = Infinity;
+    this.ring();
+  }
+}
+
+/** Settles as `work` does, or resolves after `limit` milliseconds: then the work goes on, and nobody waits for it. */
+export async function noLongerThan<T>(
+  limit: number,
+  work: Promise<T>,
+  clock: Clock,
+  options?: { keepAlive?: boolean },
+): Promise<T | undefined> {
+  let timer: Timer | undefined;
+  const passed = new Promise<undefined>((resolve) => {
+    timer = clock.setTimer(() => resolve(undefined), limit, options);
+  });
+  try {
+    return await Promise.race([work, passed]);
+  } finally {
+    timer?.cancel();
+  }
+}

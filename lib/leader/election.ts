@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import { AlarmClock, type Clock, noLongerThan } from '../clock.js';
 import { LockLostError, LockNotAcquiredError, LockResignedError, LockShutdownError } from '../errors.js';
 import type { RevokedReason } from '../errors.js';
 import { withRootScope } from '../lease/current-lock.js';
@@ -72,7 +72,7 @@ interface Term {
  */
 export class Election {
   #term: Term | undefined;
-  #timer: Timer | undefined;
+  readonly #alarm: AlarmClock;
   /** When the next regular campaign is due, monotonic. */
   #slot = 0;
   /** Whether an irregular campaign came since the last regular one. */
@@ -83,7 +83,10 @@ export class Election {
   #closing = false;
   readonly #stopped = new AbortController();
 
-  constructor(private readonly parts: ElectionParts) {}
+  constructor(private readonly parts: ElectionParts) {
+    // Often nothing else keeps an instance alive whose jobs are paused.
+    this.#alarm = new AlarmClock(parts.clock, () => this.#ask(), { keepAlive: true });
+  }
 
   get name(): string {
     return this.parts.name;
@@ -118,7 +121,7 @@ export class Election {
   /** Campaigns no more, and ends its leadership once the `drained` hook has resolved. */
   async stop(): Promise<void> {
     this.#closing = true;
-    this.#timer?.cancel();
+    this.#alarm.stop();
     this.#stopped.abort(new LockShutdownError(this.name));
     await this.#campaign;
     const term = this.#term;
@@ -147,7 +150,7 @@ export class Election {
       // The runner has reported a failing store as an outage: all that is left is to ask again.
       if (error instanceof LockNotAcquiredError && error.waited !== undefined && error.reason === 'held') {
         // Its place in line is void: it enters anew.
-        return this.#wakeAt(clock.monotonic());
+        return this.#alarm.set(clock.monotonic());
       }
       if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
         expiresIn = error.expiresIn;
@@ -170,15 +173,7 @@ export class Election {
     const end = now + expiresIn + Math.random() * Math.min(ttl * SPREAD, MAX_SPREAD);
     const extra = !this.#extra && end < this.#slot;
     if (extra) this.#extra = true;
-    this.#wakeAt(extra ? end : this.#slot);
-  }
-
-  #wakeAt(at: number): void {
-    if (this.#closing) return;
-    const { clock } = this.parts;
-    this.#timer?.cancel();
-    // Often nothing else keeps an instance alive whose jobs are paused.
-    this.#timer = clock.setTimer(() => this.#ask(), at - clock.monotonic(), { keepAlive: true });
+    this.#alarm.set(extra ? end : this.#slot);
   }
 
   #begin(grant: LeaderGrant): void {
@@ -214,7 +209,7 @@ export class Election {
   }
 
   async #end(term: Term, reason: RevokedReason, error: Error): Promise<void> {
-    const { clock, emit, hooks, ttl } = this.parts;
+    const { clock, emit, hooks, patience, ttl } = this.parts;
     term.lease.abort(error);
     const duration = Math.round(clock.monotonic() - term.since);
     emit({ type: 'revoked', ...this.#facts(term), reason, duration });
@@ -223,13 +218,13 @@ export class Election {
       (failure: unknown) => this.#failed(term, 'onRevoked', failure),
     );
     // A shutdown has a limit of its own; after that, the lease is left to expire.
-    await (this.#closing ? revoked : this.#patiently(revoked));
+    await (this.#closing ? revoked : noLongerThan(patience, revoked, clock));
     await term.grant.release();
     // The hooks of this term must not overlap with those of the next one: the two hooks of a class never run at the same
     // time.
     void Promise.all([revoked, term.elected]).then(() => {
       this.#term = undefined;
-      if (reason === 'resigned' || reason === 'failed') this.#wakeAt(clock.monotonic() + ttl);
+      if (reason === 'resigned' || reason === 'failed') this.#alarm.set(clock.monotonic() + ttl);
       else this.#later(Infinity);
     });
   }
@@ -237,15 +232,6 @@ export class Election {
   /** Calls a hook in the context of the lease. An error that the hook throws becomes a rejection. */
   async #call({ lease }: Term, hook: () => unknown): Promise<void> {
     await withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, hook);
-  }
-
-  async #patiently(hook: Promise<void>): Promise<void> {
-    let timer: Timer | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = this.parts.clock.setTimer(resolve, this.parts.patience);
-    });
-    await Promise.race([hook, limit]);
-    timer?.cancel();
   }
 
   #failed(term: Term, hook: 'onElected' | 'onRevoked', error: unknown): void {

@@ -44,7 +44,7 @@ export class Elections {
     }
     this.#places.set(name, place);
     const settings: LockSettings = { ...lock, onStoreError: 'throw', abortOnShutdown: false };
-    const call: LockCall = { name, job: undefined, settings, scheduled: false, campaign: true };
+    const call: LockCall = { kind: 'election', name, job: undefined, settings };
     const waits = { ...settings, wait: WAIT };
     const take = (signal: AbortSignal): Promise<LeaderGrant> =>
       this.acquire(this.hasHints() ? { ...call, settings: waits, signal } : call);

@@ -95,11 +95,11 @@ export async function withinScope<T>(
   job: (lock: Lock) => T | PromiseLike<T>,
 ): Promise<T> {
   const scope: Scope = { owner, lock, lease, parent: open(scopes.getStore()) };
-  lease.inner += 1;
+  lease.enter();
   try {
     return await scopes.run(scope, begin, job, lock);
   } finally {
-    lease.inner -= 1;
+    lease.leave();
     scope.closed = true;
   }
 }
@@ -224,12 +224,12 @@ export class LeasedLock implements Lock {
 
   /** Whether nobody waits for its run: a schedule fired it, or its call was kept. @internal */
   get isOwnStory(): boolean {
-    return this.lease.fired || this.lease.event !== undefined;
+    return this.lease.origin !== undefined;
   }
 
   /** The trace that its run belongs to: kept with the record of the run. @internal */
   set traceId(id: string) {
-    this.lease.traceId = id;
+    this.lease.traced(id);
   }
 
   assertLocked(): void {

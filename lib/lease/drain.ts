@@ -5,9 +5,11 @@ import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
 import { wasNotApplied } from './undo.js';
-import type { LockSettings } from './lock-call.js';
+import type { LockCall, LockSettings, RunResult } from './lock-call.js';
+import type { Admission } from './open-call.js';
 import type { EndOfRun } from './recorder.js';
 import { reportReleased } from './reports.js';
+import { Holding } from './run.js';
 import type { Writable } from './writable.js';
 
 /** A job that runs for events. */
@@ -29,7 +31,7 @@ export interface Drainer {
 }
 
 /** An event, and the lease under which it runs. */
-export interface Delivery {
+interface Delivery {
   readonly lease: Lease;
   readonly run: (lease: Lease) => unknown;
 }
@@ -40,16 +42,60 @@ export interface Delivery {
  */
 type NoDelivery = 'none' | 'silent' | 'unknown';
 
-/** The events of one lock that run one after another under one lease, each with a fencing token of its own. */
-export class Drain {
+/** Works the events of one lock off: takes the lock once, then runs one event after another, each with a fencing token of its own. */
+export class Drain extends Holding {
   constructor(
-    private readonly engine: Engine,
+    engine: Engine,
+    call: LockCall,
+    admission: Admission,
     private readonly drainer: Drainer,
-    /** Milliseconds that a call of the store may take. */
-    private readonly limit: number,
     /** Runs a job in the context of its lock. */
     private readonly within: (lease: Lease, job: () => unknown) => unknown,
-  ) {}
+  ) {
+    super(engine, call, admission);
+  }
+
+  async run(): Promise<RunResult<void>> {
+    const { waiting } = this.engine;
+    waiting.begin();
+    try {
+      const lease = await this.take();
+      if (!(lease instanceof Lease)) return lease;
+      await this.#workOff(lease);
+      return { ran: true, value: undefined };
+    } finally {
+      waiting.end();
+      this.over();
+    }
+  }
+
+  async #workOff(granted: Lease): Promise<void> {
+    const { waiting } = this.engine;
+    let lease = granted;
+    let end: EndOfRun | undefined;
+    for (;;) {
+      const next = await this.#next(lease, end);
+      if (typeof next === 'string') return this.#giveBack(lease, end, next);
+      lease = next.lease;
+      waiting.end();
+      const ended = await this.begin(lease, next.run);
+      waiting.begin();
+      end = this.end(lease, ended);
+      if (lease.renewal !== undefined) await lease.renewal;
+    }
+  }
+
+  /** @param end how the last run ended */
+  async #giveBack(lease: Lease, end: EndOfRun | undefined, why: NoDelivery): Promise<void> {
+    const { releases } = this.engine;
+    // The store has the record of the last run, if it has answered.
+    const unsaid = why === 'none' ? undefined : end;
+    const release = this.releaseOf(lease, end?.outcome ?? 'completed', unsaid);
+    const asked = releases.send(release);
+    const answer = releases.tried(release, asked, await asked.outcome);
+    if (why === 'unknown') this.#abandonNext(lease);
+    if (unsaid !== undefined) this.#reportEnd(lease, unsaid, answer);
+  }
 
   /**
    * Ends the event of the last run, and takes the next one.
@@ -57,14 +103,15 @@ export class Drain {
    * @param end how the last run ended
    * @returns the event; if there is none, or none for now, the lease has to be released
    */
-  async next(lease: Lease, end: EndOfRun | undefined): Promise<Delivery | NoDelivery> {
+  async #next(lease: Lease, end: EndOfRun | undefined): Promise<Delivery | NoDelivery> {
     const { engine, drainer } = this;
     if (engine.closing || lease.lostReason !== undefined) return 'silent';
     const sentAt = engine.clock.monotonic();
     drainer.asks();
     const takes = [...drainer.jobs.values()].map(({ job, settings }) => ({ job, ttl: settings.ttl }));
     const options = end === undefined ? { takes } : this.#ended(takes, lease, end);
-    const outcome = await engine.store.next(lease.ref, options, this.limit, sentAt).outcome;
+    const { storeTimeout } = this.call.settings;
+    const outcome = await engine.store.next(lease.ref, options, storeTimeout, sentAt).outcome;
     if ('error' in outcome) {
       engine.outages.failed(outcome.error, { call: 'release', locks: [lease.ref.name] });
       return wasNotApplied(outcome.error) ? 'silent' : 'unknown';
@@ -74,9 +121,10 @@ export class Drain {
   }
 
   /** Gives back what a call for the next event may have taken that was not answered: a lease with the same token. */
-  giveUp({ ref: { name, token, holder } }: Lease): void {
+  #abandonNext({ ref: { name, token, holder } }: Lease): void {
     const ttl = Math.max(...[...this.drainer.jobs.values()].map(({ settings }) => settings.ttl));
-    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, this.limit, 1);
+    const { storeTimeout } = this.call.settings;
+    this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout, 1);
   }
 
   #ended(takes: NextOptions['takes'], lease: Lease, end: EndOfRun): NextOptions {
@@ -94,14 +142,14 @@ export class Drain {
     const { ref } = lease;
     for (const letter of result.dead) this.#report(ref, letter);
     if (end !== undefined)
-      this.ended(lease, end, result.held ? { released: true } : { released: false, reason: 'expired' });
+      this.#reportEnd(lease, end, result.held ? { released: true } : { released: false, reason: 'expired' });
     if (result.event !== undefined) return this.#deliver(ref, result.event, result.fencingToken, sentAt);
     if (result.held && result.place !== undefined) this.drainer.standsBehind(result.place);
     return 'none';
   }
 
   /** Tells of the end of a run, and of the dead letter that it leaves behind if it failed. */
-  ended(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
+  #reportEnd(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
     const { ref, event } = lease;
     const { outcome, ended } = end;
     reportReleased(this.engine, lease, end, answer);
@@ -122,8 +170,8 @@ export class Drain {
     const { id, job, key, args, delivery, queuedAt, merged } = event;
     const { settings, run } = this.drainer.jobs.get(job) as EventJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, event: id };
-    const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit);
-    lease.event = { key, delivery, queuedAt, merged };
+    const facts = { key, delivery, queuedAt, merged };
+    const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 

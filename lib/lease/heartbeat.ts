@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import { AlarmClock, type Clock } from '../clock.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Lease } from './lease.js';
 
@@ -20,17 +20,18 @@ export type Extend = (leases: readonly LeaseRef[]) => Promise<ExtendResult[]>;
 export class Heartbeat {
   /** All leases of this process, also those that are never renewed. */
   readonly #leases = new Set<Lease>();
-  #timer: Timer | undefined;
-  #wakeAt = Infinity;
+  readonly #alarm: AlarmClock;
 
   constructor(
     private readonly clock: Clock,
     private readonly extend: Extend,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => this.#wake());
+  }
 
   add(lease: Lease): void {
     this.#leases.add(lease);
-    this.#wakeBy(lease.wakeAt);
+    this.#alarm.by(lease.wakeAt);
   }
 
   /** The timer stays as it is: on a busy process the next lease needs it anyway, on an idle one it fires once. */
@@ -46,22 +47,18 @@ export class Heartbeat {
   /** A connection is back: renews at once the leases that are due or whose last renewal failed. */
   renewFailed(): void {
     const now = this.clock.monotonic();
-    for (const lease of this.leases()) if (lease.failing) lease.renewNow(now);
+    for (const lease of this.leases()) lease.renewFailed(now);
     this.#wake();
   }
 
   /** Another holder has taken a lock. */
   lost(name: string, holder: string): void {
-    const now = this.clock.monotonic();
-    for (const lease of this.leases())
-      if (lease.ref.name === name && lease.confirmed)
-        lease.renewed({ held: false, reason: 'taken', holder }, now);
+    for (const lease of this.leases()) if (lease.ref.name === name && lease.confirmed) lease.taken(holder);
   }
 
   stop(): void {
     for (const lease of this.leases()) this.delete(lease);
-    this.#timer?.cancel();
-    this.#wakeAt = Infinity;
+    this.#alarm.set(Infinity);
   }
 
   #wake(): void {
@@ -76,31 +73,19 @@ export class Heartbeat {
   #beat(leases: readonly Lease[]): void {
     const sent = this.clock.monotonic();
     const settle = (judge: (lease: Lease, index: number) => void): void => {
-      for (const [index, lease] of leases.entries()) {
-        lease.renewal = undefined;
-        judge(lease, index);
-      }
+      leases.forEach(judge);
       this.#rearm();
     };
     const renewal = this.extend(leases.map(({ ref }) => ref)).then(
       (results) => settle((lease, index) => lease.renewed(results[index] as ExtendResult, sent)),
       (error: unknown) => settle((lease) => lease.renewalFailed(error as Error)),
     );
-    for (const lease of leases) lease.renewal = renewal;
+    for (const lease of leases) lease.renewing(renewal);
   }
 
   #rearm(): void {
-    this.#timer?.cancel();
-    this.#wakeAt = Infinity;
     let next = Infinity;
     for (const lease of this.#leases) next = Math.min(next, lease.wakeAt);
-    this.#wakeBy(next);
-  }
-
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    this.#timer = this.clock.setTimer(() => this.#wake(), at - this.clock.monotonic());
+    this.#alarm.set(next);
   }
 }

@@ -1,30 +1,24 @@
 import { randomUUID } from 'node:crypto';
-import { SchedulerLockConfigError } from '../errors.js';
 import type { WaitingEvent } from '../events/events.js';
-import type { Asked, Outcome } from '../store-access/asked.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
-import { Lease, leaseDeadline } from './lease.js';
-import type { LockCall, Skipped } from './lock-call.js';
+import type { Lease } from './lease.js';
+import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import { wasNotApplied } from './undo.js';
-import type { Next, Turn } from './waits.js';
+import { type Next, Turn } from './waits.js';
 import type { Writable } from './writable.js';
 
 /** Reasons for which a call goes on waiting. */
 const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 
-/** Makes a lease of an answer, or says why there is none. */
-type Granted = (asked: Asked<AcquireResult>, outcome: Outcome<AcquireResult>) => Lease | Skipped;
-
 /**
- * The wait of one call, from its first ask on. It asks with the same token each time: whether its turn has come is what the store
- * answers. Until its wait is over, it stands the outages of the store.
+ * What a call that waits knows of its place in line. It asks with the same token each time: whether its turn has come is what the store
+ * answers. When it asks says {@link Waits}, and what becomes of an answer `Take`.
  */
-export class InLine {
+export class InLine extends Turn {
+  readonly deadline: number;
+  place: number | undefined;
   readonly #began: number;
-  readonly #deadline: number;
-  /** Where the store has it in line. */
-  #place: number | undefined;
   #ahead = 0;
   /** Whether the store may have it in line. */
   #stands = false;
@@ -37,22 +31,35 @@ export class InLine {
   /** How the last ask was answered. */
   #refusal: Skipped;
 
-  /**
-   * @param holding the locks that the caller holds
-   * @param blocked whether this process may not take the lock now: a run of it that lost its lease goes on
-   */
+  /** @param holding the locks that the caller holds */
   constructor(
     private readonly engine: Engine,
     private readonly call: LockCall,
     private request: AcquireRequest,
-    private readonly holding: readonly string[],
-    private readonly blocked: () => boolean,
+    readonly holding: readonly string[],
   ) {
+    super();
     const { wait = 0 } = call.settings;
     this.#began = engine.clock.monotonic();
-    this.#deadline = this.#began + wait;
+    this.deadline = this.#began + wait;
     this.#refusal = { ran: false, reason: 'held', holder: engine.instance };
-    this.#place = this.#job === undefined ? call.place : engine.waits.placeOf(call.name, this.#job);
+    this.place = this.job === undefined ? call.place : engine.waits.placeOf(call.name, this.job);
+  }
+
+  get name(): string {
+    return this.call.name;
+  }
+
+  get token(): string {
+    return this.request.token;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.call.signal;
+  }
+
+  get job(): string | undefined {
+    return this.call.start?.tick === undefined ? undefined : this.call.job;
   }
 
   /** What the last ask was for, without how it waits. */
@@ -64,12 +71,12 @@ export class InLine {
   ask(): AcquireRequest {
     const { request, call, engine } = this;
     const now = engine.clock.monotonic();
-    const limit = Math.max(1, Math.ceil(this.#deadline - now));
+    const limit = Math.max(1, Math.ceil(this.deadline - now));
     const wait = {
       limit,
       priority: call.settings.priority ?? 0,
       process: engine.waits.process,
-      ...(this.#place === undefined ? undefined : { place: this.#place }),
+      ...(this.place === undefined ? undefined : { place: this.place }),
       ...(this.#leaseEnds > now ? { notBefore: Math.ceil(this.#leaseEnds - now) } : undefined),
     };
     this.#stands = true;
@@ -81,128 +88,75 @@ export class InLine {
     this.#unsure = true;
   }
 
+  /** Whether an ask was not answered, and may be on its way still. */
+  get isUnsure(): boolean {
+    return this.#unsure;
+  }
+
   /** The store has answered an ask. */
   told(result: AcquireResult): void {
     if (result.acquired) return void (this.#stands = false);
     const { waiting, holder, expiresIn } = result;
     this.#expiresIn = expiresIn;
-    this.#place = waiting?.place ?? this.#place;
+    this.place = waiting?.place ?? this.place;
     this.#ahead = waiting?.ahead ?? this.#ahead;
     // The lease of another program is written back by nobody. A store that has lost its data knows no holder.
     if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + (expiresIn ?? 0);
   }
 
-  /**
-   * Waits until the lock is granted, or the wait is over.
-   *
-   * @param first how the first ask was refused; `undefined` if there was none
-   * @throws the reason of the call's signal
-   */
-  async wait(first: Skipped | undefined, granted: Granted): Promise<Lease | Skipped> {
-    if (first !== undefined) this.#refusal = first;
-    if (!PASSING.has(this.#refusal.reason)) return this.#refused(this.#refusal);
-    const { waits } = this.engine;
-    const turn = this.#enter();
-    const stopListening = this.#listen(turn);
-    this.#report();
-    try {
-      for (;;) {
-        const expiresIn = this.#expiresIn;
-        this.#expiresIn = undefined;
-        const next = await waits.next(turn, this.#place, expiresIn);
-        if (next !== 'ask') return this.#over(next);
-        const end = await this.#askAgain(turn, granted);
-        if (end !== undefined) return end;
-      }
-    } finally {
-      stopListening();
-      waits.leave(turn);
-    }
-  }
-
-  /** One more ask. Returns how the wait has ended, if it has. */
-  async #askAgain(turn: Turn, granted: Granted): Promise<Lease | Skipped | undefined> {
-    const { engine, call } = this;
-    if (this.blocked()) return this.#startOver(turn);
-    const asked = engine.store.acquire(this.ask(), call.settings.storeTimeout, engine.clock.monotonic());
-    const outcome = await asked.outcome;
-    if ('error' in outcome) {
-      if (outcome.error instanceof SchedulerLockConfigError) return granted(asked, outcome);
-      this.#failed(outcome.error);
-      return undefined;
-    }
-    // The next ask finds out more.
-    if (outcome.result.acquired && !this.#isUsable(asked)) return undefined;
-    const answer = granted(asked, outcome);
-    return this.#judged(turn, answer);
-  }
-
-  /** What an answer means: `undefined` to go on waiting. */
-  #judged(turn: Turn, answer: Lease | Skipped): Lease | Skipped | undefined {
-    if (answer instanceof Lease) {
-      answer.waited = this.#waited;
-      answer.seenUntil = this.#leaseEnds;
-      return answer;
-    }
-    if (!PASSING.has(answer.reason)) {
-      // An ask that was not answered may have started this very tick: then that start is taken back.
-      return this.#unsure ? this.#startOver(turn) : this.#refused(answer);
-    }
-    this.#refusal = answer;
-    return undefined;
-  }
-
-  /** Leaves the line, and comes back to its place with another token: what is abandoned may be released at any later time. */
-  #startOver(turn: Turn): undefined {
-    if (!this.#stands) return;
-    this.#leave();
-    this.request = { ...this.request, token: randomUUID() };
-    this.engine.waits.rename(turn, this.request.token);
-  }
-
-  /** The signal of the call ends the wait. Returns a function that undoes this. */
-  #listen(turn: Turn): () => void {
-    const { signal } = this.call;
-    const abort = (): void => this.engine.waits.end(turn, 'aborted');
-    signal?.addEventListener('abort', abort);
-    if (signal?.aborted === true) abort();
-    return () => signal?.removeEventListener('abort', abort);
-  }
-
-  /** A newer tick takes the place of an older one. */
-  get #job(): string | undefined {
-    return this.call.start?.tick === undefined ? undefined : this.call.job;
-  }
-
-  #enter(): Turn {
-    const { name } = this.call;
-    return this.engine.waits.enter({
-      name,
-      token: this.request.token,
-      job: this.#job,
-      deadline: this.#deadline,
-      place: this.#place,
-    });
-  }
-
-  /** Whether a grant came in time. If not, or while a lost run goes on here, the next ask finds out more. */
-  #isUsable({ sentAt }: Asked<AcquireResult>): boolean {
-    const late = this.engine.clock.monotonic() >= leaseDeadline(sentAt, this.call.settings.ttl);
-    return !late && !this.blocked();
-  }
-
-  #failed(error: Error): void {
+  /** An ask was not answered. */
+  failed(error: Error): undefined {
     this.engine.outages.failed(error, { call: 'acquire', locks: [this.call.name] });
     if (!wasNotApplied(error)) this.doubt();
   }
 
+  /** An ask was refused. Returns whether it goes on waiting. */
+  goesOnAfter(refusal: Skipped): boolean {
+    if (!PASSING.has(refusal.reason)) return false;
+    this.#refusal = refusal;
+    return true;
+  }
+
+  /** Begins to wait, and tells of that. */
+  enter(): void {
+    this.engine.waits.enter(this);
+    this.#report();
+  }
+
+  /** Waits until it has to ask, or its wait is over. */
+  next(): Promise<Next> {
+    const expiresIn = this.#expiresIn;
+    this.#expiresIn = undefined;
+    return this.engine.waits.next(this, expiresIn);
+  }
+
+  /** Leaves the line, and comes back to its place with another token: what is abandoned may be released at any later time. */
+  startOver(): undefined {
+    if (!this.#stands) return;
+    this.#leave();
+    const { token } = this;
+    this.request = { ...this.request, token: randomUUID() };
+    this.engine.waits.renamed(this, token);
+  }
+
+  /** Its turn has come. */
+  granted(lease: Lease): Lease {
+    lease.hasWaited(this.#waited, this.#leaseEnds);
+    return lease;
+  }
+
   /** The start of its job is refused: it is not to be called any more. */
-  #refused(refusal: Skipped): Skipped {
+  refused(refusal: Skipped): Skipped {
     this.#leave();
     return { ...refusal, waited: this.#waited };
   }
 
-  #over(why: Exclude<Next, 'ask'>): Skipped {
+  /**
+   * Its wait is over.
+   *
+   * @throws the reason of the call's signal
+   */
+  ended(why: Exclude<Next, 'ask'>): Skipped {
     this.#leave();
     if (why === 'aborted') throw this.call.signal?.reason;
     const waited = this.#waited;
@@ -238,7 +192,7 @@ export class InLine {
     const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
     // To stand by is nothing to tell of.
-    if (call.campaign === true || !engine.hears('waiting')) return;
+    if (isBehindTheScenes(call) || !engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {
       type: 'waiting',
       lock: call.name,

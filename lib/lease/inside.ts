@@ -17,7 +17,7 @@ export async function runInside<T>(
 /** Takes a lock inside a job that already holds it: the handle shares the lease, which ends with that job. */
 export function acquireInside({ lease }: LeasedScope): LockHandle {
   const handle = new LockHandle(lease);
-  lease.inner += 1;
-  handle.finished = handle.released.then(() => (lease.inner -= 1));
+  lease.enter();
+  handle.finished = handle.released.then(() => lease.leave());
   return handle;
 }

@@ -29,29 +29,16 @@ const MAX_RETRY_DELAY = 1_000;
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
-  /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
-  renewal: Promise<unknown> | undefined;
-  /** What the signal was aborted with. */
-  abortReason: Error | undefined;
-  /** When that was, monotonic. */
-  abortedAt = Infinity;
-  lostReason: LostReason | undefined;
-  /** Whether the last renewal failed. */
-  failing = false;
-  /** How many nested calls of its job are under way. */
-  inner = 0;
-  /** How long its call stood in line, ms. */
-  waited = 0;
-  /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
-  seenUntil = -Infinity;
-  /** The event that its job runs for. */
-  event: EventFacts | undefined;
-  /** Whether a schedule fired its run. */
-  fired = false;
-  /** Of the trace that its run belongs to. */
-  traceId: string | undefined;
-  /** Whether the lease was lost or has ended, as of the last check. */
-  over = false;
+  #renewal: Promise<unknown> | undefined;
+  #abortReason: Error | undefined;
+  #abortedAt = Infinity;
+  #lostReason: LostReason | undefined;
+  #failing = false;
+  #inner = 0;
+  #waited = 0;
+  #seenUntil = -Infinity;
+  #traceId: string | undefined;
+  #over = false;
 
   #deadline: number;
   #renewAt: number;
@@ -64,6 +51,7 @@ export class Lease {
    * @param startedAt when its job begins, monotonic
    * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
    *   a lease that was not confirmed
+   * @param origin what its job runs for, if nobody waits for it: a schedule, or a call that was kept
    */
   constructor(
     readonly ref: LeaseRef,
@@ -72,6 +60,7 @@ export class Lease {
     sent: number | undefined,
     private readonly clock: Clock,
     private readonly emit: Emit,
+    readonly origin?: 'schedule' | EventFacts,
   ) {
     this.confirmed = sent !== undefined;
     this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
@@ -85,9 +74,73 @@ export class Lease {
     this.check();
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.abortReason !== undefined) this.#controller.abort(this.abortReason);
+      if (this.#abortReason !== undefined) this.#controller.abort(this.#abortReason);
     }
     return this.#controller.signal;
+  }
+
+  /** Whether the lease was lost or has ended, as of the last check. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  get lostReason(): LostReason | undefined {
+    return this.#lostReason;
+  }
+
+  /** What the signal was aborted with. */
+  get abortReason(): Error | undefined {
+    return this.#abortReason;
+  }
+
+  /** When that was, monotonic; `Infinity` if it was not. */
+  get abortedAt(): number {
+    return this.#abortedAt;
+  }
+
+  /** The event that its job runs for. */
+  get event(): EventFacts | undefined {
+    return this.origin === 'schedule' ? undefined : this.origin;
+  }
+
+  /** How long its call stood in line, ms. */
+  get waited(): number {
+    return this.#waited;
+  }
+
+  /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
+  get seenUntil(): number {
+    return this.#seenUntil;
+  }
+
+  /** Its call stood in line. */
+  hasWaited(waited: number, seenUntil: number): void {
+    this.#waited = waited;
+    this.#seenUntil = seenUntil;
+  }
+
+  /** Of the trace that its run belongs to. */
+  get traceId(): string | undefined {
+    return this.#traceId;
+  }
+
+  traced(id: string): void {
+    this.#traceId = id;
+  }
+
+  /** A nested call of its job begins. */
+  enter(): void {
+    this.#inner += 1;
+  }
+
+  /** A nested call of its job has ended. */
+  leave(): void {
+    this.#inner -= 1;
+  }
+
+  /** Whether nested calls of its job are under way. */
+  get hasInner(): boolean {
+    return this.#inner > 0;
   }
 
   /** Whether the store remembers its run. */
@@ -102,24 +155,24 @@ export class Lease {
   /** Whether the job still has its lock, judged by the clock at this moment, not when a timer last fired. */
   get live(): boolean {
     this.check();
-    return !this.over;
+    return !this.#over;
   }
 
   /** Monotonic time of the next thing to do for this lease. */
   get wakeAt(): number {
-    if (this.over) return Infinity;
-    return Math.min(this.#deadline, this.#timeoutAt, this.renewal === undefined ? this.#renewAt : Infinity);
+    if (this.#over) return Infinity;
+    return Math.min(this.#deadline, this.#timeoutAt, this.#renewal === undefined ? this.#renewAt : Infinity);
   }
 
   /** Whether a renewal is due now; `early` is the part of the heartbeat by which it may be brought forward. */
   isDue(now: number, early = 0): boolean {
-    if (this.over || this.renewal !== undefined || this.timing.heartbeat === false) return false;
+    if (this.#over || this.#renewal !== undefined || this.timing.heartbeat === false) return false;
     return this.#renewAt - early * this.timing.heartbeat <= now;
   }
 
   /** Applies the limits that have passed: the lease is lost past its deadline, the signal aborts past the timeout. */
   check(now = this.clock.monotonic()): void {
-    if (this.over) return;
+    if (this.#over) return;
     if (now >= this.#deadline) return this.#lose('deadline');
     if (now >= this.#timeoutAt) {
       const { timeout = 0 } = this.timing;
@@ -131,15 +184,26 @@ export class Lease {
     if (now >= this.#stopAt) this.#renewAt = Infinity;
   }
 
+  /** The renewal under way, if any. Never rejects. Calls for one lease must not overtake each other. */
+  get renewal(): Promise<unknown> | undefined {
+    return this.#renewal;
+  }
+
+  /** A renewal is sent. Its outcome goes to {@link renewed} or {@link renewalFailed}. */
+  renewing(renewal: Promise<unknown>): void {
+    this.#renewal = renewal;
+  }
+
   /** @param sent when the renewal was sent, monotonic */
   renewed(result: ExtendResult, sent: number): void {
+    this.#renewal = undefined;
     const now = this.clock.monotonic();
     // Past the deadline the lease is lost, whatever the store says.
     this.check(now);
-    if (this.over) return;
+    if (this.#over) return;
     if (result.held === null) return this.renewalFailed(result.error);
     if (!result.held) return this.#lose(result.reason, result.holder);
-    this.failing = false;
+    this.#failing = false;
     this.#deadline = leaseDeadline(sent, this.ref.ttl);
     if (this.timing.heartbeat !== false && now < this.#stopAt) this.#renewAt = sent + this.timing.heartbeat;
     const restored = result.restored === true;
@@ -150,23 +214,30 @@ export class Lease {
   }
 
   renewalFailed(error: Error): void {
+    this.#renewal = undefined;
     const now = this.clock.monotonic();
     this.check(now);
-    if (this.over) return;
-    this.failing = true;
+    if (this.#over) return;
+    this.#failing = true;
     if (this.#renewAt !== Infinity) this.#renewAt = now + retryDelay(this.ref.ttl);
     this.emit({ type: 'renewal-failed', ...this.facts(), error, expiresIn: this.expiresIn(now) });
   }
 
-  /** Tries a failed renewal again now, not after its delay. */
-  renewNow(now: number): void {
-    if (this.#renewAt !== Infinity) this.#renewAt = Math.min(this.#renewAt, now);
+  /** Another holder has taken the lock. */
+  taken(holder: string): void {
+    this.check();
+    if (!this.#over) this.#lose('taken', holder);
+  }
+
+  /** If the last renewal failed, the next one is due now, not after its delay. */
+  renewFailed(now: number): void {
+    if (this.#failing && this.#renewAt !== Infinity) this.#renewAt = Math.min(this.#renewAt, now);
   }
 
   /** The job has ended. */
   end(now: number): void {
     this.check(now);
-    this.over = true;
+    this.#over = true;
   }
 
   /** Stops renewing: the lease runs out, though its job goes on. */
@@ -177,9 +248,9 @@ export class Lease {
 
   /** Tells the job to stop. The first reason stands. */
   abort(reason: Error): void {
-    if (this.abortReason !== undefined) return;
-    this.abortReason = reason;
-    this.abortedAt = this.clock.monotonic();
+    if (this.#abortReason !== undefined) return;
+    this.#abortReason = reason;
+    this.#abortedAt = this.clock.monotonic();
     this.#controller?.abort(reason);
   }
 
@@ -189,8 +260,8 @@ export class Lease {
   }
 
   #lose(reason: LostReason, holder?: string): void {
-    this.over = true;
-    this.lostReason = reason;
+    this.#over = true;
+    this.#lostReason = reason;
     this.abort(new LockLostError(this.ref.name, reason, holder));
     const event = { type: 'lost', ...this.facts(), reason } as const;
     this.emit(holder === undefined ? event : { ...event, holder });

@@ -33,32 +33,39 @@ export interface EventFacts {
   readonly merged: number;
 }
 
+/**
+ * What a call is.
+ *
+ * - `by-hand`: somebody made it. Made by a job that holds its lock, it runs inside that job, unless it belongs to a start.
+ * - `kept`: the same, but it is kept if it finds its lock taken. Then it was not skipped.
+ * - `fired`: the scheduler fired it. It is never nested, whatever async context it inherits.
+ * - `election`: an attempt to lead. That it is refused, or waits, is nothing to tell of: no job was skipped.
+ * - `drain`: it works off calls that were kept. Neither is nested nor told of.
+ */
+export type CallKind = 'by-hand' | 'kept' | 'fired' | 'election' | 'drain';
+
 /** One call through a lock. */
 export interface LockCall {
+  readonly kind: CallKind;
   readonly name: string;
   readonly job: string | undefined;
   readonly settings: LockSettings;
-  /**
-   * Whether the scheduler fired the call. Then it is never nested in another call, whatever async context it
-   * inherits.
-   */
-  readonly scheduled: boolean;
-  /**
-   * The start of its job that the call belongs to: the store grants each start once. Such a call is never nested in
-   * another one either.
-   */
+  /** The start of its job that the call belongs to: the store grants each start once. Such a call is never nested. */
   readonly start?: JobStart | undefined;
   /** Whether only those who listen to its event need more of a refusal than the reason. */
   readonly brief?: boolean;
   /** Ends the wait in line. */
   readonly signal?: AbortSignal | undefined;
-  /** Whether the call is an attempt to lead, or to work off events. A refusal is then nothing unusual, and no job was skipped. */
-  readonly campaign?: boolean;
-  /** Whether the call is kept if it finds its lock taken: then it was not skipped. */
-  readonly kept?: boolean;
   /** The place that it takes in line. */
-  readonly place?: number;
+  readonly place?: number | undefined;
 }
+
+/** Whether a call may run inside of a job that holds its lock. */
+export const mayBeNested = ({ kind, start }: LockCall): boolean =>
+  kind !== 'fired' && kind !== 'drain' && start === undefined;
+
+/** Whether nobody made the call, and no schedule: what becomes of it is nothing to tell of. */
+export const isBehindTheScenes = ({ kind }: LockCall): boolean => kind === 'election' || kind === 'drain';
 
 /** The origin of a call, for messages. */
 export const placeOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import { type Clock, noLongerThan } from '../clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
@@ -12,10 +12,11 @@ import { Drain, type Drainer } from './drain.js';
 import { Engine } from './engine.js';
 import { acquireInside, runInside } from './inside.js';
 import type { Lease } from './lease.js';
-import type { LockCall, RunResult, Skipped } from './lock-call.js';
+import { type LockCall, mayBeNested, type RunResult, type Skipped } from './lock-call.js';
 import type { Recorder } from './recorder.js';
 import { reportSkipped } from './reports.js';
-import { type Admission, type AnyRun, type OpenRun, Run } from './run.js';
+import type { Admission, OpenCall, OpenRun } from './open-call.js';
+import { Run } from './run.js';
 import { UnderWay } from './under-way.js';
 import { abort, ABORT_GRACE, tellOfLeft, tellOfWaiting, waitsUntil } from './shutdown.js';
 
@@ -48,7 +49,7 @@ const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 export class LockRunner {
   readonly #engine: Engine;
   /** The run of this process for each lock, by lock name; `undefined` once it is over. */
-  readonly #busy = new Map<string, AnyRun | undefined>();
+  readonly #busy = new Map<string, OpenCall | undefined>();
   /** The calls under way: a shutdown waits for them. */
   readonly #running = new UnderWay();
   /** Locks of elections: a shutdown does not report leadership as an unfinished run. */
@@ -99,7 +100,7 @@ export class LockRunner {
   async acquire(call: LockCall): Promise<LockHandle> {
     const outer = this.#around(call);
     if (outer !== undefined) return acquireInside(outer);
-    if (call.campaign === true) this.#elections.add(call.name);
+    if (call.kind === 'election') this.#elections.add(call.name);
     let granted!: (handle: LockHandle) => void;
     const grant = new Promise<LockHandle>((resolve) => (granted = resolve));
     // The handle acts as a job that lasts until its release, so that a shutdown treats both alike.
@@ -119,9 +120,11 @@ export class LockRunner {
 
   /** Works the events of a lock off as soon as its turn has come. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) return Promise.resolve(refusal);
     const within = (lease: Lease, job: () => unknown): unknown => this.#within(lease, job);
-    const drain = new Drain(this.#engine, drainer, call.settings.storeTimeout, within);
-    return this.#start(call, () => undefined, drain);
+    this.#running.begin();
+    return new Drain(this.#engine, call, this.#admission, drainer, within).run();
   }
 
   /**
@@ -174,7 +177,7 @@ export class LockRunner {
 
   // Admission.
 
-  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>, drain?: Drain): Promise<RunResult<T>> {
+  #start<T>(call: LockCall, job: (lease: Lease) => T | Promise<T>): Promise<RunResult<T>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
       reportSkipped(this.#engine, call, refusal);
@@ -183,7 +186,7 @@ export class LockRunner {
     }
     if (call.signal?.aborted === true) return rejected(call.signal.reason);
     this.#running.begin();
-    const run = new Run(this.#engine, call, job, this.#admission, drain);
+    const run = new Run(this.#engine, call, this.#admission, job);
     // One that waits leaves the lock to others until its turn has come.
     if (!mayWait(call)) this.#busy.set(call.name, run);
     return run.run();
@@ -209,8 +212,8 @@ export class LockRunner {
   }
 
   /** The enclosing scope that a call belongs to, if any. A call that a schedule fires is a run of its own. */
-  #around({ name, settings, scheduled, start }: LockCall): LeasedScope | undefined {
-    return scheduled || start !== undefined || !settings.enabled ? undefined : findScope(this, name);
+  #around(call: LockCall): LeasedScope | undefined {
+    return call.settings.enabled && mayBeNested(call) ? findScope(this, call.name) : undefined;
   }
 
   /** Why a call is refused without asking the store; `undefined` if it may ask. */
@@ -265,7 +268,7 @@ export class LockRunner {
 
   /** Waits until nothing runs any more: `limit` milliseconds at most, and for each run until its `waitsUntil()`. */
   async #drained(limit: number): Promise<void> {
-    const { clock, heartbeat, limits } = this.#engine;
+    const { clock, heartbeat } = this.#engine;
     const began = clock.monotonic();
     while (this.#running.count > 0) {
       const leases = heartbeat.leases();
@@ -275,7 +278,7 @@ export class LockRunner {
       const now = clock.monotonic();
       if (left <= now) return;
       // Checks again at short intervals: a lease may be lost at any time.
-      await limits.within(this.#running.idle(), Math.min(left - now, ABORT_GRACE)).catch(() => undefined);
+      await noLongerThan(Math.min(left - now, ABORT_GRACE), this.#running.idle(), clock);
     }
   }
 }

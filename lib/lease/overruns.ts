@@ -32,8 +32,8 @@ export class Overruns {
   }
 
   /** Whether a call is for a tick of this very job that was not counted yet: a tick can be fired several times. */
-  #isNext({ scheduled, job, start }: LockCall): boolean {
-    if (!scheduled || job !== this.lease.ref.job) return false;
+  #isNext({ kind, job, start }: LockCall): boolean {
+    if (kind !== 'fired' || job !== this.lease.ref.job) return false;
     const { tick, interval } = start ?? {};
     if (tick !== undefined) {
       if (tick <= this.#tick) return false;

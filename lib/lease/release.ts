@@ -7,6 +7,9 @@ import type { LeaseRef, ReleaseOutcome, ReleaseResult } from '../stores/lock-sto
  */
 const LONGEST_WAY = 1_200_000;
 
+/** The part of the ttl after which a release is tried again: a beat. */
+const BEAT = 0.3;
+
 /** Which lease to release, and how. */
 export interface ReleaseFacts {
   readonly ref: LeaseRef;
@@ -30,8 +33,6 @@ export interface ReleaseFacts {
  * without an answer counts for nothing: the store may be frozen with the acquire in its buffer.
  */
 export class Release {
-  /** When the next try is due, if that is known, monotonic. */
-  nextAt = 0;
   /** The try under way, if any: resolves to the answer or to the error, never rejects. */
   trying: Promise<ReleaseResult | Error> | undefined;
   tries = 0;
@@ -43,10 +44,12 @@ export class Release {
   answersBefore = 0;
   /** Whether its last try was not answered. */
   unanswered = false;
+  /** When the next try is due if the store answers, monotonic. */
+  nextAt = 0;
   /** Whether nothing is left to release: later answers change nothing. */
   over = false;
   /** Whether to try again after the try under way: the late answer of the acquire has changed the facts. */
-  again = false;
+  #again = false;
   /** When the store first answered, monotonic. */
   #answeredAt: number | undefined;
 
@@ -59,8 +62,17 @@ export class Release {
     private copies: 0 | 1 | 2 = 0,
   ) {}
 
+  get lock(): string {
+    return this.facts.ref.name;
+  }
+
+  /** The pause between two tries, ms. */
+  get beat(): number {
+    return this.#longestWay * BEAT;
+  }
+
   /** How long the acquire can be on its way to a store that answers, ms. */
-  get longestWay(): number {
+  get #longestWay(): number {
     return Math.min(this.facts.ref.ttl, LONGEST_WAY);
   }
 
@@ -76,42 +88,51 @@ export class Release {
     this.answersBefore = answersBefore;
   }
 
-  /** The try under way has ended. Returns whether no other one is needed, as far as is known now. */
-  tried(answer: ReleaseResult | Error, now: number): boolean {
+  /** The try under way has ended. Returns what is to be done, as far as is known now. */
+  tried(answer: ReleaseResult | Error, now: number): 'nothing' | 'try again' | 'try later' {
     this.trying = undefined;
     const failed = answer instanceof Error;
     // A store that reports a broken entry of this lock has answered.
     this.unanswered = failed && !(answer instanceof LockStateError);
     if (!failed && this.#isProof(answer)) this.over = true;
-    if (this.over || this.again || this.unanswered) return this.over;
+    if (this.over) return 'nothing';
+    if (this.#again) {
+      this.#again = false;
+      return 'try again';
+    }
+    this.nextAt = now + this.beat;
+    if (this.unanswered) return 'try later';
     this.#answeredAt ??= now;
-    return now >= this.#answeredAt + this.longestWay;
+    return now >= this.#answeredAt + this.#longestWay ? 'nothing' : 'try later';
   }
 
   /** The acquire was granted after all, or its start was, if the client has sent it twice. Nothing is on its way any more. */
   arrived(fencingToken: number): void {
     this.facts = { ...this.facts, ref: { ...this.facts.ref, fencingToken } };
     this.copies = 0;
-    this.over = false;
-    this.again = this.trying !== undefined;
+    this.#revive();
   }
 
   /** One of two copies of the acquire has been answered, or has failed, late. */
   copyArrived(): void {
     this.#answeredAt = undefined;
-    this.over = false;
-    this.again = this.trying !== undefined;
-  }
-
-  /** Whether nothing is left to release, by an answer of the store. */
-  #isProof(answer: ReleaseResult): boolean {
-    if (hasEnded(answer)) return this.copies < 2;
-    return this.copies === 0 && !this.again;
+    this.#revive();
   }
 
   /** The acquire has failed only now: it may have been carried out at any time until then. */
   failedLate(): void {
     this.#answeredAt = undefined;
+  }
+
+  #revive(): void {
+    this.over = false;
+    this.#again = this.trying !== undefined;
+  }
+
+  /** Whether nothing is left to release, by an answer of the store. */
+  #isProof(answer: ReleaseResult): boolean {
+    if (hasEnded(answer)) return this.copies < 2;
+    return this.copies === 0 && !this.#again;
   }
 }
 

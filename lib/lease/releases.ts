@@ -1,4 +1,4 @@
-import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import { AlarmClock, type Clock, inModuleContext } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { Outages } from '../store-access/outages.js';
 import type { SafeStore } from '../store-access/safe-store.js';
@@ -7,8 +7,6 @@ import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import { hasEnded, Release } from './release.js';
 import type { UnderWay } from './under-way.js';
 
-/** The part of the ttl after which a release is tried again: a beat. */
-const BEAT = 0.3;
 /** While the store does not answer, one release is tried at least this often, ms. */
 const PROBE = 10_000;
 /** The longest pause between two tries of a release that the store leaves unsettled while it answers others, ms. */
@@ -17,26 +15,27 @@ const LONGEST_PAUSE = 30_000;
  * How many releases are tried again at a time: as many as a store answers in no time. Renewals must not wait behind thousands.
  */
 const WINDOW = 250;
-/** How many releases are kept in a queue for another try. A caller can make up a name per call. */
+/** So much later those are tried that the window has kept back, ms. */
+const PAUSE = 1_000;
+/** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
 /**
  * Releases leases, and goes on trying until the store has answered. When one release is over says {@link Release}.
  *
- * While the store does not answer, only one release is tried, now and then. When that one is answered, the others follow.
+ * All that need another try stand in one list, and one alarm rings for them. A release that was answered is tried again at its beat. Of
+ * those that were not answered, only one is tried, now and then: when that one is answered, the others follow.
  */
 export class Releases {
-  /** Releases whose last try was not answered, longest ago first. */
-  readonly #unanswered = new Set<Release>();
-  /** Releases that were answered, but have to be tried again when their time has come. */
-  readonly #beats = new Set<Release>();
-  /** The unanswered release of each lock, by its name. */
+  /** Those that need another try, and have none under way: first the one whose last try is longest ago. */
+  readonly #list = new Set<Release>();
+  /** For each lock the release that has to be answered before the lock is asked for. */
   readonly #byName = new Map<string, Release>();
   /** How many of the tries under way are repeats. */
   #retrying = 0;
+  /** When the next release is tried of those that were not answered, monotonic. */
   #probeAt = Infinity;
-  #timer: Timer | undefined;
-  #wakeAt = Infinity;
+  readonly #alarm: AlarmClock;
   #closed = false;
 
   /** @param underWay counts the tries, for a shutdown */
@@ -45,7 +44,9 @@ export class Releases {
     private readonly clock: Clock,
     private readonly outages: Outages,
     private readonly underWay: UnderWay,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => this.#ring());
+  }
 
   /**
    * Releases a lease that nothing uses, before its lock is asked for again.
@@ -68,7 +69,12 @@ export class Releases {
   /** Nothing is left to release, whatever else is answered. */
   end(release: Release): void {
     release.over = true;
-    this.#leave(release);
+    this.#drop(release);
+  }
+
+  /** Whether a release of this lock has to be answered before the lock is asked for: see {@link tryFirst}. */
+  owes(name: string): boolean {
+    return this.#byName.size > 0 && this.#byName.has(name);
   }
 
   /**
@@ -79,7 +85,7 @@ export class Releases {
    *   is away or has not settled an earlier try, else `undefined`
    */
   tryFirst(name: string): Promise<Error | undefined> | undefined {
-    const release = this.#byName.size === 0 ? undefined : this.#byName.get(name);
+    const release = this.#byName.get(name);
     if (release === undefined) return undefined;
     if (release.trying === undefined && !this.#mayTry(release)) return Promise.resolve(unsettled(name));
     return (release.trying ?? this.#try(release)).then((answer) => (isSilence(answer) ? answer : undefined));
@@ -93,8 +99,8 @@ export class Releases {
   /** Tries each release one last time. */
   close(): void {
     this.#closed = true;
-    this.#sleep();
-    for (const release of [...this.#unanswered, ...this.#beats]) void this.#try(release);
+    this.#alarm.stop();
+    for (const release of this.#list) void this.#try(release);
   }
 
   // One try.
@@ -102,7 +108,7 @@ export class Releases {
   /** Sends one try. Its outcome goes to {@link tried}. */
   send(release: Release): Asked<ReleaseResult> {
     const { ref, outcome, keepUntil, limit, record } = release.facts;
-    this.#take(release);
+    this.#list.delete(release);
     this.underWay.begin();
     const now = this.clock.monotonic();
     release.sent(now, this.outages.answers);
@@ -118,20 +124,16 @@ export class Releases {
     asked: Asked<ReleaseResult>,
     outcome: Outcome<ReleaseResult>,
   ): ReleaseResult | Error {
-    const { name } = release.facts.ref;
     const answer = 'error' in outcome ? outcome.error : outcome.result;
     if (answer instanceof Error) this.#failed(release, answer, asked);
-    else this.outages.succeeded('release', name);
+    else this.outages.succeeded('release', release.lock);
     if (release.tries > 1) this.#retrying -= 1;
     const wasUnanswered = release.unanswered;
-    if (release.tried(answer, this.clock.monotonic())) this.#leave(release);
-    else if (release.again) {
-      release.again = false;
-      void this.#try(release);
-    } else if (release.unanswered) this.#wait(release);
-    else this.#beat(release);
+    const todo = release.tried(answer, this.clock.monotonic());
+    if (todo === 'nothing') this.#drop(release);
+    else if (todo === 'try again') void this.#try(release);
+    else this.#keep(release);
     if (wasUnanswered && !release.unanswered) this.#retry((other) => this.#mayTry(other));
-    this.#probeOthers();
     this.underWay.end();
     return answer;
   }
@@ -152,9 +154,8 @@ export class Releases {
    * acquire then: it may have arrived in between.
    */
   #failed(release: Release, error: Error, asked: Asked<ReleaseResult>): void {
-    const { name } = release.facts.ref;
     if (release.tries > 1 && isSilence(error) && this.#isPassedOver(release)) this.outages.failedAgain();
-    else this.outages.failed(error, { call: 'release', locks: [name] });
+    else this.outages.failed(error, { call: 'release', locks: [release.lock] });
     if (!asked.givenUp) return;
     release.unsettled += 1;
     asked.listen((outcome) => {
@@ -163,18 +164,54 @@ export class Releases {
       // An answer that comes too late for its call ends no outage: nothing can run by such answers.
       const isFinal = hasEnded(outcome.result) || release.facts.outcome !== 'abandoned';
       if (isFinal && release.unanswered && release.trying === undefined) this.end(release);
-      this.#probeOthers();
     });
   }
 
   // Further tries.
 
-  /** Tries the unanswered releases again, as many as the window lets through. */
+  /** Keeps a release for another try. Of too many, it gives up the oldest: its tick is most likely no longer the newest. */
+  #keep(release: Release): void {
+    if (release.unanswered && !this.#closed) this.#byName.set(release.lock, release);
+    else this.#forget(release);
+    if (this.#closed) return;
+    this.#list.add(release);
+    const [oldest] = this.#list;
+    if (this.#list.size > MAX_KEPT && oldest !== undefined) this.#drop(oldest);
+    if (!release.unanswered) return this.#alarm.by(release.nextAt);
+    const now = this.clock.monotonic();
+    this.#probeBy(now + Math.min(release.beat, PROBE));
+    this.#alarm.by(this.#probeAt);
+  }
+
+  /** Tries those that were not answered again, as many as the window lets through. */
   #retry(may: (release: Release) => boolean): void {
-    for (const release of this.#unanswered) {
+    for (const release of this.#list) {
       if (this.#retrying >= WINDOW) return;
-      if (may(release)) void inModuleContext(() => this.#try(release));
+      if (release.unanswered && may(release)) void inModuleContext(() => this.#try(release));
     }
+  }
+
+  /** Tries what is due. */
+  #ring(): void {
+    const now = this.clock.monotonic();
+    let probes = now >= this.#probeAt;
+    if (probes) this.#probeAt = Infinity;
+    let next = Infinity;
+    for (const release of this.#list) {
+      if (release.unanswered) {
+        const isProbe = probes && this.#mayTry(release);
+        if (isProbe) void this.#try(release);
+        else this.#probeBy(now + PROBE);
+        probes &&= !isProbe;
+      } else if (release.nextAt > now) next = Math.min(next, release.nextAt);
+      else if (this.#retrying < WINDOW) void this.#try(release);
+      else next = Math.min(next, now + PAUSE);
+    }
+    this.#alarm.by(Math.min(next, this.#probeAt));
+  }
+
+  #probeBy(at: number): void {
+    this.#probeAt = Math.min(this.#probeAt, at);
   }
 
   /** Whether the store has answered other calls since the release was last tried. */
@@ -192,101 +229,15 @@ export class Releases {
     return this.clock.monotonic() >= sentAt + Math.min(PROBE * 2 ** (tries - 1), LONGEST_PAUSE);
   }
 
-  /** Keeps the release until the next beat. */
-  #beat(release: Release): void {
-    this.#forget(release);
-    if (this.#closed) return;
-    release.nextAt = this.clock.monotonic() + release.longestWay * BEAT;
-    this.#keep(release, this.#beats);
-    this.#wakeBy(release.nextAt);
-  }
-
-  /** Keeps the release until the store answers. */
-  #wait(release: Release): void {
-    if (this.#closed) return;
-    release.unanswered = true;
-    this.#byName.set(release.facts.ref.name, release);
-    this.#keep(release, this.#unanswered);
-    this.#probeAfter(release.longestWay * BEAT);
-  }
-
-  /** Gives up the oldest release of the queue if there are too many: its tick is most likely no longer the newest. */
-  #keep(release: Release, queue: Set<Release>): void {
-    queue.add(release);
-    if (queue.size <= MAX_KEPT) return;
-    const [oldest] = queue;
-    if (oldest !== undefined) this.#leave(oldest);
-  }
-
   /** Drops a release: it is not tried again. */
-  #leave(release: Release): void {
-    this.#take(release);
+  #drop(release: Release): void {
+    this.#list.delete(release);
     this.#forget(release);
-  }
-
-  #take(release: Release): void {
-    this.#unanswered.delete(release);
-    this.#beats.delete(release);
   }
 
   #forget(release: Release): void {
     if (this.#byName.size === 0) return;
-    const { name } = release.facts.ref;
-    if (this.#byName.get(name) === release) this.#byName.delete(name);
-  }
-
-  // The timer.
-
-  /** Those that may not be tried yet wait for the next probe. */
-  #probeOthers(): void {
-    if (this.#unanswered.size > 0 && !this.#closed) this.#probeAfter(PROBE);
-  }
-
-  /** Tries the oldest of the unanswered releases that may be tried, soon. */
-  #probeAfter(pause: number): void {
-    if (this.#probeAt !== Infinity) return;
-    this.#probeAt = this.clock.monotonic() + Math.min(pause, PROBE);
-    this.#wakeBy(this.#probeAt);
-  }
-
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    this.#timer = this.clock.setTimer(() => this.#wake(), at - this.clock.monotonic());
-  }
-
-  #sleep(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#wakeAt = Infinity;
-  }
-
-  /** A timer may fire a fraction early: what is not due yet must not be forgotten. */
-  #wake(): void {
-    const now = this.clock.monotonic();
-    this.#sleep();
-    let next = Infinity;
-    for (const release of this.#beats) {
-      if (release.nextAt > now) next = Math.min(next, release.nextAt);
-      else if (this.#retrying < WINDOW) void this.#try(release);
-      else {
-        this.#take(release);
-        this.#wait(release);
-      }
-    }
-    if (now >= this.#probeAt) this.#probe();
-    this.#wakeBy(Math.min(next, this.#probeAt));
-  }
-
-  #probe(): void {
-    this.#probeAt = Infinity;
-    for (const release of this.#unanswered) {
-      if (!this.#mayTry(release)) continue;
-      void this.#try(release);
-      return;
-    }
-    this.#probeOthers();
+    if (this.#byName.get(release.lock) === release) this.#byName.delete(release.lock);
   }
 }
 

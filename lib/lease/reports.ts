@@ -4,7 +4,7 @@ import { displayName } from '../lock-name.js';
 import type { AcquireResult, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { type Lease, ofRun } from './lease.js';
-import type { LockCall, Skipped } from './lock-call.js';
+import { isBehindTheScenes, type LockCall, type Skipped } from './lock-call.js';
 import type { EndOfRun } from './recorder.js';
 import { carry } from './request.js';
 import type { Writable } from './writable.js';
@@ -34,8 +34,8 @@ export function reportSkipped(
 }
 
 /** Whether no job was skipped: nobody made the call, or it is kept. */
-const isExpected = ({ campaign, kept }: LockCall, skipped: Skipped): boolean =>
-  campaign === true || (kept === true && isTaken(skipped));
+const isExpected = (call: LockCall, skipped: Skipped): boolean =>
+  isBehindTheScenes(call) || (call.kind === 'kept' && isTaken(skipped));
 
 /** Whether a call found its lock taken. One that a shutdown takes out of line had done so. */
 export const isTaken = ({ reason, waited }: Skipped): boolean =>

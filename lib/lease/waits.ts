@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Clock, Timer } from '../clock.js';
+import { AlarmClock, type Clock } from '../clock.js';
 import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
 /** Why no call can wait. */
@@ -21,25 +21,28 @@ const AFTER_END = 5;
 /** Why a call in line goes on: to ask the store, or because its wait is over. */
 export type Next = 'ask' | 'limit' | 'aborted' | 'replaced' | 'closing';
 
-/** A call of this process in line. */
-export interface Turn {
-  readonly name: string;
-  token: string;
+/** A call of this process in line. What comes after its place is set by {@link Waits} alone. */
+export abstract class Turn {
+  abstract readonly name: string;
+  abstract readonly token: string;
   /** The job, if its newest call takes the place of an older one: that of a tick. */
-  readonly job: string | undefined;
+  abstract readonly job: string | undefined;
   /** Until when it waits, monotonic. */
-  readonly deadline: number;
+  abstract readonly deadline: number;
+  /** Ends the wait. */
+  abstract readonly signal: AbortSignal | undefined;
   /** Its place in line, if the store has told it. */
-  place: number | undefined;
+  abstract readonly place: number | undefined;
   /** When to ask, monotonic. */
-  askAt: number;
+  askAt = -Infinity;
   /** Whether it is, or was, the first of its lock here: it may have been called before another one came before it. */
-  wasFirst: boolean;
+  wasFirst = false;
   /** How often it has asked. */
-  asks: number;
+  asks = 0;
   /** Why it goes on, before it was waited for. */
   missed: Next | undefined;
   wake: ((next: Next) => void) | undefined;
+  abort: (() => void) | undefined;
 }
 
 /**
@@ -55,15 +58,17 @@ export class Waits {
   /** Calls with a hint that was faster than the answer of their first ask. */
   readonly #early = new Set<string>();
   #channel: HintChannel | undefined;
-  #timer: Timer | undefined;
-  #wakeAt = Infinity;
+  // Somebody awaits these calls, so the process has to stay alive for them.
+  readonly #alarm: AlarmClock;
   #closed = false;
   #warned = false;
 
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => this.#wake(), { keepAlive: true });
+  }
 
   /** Whether the store has lines. */
   get possible(): boolean {
@@ -89,16 +94,8 @@ export class Waits {
   }
 
   /** Adds a call. It replaces an older one of its job. */
-  enter(given: Pick<Turn, 'name' | 'token' | 'job' | 'deadline' | 'place'>): Turn {
+  enter(turn: Turn): void {
     this.#open();
-    const turn: Turn = {
-      ...given,
-      askAt: -Infinity,
-      wasFirst: false,
-      asks: 0,
-      missed: undefined,
-      wake: undefined,
-    };
     const line = this.#lines.get(turn.name) ?? [];
     const older = turn.job === undefined ? undefined : line.find(({ job }) => job === turn.job);
     if (older !== undefined) this.#go(older, 'replaced');
@@ -107,17 +104,18 @@ export class Waits {
     this.#byToken.set(turn.token, turn);
     if (this.#early.delete(turn.token)) turn.missed = 'ask';
     if (this.#closed) turn.missed = 'closing';
-    return turn;
+    const abort = (): void => this.#go(turn, 'aborted');
+    turn.abort = abort;
+    turn.signal?.addEventListener('abort', abort);
+    if (turn.signal?.aborted === true) abort();
   }
 
   /**
    * Waits until this call has to ask, or its wait is over.
    *
-   * @param place where the store has it in line
    * @param expiresIn until the lock may be free, ms
    */
-  next(turn: Turn, place: number | undefined, expiresIn = Infinity): Promise<Next> {
-    turn.place = place ?? turn.place;
+  next(turn: Turn, expiresIn = Infinity): Promise<Next> {
     this.#sort(turn);
     const now = this.clock.monotonic();
     const pause =
@@ -129,24 +127,19 @@ export class Waits {
     if (missed !== undefined) return Promise.resolve(missed);
     return new Promise((resolve) => {
       turn.wake = resolve;
-      this.#wakeBy(this.#dueAt(turn));
+      this.#alarm.by(this.#dueAt(turn));
     });
   }
 
   /** A call goes on with another token. */
-  rename(turn: Turn, token: string): void {
-    this.#byToken.delete(turn.token);
-    turn.token = token;
-    this.#byToken.set(token, turn);
-  }
-
-  /** Its wait is over before its limit. */
-  end(turn: Turn, why: Next): void {
-    this.#go(turn, why);
+  renamed(turn: Turn, before: string): void {
+    this.#byToken.delete(before);
+    this.#byToken.set(turn.token, turn);
   }
 
   /** Removes a call. The next one of its lock here asks soon. */
   leave(turn: Turn): void {
+    if (turn.abort !== undefined) turn.signal?.removeEventListener('abort', turn.abort);
     this.#byToken.delete(turn.token);
     const line = this.#lines.get(turn.name) ?? [];
     const index = line.indexOf(turn);
@@ -154,7 +147,7 @@ export class Waits {
     const [first] = line;
     if (first === undefined) return void this.#lines.delete(turn.name);
     first.wasFirst = true;
-    if (index === 0) this.#wakeBy(this.#dueAt(first));
+    if (index === 0) this.#alarm.by(this.#dueAt(first));
   }
 
   /** The store is back: every call asks. */
@@ -171,8 +164,7 @@ export class Waits {
   /** Hears no more. */
   stop(): void {
     this.#channel?.close();
-    this.#timer?.cancel();
-    this.#wakeAt = -Infinity;
+    this.#alarm.stop();
   }
 
   #open(): void {
@@ -210,18 +202,8 @@ export class Waits {
     return turn.wasFirst ? Math.min(turn.askAt, turn.deadline) : turn.deadline;
   }
 
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    const delay = Math.max(0, at - this.clock.monotonic());
-    // Somebody awaits these calls, so the process has to stay alive for them.
-    this.#timer = this.clock.setTimer(() => this.#wake(), delay, { keepAlive: true });
-  }
-
   #wake(): void {
     const now = this.clock.monotonic();
-    this.#wakeAt = Infinity;
     let next = Infinity;
     for (const turn of this.#byToken.values()) {
       if (turn.wake === undefined) continue;
@@ -229,6 +211,6 @@ export class Waits {
       else if (turn.wasFirst && turn.askAt <= now + ALONG) this.#go(turn, 'ask');
       else next = Math.min(next, this.#dueAt(turn));
     }
-    if (next !== Infinity) this.#wakeBy(next);
+    this.#alarm.by(next);
   }
 }

@@ -48,7 +48,7 @@ export function callByHand(name: string, options: RunOptions, module: ModuleSett
   if (all.length > 0)
     throw new SchedulerLockConfigError(all.map((problem) => `lock ${quoted(name)}: ${problem}`));
   const start = tick === undefined ? undefined : { tick, maxClockSkew: settings.maxClockSkew };
-  return { name, job, settings, scheduled: false, start, signal };
+  return { kind: 'by-hand', name, job, settings, start, signal };
 }
 
 const quoted = (name: unknown): string =>

@@ -10,7 +10,7 @@ import type { LockCall, RunResult } from '../lease/lock-call.js';
 import type { EventJob } from '../lease/drain.js';
 import { type Condition, LockRunner } from '../lease/lock-runner.js';
 import { Recorder } from '../lease/recorder.js';
-import type { OpenRun } from '../lease/run.js';
+import type { OpenRun } from '../lease/open-call.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
 import { Queues } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';

@@ -52,9 +52,9 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     const { job, name, settings } = bound;
     // The runner checks the result of a name function: a call with an invalid name is skipped.
     const lockName = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
-    const call: LockCall = { name: lockName, job, settings, scheduled: scheduled !== undefined };
+    const call = { name: lockName, job, settings };
     if (scheduled !== undefined) return this.#fired(bound, call, scheduled, proceed);
-    const result = await this.#byHand(bound, call, args, proceed);
+    const result = await this.#byHand(bound, { ...call, kind: 'by-hand' }, args, proceed);
     if (result.ran) return result.value;
     if (settings.onSkip === 'throw' && result.reason !== 'queued') {
       throw new LockNotAcquiredError(displayName(lockName), { ...result, cause: result.error });
@@ -72,14 +72,14 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     if (bound.queue === undefined) return this.#execute(bound, call, proceed);
     // What cannot be kept is found out before anything is sent.
     const event = eventOf(bound.job, bound.queue, args);
-    const result = await this.#execute(bound, { ...call, kept: true }, proceed);
+    const result = await this.#execute(bound, { ...call, kind: 'kept' }, proceed);
     return result.ran || !isTaken(result) ? result : this.host.queues.keep(call, event);
   }
 
   /** A call by the scheduler. */
   async #fired(
     bound: BoundJob,
-    unscheduled: LockCall,
+    made: Omit<LockCall, 'kind'>,
     scheduled: ScheduledCall,
     proceed: () => unknown,
   ): Promise<unknown> {
@@ -98,7 +98,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       return proceed();
     };
     try {
-      const call = { ...unscheduled, settings, start, brief: this.#isBrief(bound) };
+      const call: LockCall = { ...made, kind: 'fired', settings, start, brief: this.#isBrief(bound) };
       const result = await this.#execute(bound, call, work);
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
@@ -148,7 +148,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       if (tick === Infinity) return;
       const pass = (): void => {
         // A job that was stopped or deleted misses no date.
-        if (state() === 'started') this.host.passedOver({ ...call, scheduled: true, start: { tick } });
+        if (state() === 'started') this.host.passedOver({ ...call, kind: 'fired', start: { tick } });
         arm();
       };
       timer = this.host.settings.clock.setTimer(pass, tick - now);

@@ -187,7 +187,7 @@ export class SchedulerLockService {
   }
 
   #call(name: string, options: RunOptions | undefined): LockCall {
-    if (options === undefined) return { name, job: undefined, settings: this.#defaults, scheduled: false };
+    if (options === undefined) return { kind: 'by-hand', name, job: undefined, settings: this.#defaults };
     return callByHand(name, options, this.#host.settings);
   }
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, inModuleContext, type Timer } from '../clock.js';
+import { AlarmClock, type Clock, inModuleContext } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { Emit, QueuedEvent } from '../events/events.js';
 import type { Drainer, EventJob } from '../lease/drain.js';
@@ -59,7 +59,7 @@ export class Queues {
   readonly #jobs = new Map<string, EventJob>();
   readonly #workers = new Map<string, Set<Worker>>();
   #maySleep = false;
-  #timer: Timer | undefined;
+  readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
   #stopped = false;
 
@@ -69,7 +69,9 @@ export class Queues {
     private readonly instance: string,
     private readonly clock: Clock,
     private readonly emit: Emit,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => void this.#sweep());
+  }
 
   /** A job whose events can run here. */
   add(job: EventJob): void {
@@ -96,7 +98,7 @@ export class Queues {
   stop(): void {
     this.#stopped = true;
     this.#stopListening?.();
-    this.#timer?.cancel();
+    this.#alarm.stop();
   }
 
   /**
@@ -171,12 +173,11 @@ export class Queues {
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
     const call: LockCall = {
+      kind: 'drain',
       name,
       job: undefined,
-      scheduled: true,
-      campaign: true,
       settings: { ...settings, ...own, wait: WAIT, priority: this.#priorityOf(place) },
-      ...(again ? undefined : { place }),
+      place: again ? undefined : place,
     };
     const result = await this.runner.drain(call, drainer);
     workers.delete(worker);
@@ -195,8 +196,7 @@ export class Queues {
     const { events } = this.store;
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
     if (this.#stopped || events === undefined || settings === undefined) return;
-    this.#timer?.cancel();
-    if (!this.#maySleep) this.#timer = this.clock.setTimer(() => void this.#sweep(), SWEEP);
+    if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
     // If the store does not answer, the calls that ask for locks report it.
     const left = await events.left([...this.#jobs.keys()]).catch(() => []);
     for (const { name, place } of left) this.#want(name, place, settings);

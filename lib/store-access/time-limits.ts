@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../clock.js';
+import { AlarmClock, type Clock, type Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 
 /** A timer that fires this late was held up by a busy event loop, milliseconds. */
@@ -23,8 +23,7 @@ export class TimeLimits {
   onSilence: ((limit: number) => void) | undefined;
   /** In no order. Not a set: one that shrinks and grows with each run makes garbage. */
   readonly #calls: Limited[] = [];
-  #timer: Timer | undefined;
-  #wakeAt = Infinity;
+  readonly #alarm: AlarmClock;
   /** Whether the answers that came while the event loop was blocked have been given a chance. */
   #late = false;
   #alive: Timer | undefined;
@@ -33,7 +32,9 @@ export class TimeLimits {
   constructor(
     private readonly clock: Clock,
     private readonly advice: () => string | undefined = () => undefined,
-  ) {}
+  ) {
+    this.#alarm = new AlarmClock(clock, () => this.#check());
+  }
 
   /**
    * Settles as `call` does, or rejects with a {@link StoreUnavailableError} (outcome unknown) if it has not settled within `limit`
@@ -55,7 +56,7 @@ export class TimeLimits {
    */
   add(call: Limited): void {
     call.place = this.#calls.push(call) - 1;
-    this.#wakeBy(call.sentAt + call.limit);
+    this.#alarm.by(call.sentAt + call.limit);
   }
 
   /** The timer stays as it is: on a busy process the next call needs it anyway, on an idle one it fires once. */
@@ -80,34 +81,22 @@ export class TimeLimits {
     this.#alive?.cancel();
     this.#alive = undefined;
     this.#calls.length = 0;
-    this.#sleep();
-  }
-
-  #wakeBy(at: number): void {
-    if (at >= this.#wakeAt) return;
-    this.#timer?.cancel();
-    this.#wakeAt = at;
-    this.#timer = this.clock.setTimer(() => this.#check(), at - this.clock.monotonic());
-  }
-
-  #sleep(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    this.#wakeAt = Infinity;
+    this.#alarm.set(Infinity);
   }
 
   #check(): void {
     const now = this.clock.monotonic();
-    this.#sleep();
     const calls = [...this.#calls];
     if (!this.#late && calls.some(({ sentAt, limit }) => now - (sentAt + limit) >= LATE)) {
       this.#late = true;
-      return this.#wakeBy(now + 1);
+      return this.#alarm.by(now + 1);
     }
     this.#late = false;
     const due = calls.filter(({ sentAt, limit }) => sentAt + limit <= now);
     for (const call of due) this.delete(call);
-    this.#wakeBy(this.#calls.reduce((least, { sentAt, limit }) => Math.min(least, sentAt + limit), Infinity));
+    this.#alarm.by(
+      this.#calls.reduce((least, { sentAt, limit }) => Math.min(least, sentAt + limit), Infinity),
+    );
     for (const call of due) call.giveUp(timedOut(call.limit, this.advice()));
   }
 }

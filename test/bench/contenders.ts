@@ -161,7 +161,8 @@ export function overStore(store: LockStore, ttl: number): Pick<Contender, 'run' 
   };
   return {
     run: (name, job, start) => {
-      const call = { name, job: start && name, settings, scheduled: start !== undefined, start, brief: true };
+      const kind = start === undefined ? ('by-hand' as const) : ('fired' as const);
+      const call = { kind, name, job: start && name, settings, start, brief: true };
       return leases.run(call, (lock) => job(() => lock.signal)).then(hasRun);
     },
     close: async () => {

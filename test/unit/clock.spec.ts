@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { systemClock } from '../../lib/clock.js';
+import { AlarmClock, noLongerThan, systemClock } from '../../lib/clock.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
 
 const DAY = 86_400_000;
 
@@ -74,5 +75,68 @@ describe('the timers of this machine', () => {
   it('measure by a clock that never runs backwards', () => {
     const before = systemClock.monotonic();
     expect(systemClock.monotonic()).toBeGreaterThanOrEqual(before);
+  });
+});
+
+describe('an alarm clock', () => {
+  const alarm = (): { clock: ManualClock; rang: number[]; alarm: AlarmClock } => {
+    const clock = new ManualClock();
+    const rang: number[] = [];
+    return { clock, rang, alarm: new AlarmClock(clock, () => rang.push(clock.monotonic())) };
+  };
+
+  it('rings once, at the earliest of the moments that it is set for', async () => {
+    const it = alarm();
+    for (const at of [300, 100, 200]) it.alarm.by(at);
+    expect(it.clock.pending).toBe(1);
+    await it.clock.advance(1_000);
+    expect(it.rang).toEqual([100]);
+    expect(it.clock.pending).toBe(0);
+  });
+
+  it('rings later than it was set for only if it is told so', async () => {
+    const it = alarm();
+    it.alarm.by(100);
+    it.alarm.set(200);
+    await it.clock.advance(1_000);
+    it.alarm.by(1_500);
+    it.alarm.set(Infinity);
+    await it.clock.advance(1_000);
+    expect(it.rang).toEqual([200]);
+  });
+
+  it('can be set for the next moment while it rings', async () => {
+    const clock = new ManualClock();
+    let rang = 0;
+    const own: AlarmClock = new AlarmClock(clock, () => {
+      rang += 1;
+      if (rang < 3) own.by(clock.monotonic() + 100);
+    });
+    own.by(0);
+    await clock.advance(1_000);
+    expect(rang).toBe(3);
+  });
+
+  it('that was stopped is set for nothing any more', async () => {
+    const it = alarm();
+    it.alarm.by(100);
+    it.alarm.stop();
+    it.alarm.by(50);
+    it.alarm.set(50);
+    await it.clock.advance(1_000);
+    expect(it.rang).toEqual([]);
+    expect(it.clock.pending).toBe(0);
+  });
+});
+
+describe('no longer than so many milliseconds', () => {
+  it('is waited for work, whose result or failure counts until then', async () => {
+    const clock = new ManualClock();
+    expect(await noLongerThan(100, Promise.resolve('done'), clock)).toBe('done');
+    await expect(noLongerThan(100, Promise.reject(new Error('no')), clock)).rejects.toThrow('no');
+    expect(clock.pending).toBe(0);
+    const late = noLongerThan(100, new Promise(() => undefined), clock);
+    await clock.advance(100);
+    expect(await late).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { systemClock, type Timer } from '../../clock.js';
+import { noLongerThan, systemClock } from '../../clock.js';
 import {
   LockStateError,
   SchedulerLockConfigError,
@@ -288,7 +288,9 @@ export class RedisLockStore implements LockStore {
     );
     const ended = Promise.all(commands);
     // A node that hangs must not hide the answers of the others.
-    await (this.partitioned && limit !== undefined ? endedOr(ended, limit * NODE_SHARE) : ended);
+    await (this.partitioned && limit !== undefined
+      ? noLongerThan(limit * NODE_SHARE, ended, systemClock)
+      : ended);
     const results = leases.map((lease) => answers.get(lease) ?? { held: null, error: nodeIsSilent(limit) });
     // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.
     const [first] = results;
@@ -360,14 +362,6 @@ function extendArguments({ token, ttl, fencingToken, holder, ...run }: LeaseRef)
   const { job = '', tick, attempt = 1 } = run;
   const args = [token, String(ttl), String(fencingToken), holder];
   return tick === undefined ? args : [...args, `${tick}:${attempt}:${job}`];
-}
-
-/** Resolves when the work has ended, or after so many milliseconds. */
-async function endedOr(work: Promise<unknown>, limit: number): Promise<void> {
-  let timer: Timer | undefined;
-  const passed = new Promise<void>((resolve) => (timer = systemClock.setTimer(resolve, limit)));
-  await Promise.race([work, passed]);
-  timer?.cancel();
 }
 
 const nodeIsSilent = (limit = 0): StoreUnavailableError =>

@@ -38,7 +38,7 @@ export async function measureTicks({ url, prefix, quick }: Task): Promise<Figure
   // Ticks of long ago that grow: each is new, and none lies in the future.
   let tick = systemClock.now() - 1e10;
   const run = async (way: Way, name: string, given: JobStart | undefined): Promise<boolean> =>
-    (await runner.run({ name, job: name, settings: settings[way], scheduled: true, start: given }, nothing))
+    (await runner.run({ name, job: name, settings: settings[way], kind: 'fired', start: given }, nothing))
       .ran;
   const cycles = quick ? 100 : 2_000;
   const work = async (way: Way): Promise<void> => {

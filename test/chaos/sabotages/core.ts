@@ -20,9 +20,9 @@ export const CORE_SABOTAGES: Sabotages = {
   },
   'lease-that-outlives-its-job': {
     file: 'lease/run.js',
-    search: 'const end = this.#end(lease, ended);',
+    search: 'const end = this.end(lease, ended);',
     replace:
-      'if (lease.ref) return { ran: true, value: ended.value };\n        const end = this.#end(lease, ended);',
+      'if (lease.ref) return { ran: true, value: ended.value };\n        const end = this.end(lease, ended);',
     caughtBy: 'idle',
     only: ['cut'],
     seed: 3,
@@ -46,7 +46,7 @@ export const CORE_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'interruptions-that-nobody-notes': {
-    file: 'lease/run.js',
+    file: 'lease/take.js',
     search: 'engine.recorder?.noteInterruption(call.name, result.interrupted);',
     replace: ';',
     caughtBy: 'recorded',

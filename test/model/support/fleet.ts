@@ -200,7 +200,7 @@ function settings(name: string, heartbeat: number | false): LockCall {
   return {
     name,
     job: undefined,
-    scheduled: true,
+    kind: 'fired',
     settings: {
       ttl: TTL,
       heartbeat,

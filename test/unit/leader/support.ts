@@ -44,8 +44,7 @@ export class Candidate {
       clock: harness.clock,
       emit: (event) => void harness.events.push(event),
       hooks,
-      take: () =>
-        harness.runner.acquire({ name: 'feed', job: undefined, settings, scheduled: false, campaign: true }),
+      take: () => harness.runner.acquire({ name: 'feed', job: undefined, settings, kind: 'election' }),
     });
   }
 

@@ -51,7 +51,12 @@ export class Harness {
   }
 
   call(name = 'report', settings: Partial<LockSettings> = {}, scheduled = false): LockCall {
-    return { name, job: undefined, settings: { ...SETTINGS, ...settings }, scheduled };
+    return {
+      name,
+      job: undefined,
+      settings: { ...SETTINGS, ...settings },
+      kind: scheduled ? 'fired' : 'by-hand',
+    };
   }
 
   /** Begins a run, and lets the store answer it. */

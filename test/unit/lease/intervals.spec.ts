@@ -38,7 +38,7 @@ async function simulate({ instances, jitter, seed }: Fleet): Promise<number[]> {
       name: 'regular',
       job: 'regular',
       settings: SETTINGS,
-      scheduled: true,
+      kind: 'fired' as const,
       start: { interval: INTERVAL },
     };
     const fire = () => runner.run(call, () => void starts.push(clock.monotonic()));

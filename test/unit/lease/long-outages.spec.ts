@@ -227,6 +227,19 @@ describe('while the store does not answer', () => {
     expect(app.store.calls.length - length).toBe(250);
   });
 
+  it('those that some hundred under way keep back at their beat are tried a second later', async () => {
+    const app = new Harness();
+    app.store.always('acquire', brokenConnection);
+    for (let i = 0; i < 300; i++) app.launch(`import-${i}`);
+    await app.clock.advance(0);
+    expect(app.store.of('release')).toHaveLength(300);
+    const release = hold('reply');
+    app.store.always('release', release.behaviour);
+    expect(await releasesWithin(app, 3_000)).toBe(250);
+    release.answer();
+    expect(await releasesWithin(app, 1_000)).toBe(50);
+  });
+
   it('no more than 50,000 are kept: of names that are made up per call the oldest are given up', async () => {
     const clock = new ManualClock();
     const tried: string[] = [];

@@ -330,7 +330,7 @@ describe('a shutdown', () => {
 
   it('says nothing if nothing runs, and nothing of elections', async () => {
     const app = new Harness();
-    const lease = await app.runner.acquire({ ...app.call('election'), campaign: true });
+    const lease = await app.runner.acquire({ ...app.call('election'), kind: 'election' });
     const shutdown = shutDown(app);
     await lease.release();
     await app.clock.advance(0);

@@ -79,7 +79,12 @@ class Fleet {
       await finished;
       return who;
     };
-    const given = { name: 'lock', job: undefined, settings: { ...SETTINGS, ...settings }, scheduled: false };
+    const given = {
+      name: 'lock',
+      job: undefined,
+      settings: { ...SETTINGS, ...settings },
+      kind: 'by-hand' as const,
+    };
     void this.instance(instance)
       .run({ ...given, ...more }, job)
       .then(
@@ -303,7 +308,7 @@ describe('calls that wait', () => {
 
   test('of a tick run it although the store has granted it before, and the answer was lost for longer than a ttl', async () => {
     const holder = await fleet.call('a');
-    const start = { job: 'Jobs.tick', scheduled: true, start: { tick: 1_000 } };
+    const start = { job: 'Jobs.tick', kind: 'fired' as const, start: { tick: 1_000 } };
     const waiting = await fleet.call('b', MINUTE, start);
     fleet.store.deaf = 'b';
     await fleet.end(holder);
@@ -382,7 +387,7 @@ describe('calls that wait', () => {
 
   test('of the ticks of a job: one runs, and the others learn that it did', async () => {
     const holder = await fleet.call('a');
-    const start = { job: 'Jobs.tick', scheduled: true, start: { tick: 1_000 } };
+    const start = { job: 'Jobs.tick', kind: 'fired' as const, start: { tick: 1_000 } };
     const [b, c, d] = [
       await fleet.call('b', MINUTE, start),
       await fleet.call('c', MINUTE, start),
@@ -399,7 +404,7 @@ describe('calls that wait', () => {
 
   test('a newer tick takes the place of an older one of its job', async () => {
     const holder = await fleet.call('a');
-    const ofTick = (tick: number) => ({ job: 'Jobs.tick', scheduled: true, start: { tick } });
+    const ofTick = (tick: number) => ({ job: 'Jobs.tick', kind: 'fired' as const, start: { tick } });
     const older = await fleet.call('b-1', MINUTE, ofTick(1_000));
     const other = await fleet.call('c', MINUTE);
     const newer = await fleet.call('b-2', MINUTE, ofTick(2_000));
@@ -417,9 +422,14 @@ describe('calls that wait', () => {
     const cross = (who: string, mine: string, theirs: string) =>
       fleet
         .instance(who)
-        .run({ name: mine, job: undefined, settings: SETTINGS, scheduled: false }, async () => {
+        .run({ name: mine, job: undefined, settings: SETTINGS, kind: 'by-hand' as const }, async () => {
           await new Promise<void>((resolve) => fleet.clock.setTimer(resolve, 10));
-          const call = { name: theirs, job: undefined, settings: { ...SETTINGS, ...wait }, scheduled: false };
+          const call = {
+            name: theirs,
+            job: undefined,
+            settings: { ...SETTINGS, ...wait },
+            kind: 'by-hand' as const,
+          };
           results.push(await fleet.instance(who).run(call, () => 'never'));
         });
     const both = Promise.all([cross('a', 'one', 'two'), cross('b', 'two', 'one')]);
@@ -439,7 +449,12 @@ describe('calls that wait', () => {
   test('with a store that has no lines is refused', async () => {
     const bare = { acquire: fleet.store.acquire, extend: fleet.store.extend, release: fleet.store.release };
     const runner = new LockRunner(bare, 'a', fleet.clock, () => undefined, 2_000);
-    const call = { name: 'lock', job: undefined, settings: { ...SETTINGS, ...MINUTE }, scheduled: false };
+    const call = {
+      name: 'lock',
+      job: undefined,
+      settings: { ...SETTINGS, ...MINUTE },
+      kind: 'by-hand' as const,
+    };
     await expect(runner.run(call, () => 1)).rejects.toThrow(/the store has no lines/);
   });
 });

@@ -20,7 +20,7 @@ function over(odd: Partial<Record<keyof LockStore, unknown>>) {
   } as LockStore;
   const events: SchedulerLockEvent[] = [];
   const runner = new LockRunner(store, 'here', clock, (event) => events.push(event), SETTINGS.storeTimeout);
-  const call = { name: 'report', job: undefined, settings: SETTINGS, scheduled: false };
+  const call = { name: 'report', job: undefined, settings: SETTINGS, kind: 'by-hand' as const };
   return { clock, events, run: () => runner.run(call, () => 'ran') };
 }
 
@@ -153,7 +153,7 @@ describe('a store that answers an attempt with', () => {
         () => undefined,
         2_000,
       );
-      const call = { name: 'report', job: undefined, settings: SETTINGS, scheduled: false };
+      const call = { name: 'report', job: undefined, settings: SETTINGS, kind: 'by-hand' as const };
       const result = await runner.run(call, () => 'ran');
       expect(result).toMatchObject({
         error: { message: expect.stringContaining(`The store (${name}) answered`) },

@@ -447,7 +447,7 @@ describe('watchers of a long run', () => {
       const start = follow.begin(nightly, given);
       asked.push(clock.monotonic());
       const result = await runner.run(
-        { name: 'nightly', job: 'nightly', settings: SETTINGS, scheduled: true, start },
+        { name: 'nightly', job: 'nightly', settings: SETTINGS, kind: 'fired', start },
         (lock) => {
           attempts.push(lock.attempt);
           return work();
