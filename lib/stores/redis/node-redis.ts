@@ -164,7 +164,10 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
 
   #asIoredisSays(error: unknown): Error {
     const { message } = error instanceof Error ? error : new Error(String(error));
-    if (REPLY.test(message)) return Object.assign(new Error(message), { name: 'ReplyError' });
+    if (REPLY.test(message)) {
+      this.refused(message);
+      return Object.assign(new Error(message), { name: 'ReplyError' });
+    }
     // Sentinels send a command again: it may have been sent before.
     if (this.kind !== 'sentinel' && /^The client is (?:offline|closed)$/.test(message)) {
       return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
@@ -172,6 +175,11 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
       });
     }
     return new Error(message);
+  }
+
+  /** The server has answered with an error. */
+  protected refused(_message: string): void {
+    // How a client of the user's connects is the user's.
   }
 
   /** Another connection on which a channel can be heard. A Cluster and Sentinels make one for that themselves. */
@@ -201,6 +209,11 @@ export class NodeRedisSubscriber extends NodeRedis implements SubscribingClient 
   override on(event: string, listener: Listener | ((channel: string, message: string) => void)): void {
     if (event === 'message') this.#called = listener;
     else super.on(event, listener as Listener);
+  }
+
+  /** After a failover the old primary refuses writes: connecting again finds the new one. */
+  protected override refused(message: string): void {
+    if (this.isOurs && message.startsWith('READONLY ')) this.renew();
   }
 
   async subscribe(channel: string): Promise<void> {

@@ -1,0 +1,64 @@
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { createClient } from 'redis';
+import { NodeRedisSubscriber } from '../../../../lib/stores/redis/node-redis.js';
+import { nodeRedisOptions } from '../../../../lib/stores/redis/node-redis-options.js';
+import { RedisLockStore } from '../../../../lib/stores/redis/index.js';
+import { LOOPBACK } from '../../../support/machine.js';
+import { type LocalRedis, startRedis } from '../../../support/local-redis.js';
+import { until } from '../../../support/until.js';
+
+/* The client that the library makes of a URL where only `redis` is installed. */
+
+let redis: LocalRedis;
+let client: NodeRedisSubscriber;
+
+beforeEach(async () => {
+  redis = await startRedis();
+  await redis.command('ACL', 'SETUSER', 'me', 'on', '>geheim', '~*', '&*', '+@all');
+});
+
+afterEach(async () => {
+  client.disconnect();
+  await redis.stop();
+});
+
+/** As the store makes it. */
+const own = (target: string | object): NodeRedisSubscriber =>
+  new NodeRedisSubscriber(createClient(nodeRedisOptions(target, 5_000)), true);
+
+test.each([
+  ['a URL', () => `redis://me:geheim@${LOOPBACK}:${redis.port}/1`],
+  ['options', () => ({ host: LOOPBACK, port: redis.port, username: 'me', password: 'geheim', db: 1 })],
+])('%s is enough for a lease, in the database that it names', async (_what, target) => {
+  client = own(target());
+  await client.connect();
+  const store = new RedisLockStore(client);
+  await store.init();
+  const result = await store.acquire({ name: 'report', token: 'a', ttl: 60_000, holder: 'here' });
+  expect(result).toMatchObject({ acquired: true });
+  const keyspace = await client.info('keyspace');
+  expect(keyspace).toMatch(/^db1:/m);
+  await store.close();
+});
+
+test('a server that refuses writes, as an old primary does after a failover, is connected to anew', async () => {
+  client = own(`redis://me:geheim@${LOOPBACK}:${redis.port}`);
+  await client.connect();
+  const [before] = await connections();
+  expect(before).toBeDefined();
+  await redis.command('REPLICAOF', LOOPBACK, '1');
+  await expect(client.eval("return redis.call('SET', KEYS[1], 'a')", 1, 'key')).rejects.toThrow('READONLY');
+  await until(async () => !(await connections()).includes(before ?? ''), {
+    message: 'the end of the connection',
+  });
+  await until(() => client.status === 'ready', { message: 'the client to be connected again' });
+});
+
+/** The ids of the connections of the client. */
+async function connections(): Promise<string[]> {
+  const list = String(await redis.command('CLIENT', 'LIST'));
+  return list
+    .split('\n')
+    .filter((line) => line.includes(' user=me '))
+    .map((line) => /id=(\d+)/.exec(line)?.[1] ?? '');
+}
