@@ -10,9 +10,9 @@ const MEGABYTE = 1_000_000;
 /**
  * Two builds with one set of types, packed. It was 243 kB before histories, metrics, health and the shell, 324 kB before the set-up
  * texts for databases and Redis, the watch over silent connections, and the judgement of jobs, and 375 kB before the rules of a lock
- * over documents, which so far stand beside the stores for databases that they are to replace.
+ * over documents, which so far stand beside the stores for databases that they are to replace; 396 kB before node-redis and MongoDB.
  */
-const MOST = 405_000;
+const MOST = 418_000;
 /** What may be in the package: this, and the folder `dist`. */
 const FILES = ['LICENSE', 'README.md', 'monitoring/alerts.yml', 'monitoring/grafana.json', 'package.json'];
 
@@ -54,7 +54,7 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   ]);
 });
 
-test('it holds both builds, script by script, and is a download of less than 405 kB', async () => {
+test('it holds both builds, script by script, and is a download of less than 418 kB', async () => {
   const { files, size } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));
