@@ -39,18 +39,23 @@ export async function loadEither<Client>(): Promise<
   try {
     return { Redis: await loadDriver<Client>() };
   } catch (error) {
-    const createClient = await loadNodeRedis().catch(() => undefined);
+    const createClient = await loadNodeRedis();
     if (createClient !== undefined) return { createClient };
     throw error;
   }
 }
 
 async function loadNodeRedis(): Promise<NodeRedisFactory | undefined> {
-  const { createClient, default: whole } = (await import('redis')) as unknown as {
-    createClient?: NodeRedisFactory;
-    default?: { createClient?: NodeRedisFactory };
-  };
-  return createClient ?? whole?.createClient;
+  // Within `try`: so bundlers know that it may be missing.
+  try {
+    const { createClient, default: whole } = (await import('redis')) as unknown as {
+      createClient?: NodeRedisFactory;
+      default?: { createClient?: NodeRedisFactory };
+    };
+    return createClient ?? whole?.createClient;
+  } catch {
+    return undefined;
+  }
 }
 
 function problemOf(cause: unknown): string {

@@ -92,7 +92,10 @@ export class UserApp {
     const options = ['--skip-git', '--skip-install', '--package-manager', 'npm'];
     // Where there is no such question yet, there is no such option.
     if (this.template === 'nest12') options.push('--no-observe');
-    await npm(['exec', '--yes', `--package=${cli}`, '--', 'nest', 'new', 'app', ...options], parent);
+    const nest = ['exec', '--yes', `--package=${cli}`, '--', 'nest'];
+    // Two that npm fetches it for at the same time would get halves of it.
+    await madeOnce(cli, async (folder) => void (await npm([...nest, '--version'], folder)));
+    await npm([...nest, 'new', 'app', ...options], parent);
     await this.#addJob();
     const manifest = JSON.parse(await readFile(join(this.folder, 'package.json'), 'utf8')) as {
       dependencies: Record<string, string>;
