@@ -110,7 +110,11 @@ export class AlarmClock {
   }
 }
 
-/** Settles as `work` does, or resolves after `limit` milliseconds: then the work goes on, and nobody waits for it. */
+/**
+ * Waits for `work`, but no longer than `limit` milliseconds. The work itself is not ended.
+ *
+ * @returns what the work resolves to; `undefined` if the limit came first
+ */
 export async function noLongerThan<T>(
   limit: number,
   work: Promise<T>,

@@ -217,6 +217,7 @@ export class Insight {
 
 /** More schedules than a fleet has, unless it makes up new ones all the time. */
 const MAX_SCHEDULES = 2_000;
+
 /** Asks for each schedule once: to read an expression takes longer than to find a date. */
 function asksOnce(ticks: TickFinder): TickFinder {
   const found = new Map<string, TickDates>();

@@ -51,7 +51,7 @@ export class Lease {
    * @param startedAt when its job begins, monotonic
    * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
    *   a lease that was not confirmed
-   * @param origin what its job runs for, if nobody waits for it: a schedule, or a call that was kept
+   * @param origin why its job runs, if no caller waits for it: its schedule, or a kept call
    */
   constructor(
     readonly ref: LeaseRef,

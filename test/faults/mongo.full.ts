@@ -10,7 +10,7 @@ import { freePort, LOOPBACK } from '../support/machine.js';
 import { isThereMongo, startMongo, testMongo } from '../support/mongo-server.js';
 import { until } from '../support/until.js';
 import { startProxy, type TcpProxy } from './proxy/tcp-proxy.js';
-import { type Instance, startInstance, startTickInstance } from './support/instance.js';
+import { expectEachTickOnce, type Instance, startInstance, startTickInstance } from './support/instance.js';
 import { faultSuite } from './support/suite.js';
 
 faultSuite();
@@ -87,16 +87,7 @@ const there = await isThereMongo('faults of MongoDB');
         startTickInstance({ ...where(), instanceId, ttl: LONG }, { expression: '* * * * * *', quick: true }),
       ),
     );
-    const ticks = (): unknown[] =>
-      fleet.flatMap((instance) => instance.heard('job-started').map(({ tick }) => tick));
-    const refused = (): unknown[] =>
-      fleet.flatMap((instance) =>
-        instance.heard('event:skipped').filter(({ tick }) => ticks().includes(tick)),
-      );
-    await until(() => ticks().length >= 3 && refused().length >= 2, {
-      message: () => `ticks that one runs and the other skips; run: ${ticks().join(', ')}`,
-    });
-    expect(new Set(ticks()).size).toBe(ticks().length);
+    await expectEachTickOnce(fleet);
   });
 
   test('a job whose instance is killed runs on the other one when the lease is over, and not before', async () => {

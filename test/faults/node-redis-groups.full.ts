@@ -4,7 +4,7 @@ import { createCluster as createCluster5, createSentinel as createSentinel5 } fr
 import type { NodeRedisClient } from '../../lib/stores/redis/index.js';
 import { until } from '../support/until.js';
 import { hold, logged, startApp, type TestApp } from './support/app.js';
-import { startRedisCluster, startRedisSentinel } from './support/redis-topologies.js';
+import { replicaPromoted, startRedisCluster, startRedisSentinel } from './support/redis-topologies.js';
 import { faultSuite } from './support/suite.js';
 
 /* A failover, and a Cluster that loses nodes, with clients of node-redis. */
@@ -50,10 +50,7 @@ describe.each([
     const { end } = await hold(holder, 'job');
     await holder.event('renewed');
     await group.master.kill();
-    await until(async () => /role:master/.test(String(await group.replica.command('INFO', 'replication'))), {
-      message: 'the replica to be promoted',
-      timeout: 60_000,
-    });
+    await replicaPromoted(group);
     const renewals = holder.heard('renewed').length;
     await until(() => holder.heard('renewed').length > renewals || holder.heard('lost').length > 0, {
       message: 'the lease to be renewed on the new master, or lost',

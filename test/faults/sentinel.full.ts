@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { startRedisSentinel, type RedisSentinel } from './support/redis-topologies.js';
+import { replicaPromoted, startRedisSentinel, type RedisSentinel } from './support/redis-topologies.js';
 import { until } from '../support/until.js';
 import { hold, startApp, type TestApp } from './support/app.js';
 import { faultSuite } from './support/suite.js';
@@ -40,10 +40,7 @@ test.each([
     const { end } = await hold(holder, 'job');
     await holder.event('renewed');
     await group.master.kill();
-    await until(async () => /role:master/.test(String(await group.replica.command('INFO', 'replication'))), {
-      message: 'the replica to be promoted',
-      timeout: 60_000,
-    });
+    await replicaPromoted(group);
     // Replication is asynchronous, so either may be; but the job must not be left in the dark.
     const [renewals] = [holder.heard('renewed').length];
     await until(() => holder.heard('renewed').length > renewals || holder.heard('lost').length > 0, {

@@ -54,5 +54,8 @@ function adviceFor(given: unknown): string {
 /** @throws StoreUnavailableError if there is no connection yet */
 function connected({ db }: MongooseConnectionLike): MongoDatabase {
   if (db !== undefined && db !== null) return db;
-  throw new StoreUnavailableError('The connection of Mongoose is not open yet.', { outcome: 'not-applied' });
+  throw new StoreUnavailableError(
+    'The connection of Mongoose is not open yet. Await it before the application starts: await connection.asPromise().',
+    { outcome: 'not-applied' },
+  );
 }

@@ -158,3 +158,15 @@ export function closeInstances(): void {
     for (const result of closed) if (result.status === 'rejected') throw result.reason;
   });
 }
+
+/** Waits until instances have run some ticks, and refused others' ones; no tick may have run twice. */
+export async function expectEachTickOnce(fleet: readonly Instance[]): Promise<void> {
+  const ticks = (): unknown[] =>
+    fleet.flatMap((instance) => instance.heard('job-started').map(({ tick }) => tick));
+  const refused = (): unknown[] =>
+    fleet.flatMap((instance) => instance.heard('event:skipped').filter(({ tick }) => ticks().includes(tick)));
+  await until(() => ticks().length >= 3 && refused().length >= 2, {
+    message: () => `ticks that one runs and the other skips; run: ${ticks().join(', ')}`,
+  });
+  expect(new Set(ticks()).size).toBe(ticks().length);
+}

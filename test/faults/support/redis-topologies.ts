@@ -176,3 +176,10 @@ function pairs(reply: unknown): Map<string, string> {
   const words = reply.map(String);
   return new Map(words.flatMap((word, index) => (index % 2 === 0 ? [[word, words[index + 1] ?? '']] : [])));
 }
+
+/** Waits until sentinels have made the replica the master. */
+export const replicaPromoted = ({ replica }: RedisSentinel): Promise<unknown> =>
+  until(async () => /role:master/.test(String(await replica.command('INFO', 'replication'))), {
+    message: 'the replica to be promoted',
+    timeout: 60_000,
+  });
