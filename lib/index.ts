@@ -127,7 +127,7 @@ export type {
   NewEvent,
   NextOptions,
   NextResult,
-} from './stores/event-store.js';
+} from './stores/queued-call-store.js';
 export type {
   Beat,
   BeatResult,

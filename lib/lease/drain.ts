@@ -1,6 +1,6 @@
 import { LockStateError } from '../errors.js';
 import type { DeadLetteredEvent } from '../events/events.js';
-import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../stores/event-store.js';
+import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';

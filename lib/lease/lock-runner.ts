@@ -3,7 +3,7 @@ import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { Outcome } from '../store-access/asked.js';
-import type { Enqueued, NewEvent } from '../stores/event-store.js';
+import type { Enqueued, NewEvent } from '../stores/queued-call-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
 import { type Around, Wrappers } from './around.js';

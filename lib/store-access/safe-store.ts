@@ -9,7 +9,7 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
-import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../stores/event-store.js';
+import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import { fastPortOf, type Told } from '../stores/fast-port.js';
 import { Asked } from './asked.js';
 import {

@@ -1,6 +1,6 @@
 import type { SchedulerLockError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
-import type { DeadLetter, EventStore } from './event-store.js';
+import type { DeadLetter, EventStore } from './queued-call-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { EventStore } from '../stores/event-store.js';
+import type { EventStore } from '../stores/queued-call-store.js';
 import type { HistoryStore } from '../stores/history-store.js';
 import type {
   AcquireRequest,

@@ -1,4 +1,4 @@
-import { events } from './events.js';
+import { events } from './queued-calls.js';
 import { footprint } from './footprint.js';
 import { fullHours } from './full-hour.js';
 import { handOffs } from './hand-off.js';

@@ -10,7 +10,7 @@ import {
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { hold } from './support/calendar.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { EVENT_STORES, type EventFleet } from './support/queued-call-stores.js';
 
 /* What a store carries out late: bytes in the buffer of a connection that has failed, or a command that a client sends twice. */
 

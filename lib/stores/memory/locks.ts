@@ -5,7 +5,7 @@ import { type Decision, isTaken, type LockDocument, NOTHING } from '../../store/
 import { isHeld, regrant } from '../../store/rules/regrant.js';
 import { jobInfos } from '../../store/rules/starts.js';
 import { readableLock } from '../../store/state.js';
-import type { NextOptions } from '../event-store.js';
+import type { NextOptions } from '../queued-call-store.js';
 import type { JobInfo, LeaseRef } from '../lock-store.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';

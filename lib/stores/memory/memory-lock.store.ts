@@ -5,7 +5,7 @@ import { extend } from '../../store/rules/extend.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { release } from '../../store/rules/release.js';
 import { readableLock } from '../../store/state.js';
-import type { EventStore } from '../event-store.js';
+import type { EventStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import { isWaiting } from '../line.js';
 import type {
@@ -21,7 +21,7 @@ import type {
   ReleaseResult,
 } from '../lock-store.js';
 import { NOTHING_RAN } from '../rules.js';
-import { MemoryEvents } from './events.js';
+import { MemoryEvents } from './queued-calls.js';
 import { MemoryHistory } from './history.js';
 import { held, MemoryLines } from './lines.js';
 import { MemoryLocks, retentionOf } from './locks.js';

@@ -1,7 +1,7 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
 import { OUR_COLUMNS } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
-import { eventsDdl } from './events.js';
+import { eventsDdl } from './queued-calls.js';
 import { historyDdl } from './history.js';
 import { mysqlDdl, mysqlNames } from './schema.js';
 

@@ -11,7 +11,7 @@ import type {
   SqlDialect,
   TableLook,
 } from '../sql/dialect.js';
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { EventsDialect } from '../sql/queued-calls-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
 import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
@@ -21,7 +21,7 @@ import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { failureOf } from './errors.js';
-import { postgresEvents } from './events.js';
+import { postgresEvents } from './queued-calls.js';
 import { keepRun, postgresHistory } from './history.js';
 import { placeOf, PLACE } from './place.js';
 import { postgresNames, withLockTimeout } from './schema.js';

@@ -1,6 +1,6 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
 import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
-import { eventsDdl } from './events.js';
+import { eventsDdl } from './queued-calls.js';
 import { historyDdl } from './history.js';
 import { postgresDdl, postgresNames } from './schema.js';
 

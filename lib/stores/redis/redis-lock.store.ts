@@ -6,7 +6,7 @@ import {
   type SchedulerLockError,
   StoreUnavailableError,
 } from '../../errors.js';
-import type { EventStore } from '../event-store.js';
+import type { EventStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
@@ -26,7 +26,7 @@ import { NOTHING_RAN } from '../rules.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
-import { RedisEvents } from './events.js';
+import { RedisEvents } from './queued-calls.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';

@@ -1,6 +1,6 @@
 import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
-import type { EventsDialect } from './events-dialect.js';
+import type { EventsDialect } from './queued-calls-dialect.js';
 import type { SqlFailure } from './failure.js';
 import type { HistoryDialect, HistoryRow } from './history-dialect.js';
 import type { Ending } from './locked-by.js';

@@ -7,7 +7,7 @@ import {
 } from '../../errors.js';
 import type { FastPort } from '../fast-port.js';
 import { isWaiting } from '../line.js';
-import type { EventStore } from '../event-store.js';
+import type { EventStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
@@ -34,7 +34,7 @@ import {
 import { Attempts, type GoOn } from './attempts.js';
 import type { GivenBack, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { SqlEvents } from './events.js';
+import { SqlEvents } from './queued-calls.js';
 import { SqlHistory } from './history.js';
 import type { HistoryRow } from './history-dialect.js';
 import { SqlLines } from './lines.js';

@@ -2,7 +2,7 @@ import { abandonCases } from './abandon-cases.js';
 import { check } from './assert.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
-import { eventCases } from './event-cases.js';
+import { eventCases } from './queued-call-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { historyCases } from './history-cases.js';
 import { inspectCases } from './inspect-cases.js';

@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import type { NextOptions } from '../../stores/event-store.js';
+import type { NextOptions } from '../../stores/queued-call-store.js';
 import type {
   HistoryEntry,
   HistoryStore,

@@ -9,7 +9,7 @@ import type {
   WaitRequest,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
-import { ReferenceEvents } from './reference-events.js';
+import { ReferenceEvents } from './reference-queued-calls.js';
 import { ReferenceHistory } from './reference-history.js';
 import { ReferenceLeases } from './reference-leases.js';
 

@@ -13,7 +13,7 @@ import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
 
 /*
- * One instance of a fleet whose calls are kept while their lock is taken. Started by `startWebhooks` in ../events.spec.ts. On `hold` it
+ * One instance of a fleet whose calls are kept while their lock is taken. Started by `startWebhooks` in ../queued-calls.full.ts. On `hold` it
  * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`.
  */
 

@@ -6,7 +6,7 @@ import type {
 } from '../../../../lib/stores/history-store.js';
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
-import { ReferenceEvents } from '../reference-events.js';
+import { ReferenceEvents } from '../reference-queued-calls.js';
 import { ReferenceHistory } from '../reference-history.js';
 import { ReferenceStore, type StateEntry } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';

@@ -6,7 +6,7 @@ import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
 
-/* Kept calls on Redis, in short. On every store, and all that can befall them: events-in-line, -holders and -race. */
+/* Kept calls on Redis, in short. On every store, and all that can befall them: queued-calls-stores, -holders and -race. */
 
 let server: RedisServer;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { Injectable } from '@nestjs/common';
 import { currentLock, type LockStore, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { EVENT_STORES, type EventFleet } from './support/queued-call-stores.js';
 
 /*
  * Calls that are kept at the very moment at which their lock becomes free: because its holder lets it go, or because the last kept call

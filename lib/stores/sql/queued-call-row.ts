@@ -1,4 +1,4 @@
-import type { DeadLetter, DeliveredEvent } from '../event-store.js';
+import type { DeadLetter, DeliveredEvent } from '../queued-call-store.js';
 
 type Row = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import type { Session } from './session.js';
 import { format, median, medianRatio } from './statistics.js';
 import type { Row } from './table.js';
 
-/** Events that are kept until their lock is free, beside a queue: see cases/events.ts. Its figures are in the column of the reference. */
+/** Events that are kept until their lock is free, beside a queue: see cases/queued-calls.ts. Its figures are in the column of the reference. */
 export async function events(session: Session, rounds: number): Promise<Row[]> {
   const all = await measureAll(session, rounds, 'events', ['service', 'bullmq']);
   const row = (label: string, figure: string, unit: string, target = '', most = NaN): Row => {

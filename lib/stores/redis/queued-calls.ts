@@ -11,7 +11,7 @@ import type {
   NewEvent,
   NextOptions,
   NextResult,
-} from '../event-store.js';
+} from '../queued-call-store.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import {
   END_EVENT,
@@ -23,7 +23,7 @@ import {
   PROBE_EVENTS,
   REDELIVER,
   SEE_EVENTS,
-} from './event-scripts.js';
+} from './queued-call-scripts.js';
 import { eventKeys } from './keys.js';
 import { failure, type LeaseScripts } from './lease-scripts.js';
 import { DENIED, RedisReplyError, runScript } from './redis-client.js';
@@ -37,7 +37,7 @@ const NOTED = 60_000;
 /** How many locks are remembered as noted. A caller can make up a name per call. */
 const MAX_NOTED = 10_000;
 
-/** Events in Redis: see event-scripts.ts. */
+/** Events in Redis: see queued-call-scripts.ts. */
 export class RedisEvents implements EventStore {
   /** When a lock was noted to have events, by its name, monotonic. */
   readonly #noted = new Map<string, number>();
@@ -194,7 +194,7 @@ function readNext(reply: unknown, now: number): NextResult {
   return { held: true, event, fencingToken: Number(detail), dead };
 }
 
-/** @param info as event-scripts.ts describes it */
+/** @param info as queued-call-scripts.ts describes it */
 function letterOf(id: string, info: string, at: number): DeadLetter[] {
   const [, delivery = '', reason = '', rest = ''] = /^(\d+) \d+ \d+ \d+ (\S+) \S+ (.*)$/s.exec(info) ?? [];
   return rest === '' ? [] : [readDead([id, delivery, rest, reason as DeadLetter['reason']], at)];

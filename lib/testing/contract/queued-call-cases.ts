@@ -1,5 +1,11 @@
 import { v4 as uuid } from 'uuid';
-import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../../stores/event-store.js';
+import type {
+  Enqueued,
+  EventStore,
+  NewEvent,
+  NextOptions,
+  NextResult,
+} from '../../stores/queued-call-store.js';
 import type { LeaseRef } from '../../stores/lock-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';

@@ -1,4 +1,4 @@
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { EventsDialect } from '../sql/queued-calls-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
 import type { PostgresTableInfo } from './table-look.js';

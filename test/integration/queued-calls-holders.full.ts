@@ -6,7 +6,7 @@ import { SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { EVENT_STORES, type EventFleet } from './support/queued-call-stores.js';
 
 /* Kept calls whose lock was held by somebody who knows nothing of them, or whose instance is about to end. */
 

@@ -10,7 +10,7 @@ import {
   type NewEvent,
   type NextOptions,
   type NextResult,
-} from '../event-store.js';
+} from '../queued-call-store.js';
 import { placeAt } from '../line.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import type { MemoryHistory } from './history.js';

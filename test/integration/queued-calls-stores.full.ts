@@ -16,9 +16,9 @@ import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { EVENT_STORES, type EventFleet } from './support/queued-call-stores.js';
 
-/* Calls by hand that find their lock taken, and are kept until it is free. Those that come at the moment of a release: events-race. */
+/* Calls by hand that find their lock taken, and are kept until it is free. Those that come at the moment of a release: queued-calls-race. */
 
 describe.each(EVENT_STORES)('on %s', (_, open) => {
   let fleet: EventFleet;

@@ -1,4 +1,4 @@
-import { DEAD_KEPT, EVENTS_KEPT } from '../event-store.js';
+import { DEAD_KEPT, EVENTS_KEPT } from '../queued-call-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { RECORD } from './history-scripts.js';
 import { TRY } from './probe.js';

@@ -11,7 +11,7 @@ import {
   type NewEvent,
   type NextOptions,
   type NextResult,
-} from '../event-store.js';
+} from '../queued-call-store.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
@@ -19,7 +19,7 @@ import type { SqlDialect } from './dialect.js';
 import type { Row } from './history-dialect.js';
 import type { LimitedReads } from './limited-reads.js';
 import type { SqlHistory } from './history.js';
-import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
+import { COLUMNS, delivered, type Kept, kept, letterOf } from './queued-call-row.js';
 import { firstPlace } from './lines.js';
 import { describeFailure } from './failure.js';
 import { lockedBy } from './locked-by.js';

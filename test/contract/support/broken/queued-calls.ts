@@ -1,6 +1,6 @@
 import type { Enqueued, LeaseRef, NewEvent } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
-import { type KeptEvent, ReferenceEvents } from '../reference-events.js';
+import { type KeptEvent, ReferenceEvents } from '../reference-queued-calls.js';
 import { ReferenceStore } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';
 
