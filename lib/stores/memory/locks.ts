@@ -10,7 +10,7 @@ import type { JobInfo, LeaseRef } from '../lock-store.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';
 
-/** The locks in this memory, and what lines, kept calls and histories ask of them: answered at once. */
+/** The locks in this memory, and what lines, queued calls and histories ask of them: answered at once. */
 export class MemoryLocks {
   constructor(
     private readonly documents: MemoryDocuments,

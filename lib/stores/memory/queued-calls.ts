@@ -2,12 +2,12 @@ import type { Clock } from '../../clock.js';
 import {
   DEAD_KEPT,
   type DeadLetter,
-  type DeliveredEvent,
+  type DeliveredCall,
   type Enqueued,
-  EVENTS_KEPT,
-  type EventStore,
-  type LeftEvents,
-  type NewEvent,
+  QUEUED_CALLS_KEPT,
+  type QueuedCallStore,
+  type LeftCalls,
+  type NewQueuedCall,
   type NextOptions,
   type NextResult,
 } from '../queued-call-store.js';
@@ -17,8 +17,8 @@ import type { MemoryHistory } from './history.js';
 import type { MemoryLines } from './lines.js';
 import type { MemoryLocks } from './locks.js';
 
-/** An event of a queue. */
-interface Kept extends NewEvent {
+/** A queued call, and how far it got. */
+interface StoredCall extends NewQueuedCall {
   args: string;
   merged: number;
   readonly place: number;
@@ -28,25 +28,25 @@ interface Kept extends NewEvent {
   taken: string | undefined;
   /** Whether no lease has taken it yet: then it becomes one with later calls for its key. */
   open: boolean;
-  /** From when on the time counts for which it is kept. */
+  /** From when on the time counts for which it is stored. */
   keptSince: number;
 }
 
-/** A dead letter, with its event. */
+/** A dead letter, with its queued call. */
 interface Dead {
-  readonly event: Kept;
+  readonly queuedCall: StoredCall;
   readonly letter: DeadLetter;
 }
 
 interface Queue {
   /** In their order. */
-  events: Kept[];
+  calls: StoredCall[];
   /** Newest first. */
   dead: Dead[];
 }
 
-/** Events in the memory of this process. */
-export class MemoryEvents implements EventStore {
+/** Queued calls in the memory of this process. */
+export class MemoryQueuedCalls implements QueuedCallStore {
   readonly #queues = new Map<string, Queue>();
   constructor(
     private readonly locks: MemoryLocks,
@@ -55,21 +55,29 @@ export class MemoryEvents implements EventStore {
     private readonly clock: Clock,
   ) {}
 
-  async enqueue(event: NewEvent): Promise<Enqueued> {
-    const queue = this.#queue(event.name);
-    const { id, job, key } = event;
-    const same = (one: Kept): boolean =>
+  async enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
+    const queue = this.#queue(queuedCall.name);
+    const { id, job, key } = queuedCall;
+    const same = (one: StoredCall): boolean =>
       one.id === id || (key !== undefined && one.open && one.job === job && one.key === key);
-    const known = queue.events.find(same);
+    const known = queue.calls.find(same);
     if (known !== undefined) {
-      if (known.id !== id) Object.assign(known, { args: event.args, merged: known.merged + 1 });
+      if (known.id !== id) Object.assign(known, { args: queuedCall.args, merged: known.merged + 1 });
       return { queued: true, place: known.place, merged: known.merged };
     }
-    if (queue.events.length >= event.max) return { queued: false };
-    const place = placeAt(this.lines.newPlace(), event.priority);
+    if (queue.calls.length >= queuedCall.max) return { queued: false };
+    const place = placeAt(this.lines.newPlace(), queuedCall.priority);
     const now = this.clock.now();
     const times = { queuedAt: now, keptSince: now };
-    this.#insert(queue, { ...event, ...times, merged: 0, place, delivery: 0, taken: undefined, open: true });
+    this.#insert(queue, {
+      ...queuedCall,
+      ...times,
+      merged: 0,
+      place,
+      delivery: 0,
+      taken: undefined,
+      open: true,
+    });
     return { queued: true, place, merged: 0 };
   }
 
@@ -80,32 +88,33 @@ export class MemoryEvents implements EventStore {
     const newer = this.locks.newer(lease);
     if (newer !== undefined) {
       // It is asked for again: what was taken then is told again.
-      const event = queue.events.find(({ taken }) => taken === token);
-      if (event === undefined) return { held: false, dead };
-      return { held: true, event: delivered(event), fencingToken: newer, dead };
+      const queuedCall = queue.calls.find(({ taken }) => taken === token);
+      if (queuedCall === undefined) return { held: false, dead };
+      return { held: true, queuedCall: delivered(queuedCall), fencingToken: newer, dead };
     }
     if (outcome !== undefined) {
       this.end(lease, outcome);
       this.history.ended(lease, outcome, record);
     }
     if (!this.locks.isHeld(lease)) return { held: false, dead };
-    for (const event of queue.events.slice()) {
-      const taker = takes.find(({ job }) => job === event.job);
+    for (const queuedCall of queue.calls.slice()) {
+      const taker = takes.find(({ job }) => job === queuedCall.job);
       if (taker === undefined) continue;
-      if (event.taken !== token && event.delivery > event.redeliver) {
-        dead.push(this.#bury(queue, event, 'interrupted'));
+      if (queuedCall.taken !== token && queuedCall.delivery > queuedCall.redeliver) {
+        dead.push(this.#bury(queue, queuedCall, 'interrupted'));
         continue;
       }
       const first = this.lines.firstPlace(name);
-      if (first !== undefined && first < event.place) return { held: true, place: event.place, dead };
-      return this.#take(event, lease, taker, dead);
+      if (first !== undefined && first < queuedCall.place)
+        return { held: true, place: queuedCall.place, dead };
+      return this.#take(queuedCall, lease, taker, dead);
     }
     return { held: true, dead };
   }
 
-  /** The lease goes on with an event. */
+  /** The lease goes on with a queued call. */
   #take(
-    event: Kept,
+    queuedCall: StoredCall,
     lease: LeaseRef,
     taker: NextOptions['takes'][number],
     dead: readonly DeadLetter[],
@@ -114,14 +123,14 @@ export class MemoryEvents implements EventStore {
     if (fencingToken === undefined) return { held: false, dead };
     const { token } = lease;
     // Otherwise the answer was lost, and it is asked for again.
-    if (event.taken !== token)
-      Object.assign(event, { taken: token, delivery: event.delivery + 1, open: false });
-    return { held: true, event: delivered(event), fencingToken, dead };
+    if (queuedCall.taken !== token)
+      Object.assign(queuedCall, { taken: token, delivery: queuedCall.delivery + 1, open: false });
+    return { held: true, queuedCall: delivered(queuedCall), fencingToken, dead };
   }
 
-  async left(jobs: readonly string[]): Promise<LeftEvents[]> {
-    return [...this.#queues].flatMap(([name, { events }]) => {
-      const first = events.find(({ job }) => jobs.includes(job));
+  async left(jobs: readonly string[]): Promise<LeftCalls[]> {
+    return [...this.#queues].flatMap(([name, { calls }]) => {
+      const first = calls.find(({ job }) => jobs.includes(job));
       const isLeft = this.locks.isFree(name) || this.lines.firstPlace(name) === undefined;
       return first === undefined || !isLeft ? [] : [{ name, place: first.place }];
     });
@@ -131,46 +140,46 @@ export class MemoryEvents implements EventStore {
     const queue = this.#queue(name);
     const dead = queue.dead.splice(0);
     const again = { delivery: 0, taken: undefined, keptSince: this.clock.now() };
-    for (const { event } of dead) this.#insert(queue, { ...event, ...again });
+    for (const { queuedCall } of dead) this.#insert(queue, { ...queuedCall, ...again });
     return dead.length;
   }
 
-  /** The run of a lease's event has ended. */
-  end({ name, token, event: id }: LeaseRef, outcome: ReleaseOutcome): void {
+  /** The run of a lease's queued call has ended. */
+  end({ name, token, queuedCall: id }: LeaseRef, outcome: ReleaseOutcome): void {
     const queue = this.#queues.get(name);
-    const event = queue?.events.find((one) => one.id === id && one.taken === token);
-    if (queue === undefined || event === undefined) return;
-    if (outcome === 'completed') queue.events.splice(queue.events.indexOf(event), 1);
-    else if (outcome === 'failed' || outcome === 'timed-out') this.#bury(queue, event, outcome);
-    else event.taken = undefined;
+    const queuedCall = queue?.calls.find((one) => one.id === id && one.taken === token);
+    if (queue === undefined || queuedCall === undefined) return;
+    if (outcome === 'completed') queue.calls.splice(queue.calls.indexOf(queuedCall), 1);
+    else if (outcome === 'failed' || outcome === 'timed-out') this.#bury(queue, queuedCall, outcome);
+    else queuedCall.taken = undefined;
   }
 
   /** What a lock has of them, for people. */
   of(name: string): Pick<LockInfo, 'queued' | 'dead'> {
-    const { events = [], dead = [] } = this.#queues.get(name) ?? {};
+    const { calls = [], dead = [] } = this.#queues.get(name) ?? {};
     return {
-      ...(events.length === 0 ? undefined : { queued: events.length }),
+      ...(calls.length === 0 ? undefined : { queued: calls.length }),
       ...(dead.length === 0 ? undefined : { dead: dead.map(({ letter }) => letter) }),
     };
   }
 
   #queue(name: string): Queue {
     const now = this.clock.now();
-    const queue = this.#queues.get(name) ?? { events: [], dead: [] };
-    queue.events = queue.events.filter(({ keptSince }) => keptSince + EVENTS_KEPT > now);
-    queue.dead = queue.dead.filter(({ letter }) => letter.at + EVENTS_KEPT > now);
+    const queue = this.#queues.get(name) ?? { calls: [], dead: [] };
+    queue.calls = queue.calls.filter(({ keptSince }) => keptSince + QUEUED_CALLS_KEPT > now);
+    queue.dead = queue.dead.filter(({ letter }) => letter.at + QUEUED_CALLS_KEPT > now);
     this.#queues.set(name, queue);
     return queue;
   }
 
-  #insert({ events }: Queue, event: Kept): void {
-    const after = events.findIndex(({ place }) => place > event.place);
-    events.splice(after < 0 ? events.length : after, 0, event);
+  #insert({ calls }: Queue, queuedCall: StoredCall): void {
+    const after = calls.findIndex(({ place }) => place > queuedCall.place);
+    calls.splice(after < 0 ? calls.length : after, 0, queuedCall);
   }
 
-  #bury(queue: Queue, event: Kept, reason: DeadLetter['reason']): DeadLetter {
-    queue.events.splice(queue.events.indexOf(event), 1);
-    const { id, job, key, delivery } = event;
+  #bury(queue: Queue, queuedCall: StoredCall, reason: DeadLetter['reason']): DeadLetter {
+    queue.calls.splice(queue.calls.indexOf(queuedCall), 1);
+    const { id, job, key, delivery } = queuedCall;
     const letter = {
       id,
       job,
@@ -179,12 +188,12 @@ export class MemoryEvents implements EventStore {
       reason,
       at: this.clock.now(),
     };
-    queue.dead.unshift({ event, letter });
+    queue.dead.unshift({ queuedCall, letter });
     queue.dead.splice(DEAD_KEPT);
     return letter;
   }
 }
 
-function delivered({ id, job, key, args, delivery, queuedAt, merged }: Kept): DeliveredEvent {
+function delivered({ id, job, key, args, delivery, queuedAt, merged }: StoredCall): DeliveredCall {
   return { id, job, ...(key === undefined ? undefined : { key }), args, delivery, queuedAt, merged };
 }

@@ -81,7 +81,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     file: 'stores/redis/queued-call-scripts.js',
     search: 'taken = token\n',
     replace: "taken = token\n        redis.call('ZREM', queue, id)\n",
-    caughtBy: 'events',
+    caughtBy: 'queued-calls',
     only: ['kill'],
     callers: 3,
     seed: 3,

@@ -1,18 +1,18 @@
 import type {
   DeadLetter,
   Enqueued,
-  EventStore,
+  QueuedCallStore,
   LeaseRef,
-  LeftEvents,
-  NewEvent,
+  LeftCalls,
+  NewQueuedCall,
   NextOptions,
   NextResult,
   ReleaseOutcome,
 } from '../../../lib/index.js';
 import type { ReferenceStore } from './reference-store.js';
 
-/** An event, and how far it got. */
-export interface KeptEvent extends NewEvent {
+/** A queued call, and how far it got. */
+export interface StoredCall extends NewQueuedCall {
   args: string;
   readonly place: number;
   merged: number;
@@ -25,21 +25,21 @@ export interface KeptEvent extends NewEvent {
 
 const NEW = { delivery: 0, taken: undefined, dead: undefined, begun: false };
 
-/** The rule of events written down once more, in small steps, so that each can be broken. */
-export class ReferenceEvents implements EventStore {
-  readonly events: KeptEvent[] = [];
+/** The rule of queued calls written down once more, in small steps, so that each can be broken. */
+export class ReferenceQueuedCalls implements QueuedCallStore {
+  readonly queuedCalls: StoredCall[] = [];
 
   constructor(protected readonly store: ReferenceStore) {}
 
-  async enqueue(event: NewEvent): Promise<Enqueued> {
-    const known = this.events.find((one) => this.isSame(one, event));
+  async enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
+    const known = this.queuedCalls.find((one) => this.isSame(one, queuedCall));
     if (known !== undefined) {
-      if (known.id !== event.id) this.merge(known, event);
+      if (known.id !== queuedCall.id) this.merge(known, queuedCall);
       return { queued: true, place: known.place, merged: known.merged };
     }
-    if (!this.hasRoom(event)) return { queued: false };
-    const place = this.store.newPlace(event.priority);
-    this.events.push({ ...event, place, merged: 0, ...NEW });
+    if (!this.hasRoom(queuedCall)) return { queued: false };
+    const place = this.store.newPlace(queuedCall.priority);
+    this.queuedCalls.push({ ...queuedCall, place, merged: 0, ...NEW });
     return { queued: true, place, merged: 0 };
   }
 
@@ -51,24 +51,24 @@ export class ReferenceEvents implements EventStore {
     if (outcome !== undefined) this.end(lease, outcome);
     if (outcome !== undefined) this.store.history.ended(lease, outcome, record);
     if (!this.isHeld(lease)) return { held: false, dead };
-    for (const event of this.inOrder(name)) {
-      const taker = takes.find((each) => this.canTake(each.job, event));
+    for (const queuedCall of this.inOrder(name)) {
+      const taker = takes.find((each) => this.canTake(each.job, queuedCall));
       if (taker === undefined) continue;
-      if (event.taken !== token && this.isOverLimit(event)) {
-        event.dead = 'interrupted';
-        dead.push(this.letter(event));
+      if (queuedCall.taken !== token && this.isOverLimit(queuedCall)) {
+        queuedCall.dead = 'interrupted';
+        dead.push(this.letter(queuedCall));
         continue;
       }
-      if (this.standsBehind(event)) return { held: true, place: event.place, dead };
-      this.take(event, token);
+      if (this.standsBehind(queuedCall)) return { held: true, place: queuedCall.place, dead };
+      this.take(queuedCall, token);
       const fencingToken = this.advance(lease, taker);
-      return { held: true, event: { ...event, queuedAt: 0 }, fencingToken, dead };
+      return { held: true, queuedCall: { ...queuedCall, queuedAt: 0 }, fencingToken, dead };
     }
     return { held: true, dead };
   }
 
-  async left(jobs: readonly string[]): Promise<LeftEvents[]> {
-    const names = [...new Set(this.events.map(({ name }) => name))];
+  async left(jobs: readonly string[]): Promise<LeftCalls[]> {
+    const names = [...new Set(this.queuedCalls.map(({ name }) => name))];
     return names.flatMap((name) => {
       const first = this.inOrder(name).find(({ job }) => jobs.includes(job));
       return first === undefined || !this.isLeft(name) ? [] : [{ name, place: first.place }];
@@ -76,48 +76,50 @@ export class ReferenceEvents implements EventStore {
   }
 
   async redeliver(name: string): Promise<number> {
-    const dead = this.events.filter((event) => event.name === name && event.dead !== undefined);
-    for (const event of dead) this.putBack(event);
+    const dead = this.queuedCalls.filter(
+      (queuedCall) => queuedCall.name === name && queuedCall.dead !== undefined,
+    );
+    for (const queuedCall of dead) this.putBack(queuedCall);
     return dead.length;
   }
 
-  /** The run of a lease's event has ended. */
-  end({ event: id, token }: LeaseRef, outcome: ReleaseOutcome): void {
-    const event = this.events.find((one) => one.id === id && one.taken === token);
-    if (event === undefined) return;
-    if (outcome === 'completed') this.remove(event);
-    else if (outcome === 'failed' || outcome === 'timed-out') this.failed(event, outcome);
-    else event.taken = undefined;
+  /** The run of a lease's queued call has ended. */
+  end({ queuedCall: id, token }: LeaseRef, outcome: ReleaseOutcome): void {
+    const queuedCall = this.queuedCalls.find((one) => one.id === id && one.taken === token);
+    if (queuedCall === undefined) return;
+    if (outcome === 'completed') this.remove(queuedCall);
+    else if (outcome === 'failed' || outcome === 'timed-out') this.failed(queuedCall, outcome);
+    else queuedCall.taken = undefined;
   }
 
   // The steps
 
-  protected isSame(one: KeptEvent, { id, name, job, key }: NewEvent): boolean {
+  protected isSame(one: StoredCall, { id, name, job, key }: NewQueuedCall): boolean {
     if (one.id === id) return true;
     return (
       this.isWaiting(one) && key !== undefined && one.name === name && one.job === job && one.key === key
     );
   }
 
-  protected isWaiting({ begun }: KeptEvent): boolean {
+  protected isWaiting({ begun }: StoredCall): boolean {
     return !begun;
   }
 
-  protected putBack(event: KeptEvent): void {
-    Object.assign(event, { dead: undefined, delivery: 0, taken: undefined });
+  protected putBack(queuedCall: StoredCall): void {
+    Object.assign(queuedCall, { dead: undefined, delivery: 0, taken: undefined });
   }
 
-  protected merge(known: KeptEvent, { args }: NewEvent): void {
+  protected merge(known: StoredCall, { args }: NewQueuedCall): void {
     Object.assign(known, { args, merged: known.merged + 1 });
   }
 
-  protected hasRoom({ name, max }: NewEvent): boolean {
+  protected hasRoom({ name, max }: NewQueuedCall): boolean {
     return this.inOrder(name).length < max;
   }
 
-  protected inOrder(name: string): KeptEvent[] {
-    return this.events
-      .filter((event) => event.name === name && event.dead === undefined)
+  protected inOrder(name: string): StoredCall[] {
+    return this.queuedCalls
+      .filter((queuedCall) => queuedCall.name === name && queuedCall.dead === undefined)
       .sort((a, b) => a.place - b.place);
   }
 
@@ -135,28 +137,28 @@ export class ReferenceEvents implements EventStore {
   protected takenBefore(lease: LeaseRef) {
     const { name, token } = lease;
     if (this.store.lock(name)?.token !== token || !this.isPast(lease)) return undefined;
-    const event = this.events.find((one) => one.name === name && one.taken === token);
+    const queuedCall = this.queuedCalls.find((one) => one.name === name && one.taken === token);
     const fencingToken = this.store.states.get(this.store.key(name))?.fence ?? 0;
-    if (event === undefined) return { held: false } as const;
-    return { held: true, event: { ...event, queuedAt: 0 }, fencingToken } as const;
+    if (queuedCall === undefined) return { held: false } as const;
+    return { held: true, queuedCall: { ...queuedCall, queuedAt: 0 }, fencingToken } as const;
   }
 
-  protected canTake(job: string, event: KeptEvent): boolean {
-    return event.job === job;
+  protected canTake(job: string, queuedCall: StoredCall): boolean {
+    return queuedCall.job === job;
   }
 
-  protected isOverLimit({ delivery, redeliver }: KeptEvent): boolean {
+  protected isOverLimit({ delivery, redeliver }: StoredCall): boolean {
     return delivery > redeliver;
   }
 
-  protected standsBehind({ name, place }: KeptEvent): boolean {
+  protected standsBehind({ name, place }: StoredCall): boolean {
     const [first] = this.store.lines.get(name) ?? [];
     return first !== undefined && first.place < place;
   }
 
-  protected take(event: KeptEvent, token: string): void {
-    if (event.taken !== token)
-      Object.assign(event, { taken: token, delivery: event.delivery + 1, begun: true });
+  protected take(queuedCall: StoredCall, token: string): void {
+    if (queuedCall.taken !== token)
+      Object.assign(queuedCall, { taken: token, delivery: queuedCall.delivery + 1, begun: true });
   }
 
   protected advance({ name }: LeaseRef, { job, ttl }: NextOptions['takes'][number]): number {
@@ -168,19 +170,19 @@ export class ReferenceEvents implements EventStore {
     return (state.fence += 1);
   }
 
-  protected remove(event: KeptEvent): void {
-    this.events.splice(this.events.indexOf(event), 1);
+  protected remove(queuedCall: StoredCall): void {
+    this.queuedCalls.splice(this.queuedCalls.indexOf(queuedCall), 1);
   }
 
-  protected failed(event: KeptEvent, outcome: 'failed' | 'timed-out'): void {
-    event.dead = outcome;
+  protected failed(queuedCall: StoredCall, outcome: 'failed' | 'timed-out'): void {
+    queuedCall.dead = outcome;
   }
 
   protected isLeft(name: string): boolean {
     return this.store.lock(name) === undefined || (this.store.lines.get(name) ?? []).length === 0;
   }
 
-  protected letter({ id, job, delivery }: KeptEvent): DeadLetter {
+  protected letter({ id, job, delivery }: StoredCall): DeadLetter {
     return { id, job, deliveries: delivery, reason: 'interrupted', at: 0 };
   }
 }
