@@ -30,9 +30,7 @@ export class KnownJobs {
 
   /** Those made at run time that are still in the registry. */
   get made(): readonly BoundJob[] {
-    for (const job of this.#made.values()) if (job.state() === 'gone') this.#remove(job);
-    this.#room = FEW + 2 * this.#made.size;
-    return [...this.#made.values()];
+    return [...this.#made.values()].filter((job) => this.#isThere(job));
   }
 
   /** Takes the decorated jobs, once they are found. */
@@ -48,7 +46,7 @@ export class KnownJobs {
     if (before !== undefined) this.#remove(before);
     this.#made.set(job.job, job);
     this.#put(job);
-    if (this.#made.size > this.#room) void this.made;
+    if (this.#made.size > this.#room) this.#forget();
   }
 
   /** Whether there is a job of this name. */
@@ -79,6 +77,12 @@ export class KnownJobs {
     for (const other of this.#locks.get(this.place(lock)) ?? [])
       if (other !== lock) for (const _job of this.under(other)) return other;
     return undefined;
+  }
+
+  /** Those that were deleted. */
+  #forget(): void {
+    for (const job of this.#made.values()) if (!this.#isThere(job)) this.#remove(job);
+    this.#room = FEW + 2 * this.#made.size;
   }
 
   #isThere(job: BoundJob | undefined): boolean {

@@ -25,9 +25,7 @@ export function readMethod(
   if (typeof options !== 'object' || options === null)
     return { problems: [`${place}: @SchedulerLock(${String(options)}): expected a name or options.`] };
   const { job = place, name = job } = options;
-  const { settings: given, problems } = checkLockOptions(options, module);
-  // A name that is made from the arguments makes a history for each.
-  const settings = { ...given, history: given.history ?? typeof name === 'string' };
+  const { settings, problems } = checkLockOptions(options, module, name);
   const found = [
     ...unknownOptions(options, 'decorator'),
     ...(instance.constructor.name === '' && options.job === undefined

@@ -71,6 +71,7 @@ export const OPTIONS = {
   onHeld: { kind: ['skip', 'queue', 'once-more'], default: 'skip', at: 'decorator' },
   queue: { kind: 'own', at: 'decorator' },
   lock: { kind: 'own', at: 'cron interval' },
+  // Of scheduled jobs with a name that is a text: see `remembers()`.
   history: { kind: 'flag', at: 'decorator run cron interval' },
   overdue: { kind: 'duration or false', at: 'decorator cron interval' },
   tick: { kind: 'own', at: 'run' },
@@ -103,6 +104,20 @@ export const OPTIONS = {
     readonly at: At<O>;
   };
 };
+
+/** The defaults of the parts of options that are objects; durations in milliseconds. */
+export const PARTS = {
+  insight: { keep: 100, for: 30 * 86_400_000, beat: 30_000, overdue: 60_000, error: 'message' },
+  queue: { max: 1_000, redeliver: 3 },
+} as const;
+
+/**
+ * The default of `history`, the only one that depends on something else: a lock that is named by the arguments of its calls would have a
+ * history for each, and so would the calls of `run()`, which give no name here.
+ *
+ * @param name of the lock, or the function that makes it
+ */
+export const remembers = (name: unknown): boolean => typeof name === 'string';
 
 const at = (place: Place): readonly string[] =>
   Object.keys(OPTIONS).filter((name) => OPTIONS[name as AnyOption].at.split(' ').includes(place));
