@@ -258,7 +258,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
     if (bound.queue !== undefined && bound.settings.enabled)
-      this.host.addEventJob({
+      this.host.addQueueJob({
         job: bound.job,
         settings: bound.settings,
         run: (args) => Reflect.apply(method.method, instance, args) as unknown,

@@ -2,7 +2,7 @@ import { declaredElection } from '../decorators/leader-election.decorator.js';
 import { lockedMethods } from '../decorators/locked-method.js';
 import { NO_LINES } from '../lease/waits.js';
 import { nameProblem } from '../lock-name.js';
-import { NO_EVENTS } from '../queue/queues.js';
+import { NO_QUEUED_CALLS } from '../queue/queues.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { BoundJob } from './bound-job.js';
@@ -24,7 +24,7 @@ export function clashes(
       ...sharedNames(found),
       ...namesOfElections(found, elections),
       ...withoutLines(found, store),
-      ...withoutEvents(found, store),
+      ...withoutQueuedCalls(found, store),
     ],
     ofModule: sharedKeys(store, locks),
   };
@@ -46,10 +46,10 @@ function withoutLines(found: readonly Found[], store: LockStore): string[] {
   );
 }
 
-/** Jobs whose calls are kept, with a store that keeps none. */
-function withoutEvents(found: readonly Found[], store: LockStore): string[] {
-  const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.events === undefined);
-  return keeping.map((one) => `${placeOf(one)}: ${NO_EVENTS} The store is ${storeLabel(store)}.`);
+/** Jobs whose calls are queued, with a store that keeps none. */
+function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
+  const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.queuedCalls === undefined);
+  return keeping.map((one) => `${placeOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */
