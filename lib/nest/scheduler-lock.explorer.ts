@@ -36,7 +36,7 @@ import {
   isFired,
   knownNames,
   namesOfElections,
-  placeOf,
+  whereOf,
   sharedKeys,
   sharedNames,
   withoutQueuedCalls,
@@ -127,7 +127,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const lost = [...this.#methods].filter(([, method]) => !method.keep());
     if (lost.length === 0) return;
     for (const method of this.#methods.values()) method.free();
-    throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
+    throw new SchedulerLockConfigError(lost.map(([found]) => `${whereOf(found)}: ${BOUND_ALREADY}`));
   }
 
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
@@ -216,7 +216,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (election === undefined) return [];
     const { name, options } = election;
     const leader = instance as LeaderHooks;
-    const place = instance.constructor.name;
+    const where = instance.constructor.name;
     const problems = unknownOptions(Object(options) as object, 'election');
     const missing = (['onElected', 'onRevoked'] as const).filter(
       (hook) => typeof leader[hook] !== 'function',
@@ -224,13 +224,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
     else {
       const checked = checkElection(name, options, this.host.settings);
-      const clash = this.host.elections.add(place, checked.settings, {
+      const clash = this.host.elections.add(where, checked.settings, {
         elected: (lease) => leader.onElected(lease),
         revoked: (reason) => leader.onRevoked(reason),
       });
       problems.push(...checked.problems, ...clash);
     }
-    return problems.map((problem) => `${place}: @LeaderElection(): ${problem}`);
+    return problems.map((problem) => `${where}: @LeaderElection(): ${problem}`);
   }
 
   #check(instance: object, module: string, method: LockedMethod): readonly string[] {

@@ -21,12 +21,12 @@ export interface Found {
 /**
  * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
  *
- * @param elections the place where each was declared, by its name
+ * @param elections where each was declared, by its name
  */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
   const known = [
-    ...found.map((one) => [placeOf(one), one.bound.name] as const),
-    ...[...elections].map(([name, place]) => [`election of ${place}`, name] as const),
+    ...found.map((one) => [whereOf(one), one.bound.name] as const),
+    ...[...elections].map(([name, where]) => [`election of ${where}`, name] as const),
   ];
   return known.filter((pair): pair is KnownName => typeof pair[1] === 'string');
 }
@@ -43,14 +43,14 @@ export function namesOfElections(found: readonly Found[], elections: ReadonlyMap
 /** Jobs that wait for their lock, with a store that has no lines. */
 export function withoutLines(found: readonly Found[], store: LockStore): string[] {
   return found.flatMap((one) =>
-    noLines(one.bound.settings, store).map((problem) => `${placeOf(one)}: ${problem}`),
+    noLines(one.bound.settings, store).map((problem) => `${whereOf(one)}: ${problem}`),
   );
 }
 
 /** Jobs whose calls are queued, with a store that keeps none. */
 export function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
   const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.queuedCalls === undefined);
-  return keeping.map((one) => `${placeOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
+  return keeping.map((one) => `${whereOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */
@@ -97,7 +97,7 @@ export function sharedNames(found: readonly Found[]): string[] {
     if (clash === undefined) return [];
     const [one, other] = clash;
     if (clash.some(hasOwnJob)) {
-      return `${placeOf(other)}: job: "${job}" is the job of ${placeOf(one)} already, and they would share their ticks. Give one of them another.`;
+      return `${whereOf(other)}: job: "${job}" is the job of ${whereOf(one)} already, and they would share their ticks. Give one of them another.`;
     }
     return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
   });
@@ -111,7 +111,7 @@ export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== 
 
 const lockOf = ({ bound: { name } }: Found): string => (typeof name === 'string' ? name : '');
 
-export const placeOf = ({ instance, method }: Found): string =>
+export const whereOf = ({ instance, method }: Found): string =>
   `${instance.constructor.name}.${String(method.key)}`;
 
 /** Whether the scheduler fires a method. */
