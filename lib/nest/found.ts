@@ -15,12 +15,12 @@ export interface Found {
 /**
  * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
  *
- * @param elections the place where each was declared, by its name
+ * @param elections where each was declared, by its name
  */
 export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
   const known = [
-    ...found.map((one) => [placeOf(one), one.bound.name] as const),
-    ...[...elections].map(([name, place]) => [`election of ${place}`, name] as const),
+    ...found.map((one) => [whereOf(one), one.bound.name] as const),
+    ...[...elections].map(([name, where]) => [`election of ${where}`, name] as const),
   ];
   return known.filter((pair): pair is KnownName => typeof pair[1] === 'string');
 }
@@ -31,7 +31,7 @@ export const isSameMethod = (one: Found, other: Found): boolean =>
 
 export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
 
-export const placeOf = ({ instance, method }: Found): string =>
+export const whereOf = ({ instance, method }: Found): string =>
   `${instance.constructor.name}.${String(method.key)}`;
 
 /** Whether the scheduler fires a method. */

@@ -6,7 +6,7 @@ import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
 import { Reader, toldOf } from '../insight/read.js';
 import type { Judgement } from '../insight/judgement.js';
-import { startOf } from '../insight/join.js';
+import { grantedAt } from '../insight/join.js';
 import { type Stranger, strangersOf } from '../insight/strangers.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG, Watch } from '../insight/watch.js';
@@ -207,7 +207,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   get runs(): RunInfo[] {
     return this.host.runs.map(({ overFor, ...run }) => ({
       ...run,
-      startedAt: startOf(run.fencingToken),
+      startedAt: grantedAt(run.fencingToken),
       outcome: 'running',
       ...(overFor >= HUNG && { hung: true }),
     }));

@@ -20,8 +20,8 @@ export class KnownJobs {
   /** How many may be made until those that were deleted are looked for. */
   #room = FEW;
 
-  /** @param place what a store keeps locks apart by: their keys, or their names */
-  constructor(private readonly place: (lock: unknown) => unknown) {}
+  /** @param keyOf what a store keeps locks apart by: their keys, or their names */
+  constructor(private readonly keyOf: (lock: unknown) => unknown) {}
 
   /** All, the decorated ones first. */
   get all(): readonly BoundJob[] {
@@ -74,7 +74,7 @@ export class KnownJobs {
 
   /** Another lock that the store does not keep apart from this one. */
   rivalOf(lock: unknown): unknown {
-    for (const other of this.#locks.get(this.place(lock)) ?? [])
+    for (const other of this.#locks.get(this.keyOf(lock)) ?? [])
       if (other !== lock) for (const _job of this.under(other)) return other;
     return undefined;
   }
@@ -92,14 +92,14 @@ export class KnownJobs {
   #put(job: BoundJob): void {
     const { name } = job;
     add(this.#sharing, name, job);
-    add(this.#locks, this.place(name), name);
+    add(this.#locks, this.keyOf(name), name);
   }
 
   #remove(job: BoundJob): void {
     const { name } = job;
     this.#made.delete(job.job);
     remove(this.#sharing, name, job);
-    if (!this.#sharing.has(name)) remove(this.#locks, this.place(name), name);
+    if (!this.#sharing.has(name)) remove(this.#locks, this.keyOf(name), name);
   }
 }
 

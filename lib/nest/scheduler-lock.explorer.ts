@@ -30,7 +30,7 @@ import { MODULE_SETTINGS } from './module-definition.js';
 import type { BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import { type Found, isFired, knownNames, placeOf } from './found.js';
+import { type Found, isFired, knownNames, whereOf } from './found.js';
 import { clashes, comesAndGoes } from './start-clashes.js';
 import { names, startLine } from './start-line.js';
 import { startWarnings } from './start-warnings.js';
@@ -112,7 +112,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const lost = [...this.#methods].filter(([, method]) => !method.keep());
     if (lost.length === 0) return;
     for (const method of this.#methods.values()) method.free();
-    throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
+    throw new SchedulerLockConfigError(lost.map(([found]) => `${whereOf(found)}: ${BOUND_ALREADY}`));
   }
 
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would run on standbys, silently. */
@@ -200,7 +200,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (election === undefined) return [];
     const { name, options } = election;
     const leader = instance as LeaderHooks;
-    const place = instance.constructor.name;
+    const where = instance.constructor.name;
     const problems = unknownOptions(Object(options) as object, 'election');
     const missing = (['onElected', 'onRevoked'] as const).filter(
       (hook) => typeof leader[hook] !== 'function',
@@ -208,13 +208,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
     else {
       const checked = checkElection(name, options, this.host.settings);
-      const clash = this.host.elections.add(place, checked.settings, {
+      const clash = this.host.elections.add(where, checked.settings, {
         elected: (lease) => leader.onElected(lease),
         revoked: (reason) => leader.onRevoked(reason),
       });
       problems.push(...checked.problems, ...clash);
     }
-    return problems.map((problem) => `${place}: @LeaderElection(): ${problem}`);
+    return problems.map((problem) => `${where}: @LeaderElection(): ${problem}`);
   }
 
   #check(instance: object, module: string, method: LockedMethod): readonly string[] {

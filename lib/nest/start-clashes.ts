@@ -6,12 +6,12 @@ import { NO_QUEUED_CALLS } from '../queue/queues.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isSameMethod, mayWait, placeOf } from './found.js';
+import { type Found, hasOwnJob, isSameMethod, mayWait, whereOf } from './found.js';
 
 /**
  * What stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each.
  *
- * @param elections the place where each was declared, by its name
+ * @param elections where each was declared, by its name
  */
 export function clashes(
   found: readonly Found[],
@@ -42,14 +42,14 @@ function namesOfElections(found: readonly Found[], elections: ReadonlyMap<unknow
 /** Jobs that wait for their lock, with a store that has no lines. */
 function withoutLines(found: readonly Found[], store: LockStore): string[] {
   return found.flatMap((one) =>
-    noLines(one.bound.settings, store).map((problem) => `${placeOf(one)}: ${problem}`),
+    noLines(one.bound.settings, store).map((problem) => `${whereOf(one)}: ${problem}`),
   );
 }
 
 /** Jobs whose calls are queued, with a store that keeps none. */
 function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
   const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.queuedCalls === undefined);
-  return keeping.map((one) => `${placeOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
+  return keeping.map((one) => `${whereOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */
@@ -94,7 +94,7 @@ function sharedNames(found: readonly Found[]): string[] {
     if (clash === undefined) return [];
     const [one, other] = clash;
     if (clash.some(hasOwnJob)) {
-      return `${placeOf(other)}: job: "${job}" is the job of ${placeOf(one)} already, and they would share their ticks. Give one of them another.`;
+      return `${whereOf(other)}: job: "${job}" is the job of ${whereOf(one)} already, and they would share their ticks. Give one of them another.`;
     }
     return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
   });

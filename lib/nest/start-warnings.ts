@@ -1,6 +1,6 @@
 import { schedulesOf } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isFired, isSameMethod, mayWait, placeOf } from './found.js';
+import { type Found, hasOwnJob, isFired, isSameMethod, mayWait, whereOf } from './found.js';
 import { names } from './start-line.js';
 
 /**
@@ -63,7 +63,7 @@ function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
     const { fires, leftOut } = schedulesOf(Reflect.get(one.instance, one.method.key) as object);
     if (fires === undefined || leftOut.length === 0) return [];
-    return `${placeOf(one)} is fired by ${fires}, not by ${leftOut.join(' or ')}`;
+    return `${whereOf(one)} is fired by ${fires}, not by ${leftOut.join(' or ')}`;
   });
   if (list.length === 0) return undefined;
   const all = [...new Set(list)].join('; ');
@@ -78,7 +78,7 @@ function severalInstances(found: readonly Found[]): string | undefined {
       fired.filter((other) => isSameMethod(one, other)).map(({ instance, module }) => [instance, module]),
     );
     const of = [...new Set(modules.values())].join(' and ');
-    return modules.size < 2 ? [] : `${placeOf(one)} (${modules.size} instances, of ${of})`;
+    return modules.size < 2 ? [] : `${whereOf(one)} (${modules.size} instances, of ${of})`;
   });
   if (list.length === 0) return undefined;
   return (
