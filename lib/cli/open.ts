@@ -7,7 +7,7 @@ import { RedisLockStore, type RedisLockStoreOptions } from '../stores/redis/redi
 import { show } from '../wording.js';
 import { loadConfig, type RedisSource, type StoreOptions } from './config.js';
 import { loadMysql, loadPostgres } from './drivers.js';
-import { kindOf, type Place } from './place.js';
+import { kindOf, type StoreAddress } from './address.js';
 import { UsageError } from './usage-error.js';
 
 /** A store that is only read. */
@@ -33,15 +33,15 @@ const NAME = 'nestjs-scheduler-lock';
  * @throws SchedulerLockConfigError if the credentials, the table or the driver do not work
  * @throws StoreUnavailableError if the store cannot be reached
  */
-export async function openStore(place: Place): Promise<OpenStore> {
-  if (place.config !== undefined) return openConfigured(await loadConfig(place.config));
-  const kind = kindOf(place);
-  if (kind === 'postgres') return openPostgres(place);
-  return kind === 'mysql' ? openMysql(place) : openRedis(place);
+export async function openStore(address: StoreAddress): Promise<OpenStore> {
+  if (address.config !== undefined) return openConfigured(await loadConfig(address.config));
+  const kind = kindOf(address);
+  if (kind === 'postgres') return openPostgres(address);
+  return kind === 'mysql' ? openMysql(address) : openRedis(address);
 }
 
-function openRedis(place: Place): Promise<OpenStore> {
-  const { url, keyPrefix, key: pattern, ca } = place;
+function openRedis(address: StoreAddress): Promise<OpenStore> {
+  const { url, keyPrefix, key: pattern, ca } = address;
   const [head = '', tail = ''] = pattern?.split('*') ?? [];
   const key = pattern === undefined ? undefined : (name: string): string => head + name + tail;
   const source = ca === undefined ? url : { ...partsOf(url), tls: { ca: readCa(ca) } };
@@ -86,7 +86,7 @@ async function openConfigured(options: StoreOptions): Promise<OpenStore> {
   }, close);
 }
 
-async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStore> {
+async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
   const Pool = await loadPostgres();
   const pool = new Pool({
     // The URL may say more of TLS; what it says wins over options beside it.
@@ -116,7 +116,7 @@ function withCa(url: string, ca: string): string {
   return whole.href;
 }
 
-async function openMysql({ url, table, schema, ca }: Place): Promise<OpenStore> {
+async function openMysql({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
   const createPool = await loadMysql();
   const ssl = ca === undefined ? {} : { ssl: { ca: readCa(ca) } };
   const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT, ...ssl });

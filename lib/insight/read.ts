@@ -138,9 +138,9 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
 /** An instance with its jobs. */
 export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   ...info,
-  jobs: record.jobs.map((job, place) => ({
+  jobs: record.jobs.map((job, index) => ({
     ...job,
-    ...given({ next: record.next[place] ?? undefined, last: record.last[place] ?? undefined }),
+    ...given({ next: record.next[index] ?? undefined, last: record.last[index] ?? undefined }),
   })),
 });
 

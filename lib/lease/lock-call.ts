@@ -67,8 +67,8 @@ export const mayBeNested = ({ kind, start }: LockCall): boolean =>
 /** Whether nobody made the call, and no schedule: what becomes of it is nothing to tell of. */
 export const isBehindTheScenes = ({ kind }: LockCall): boolean => kind === 'election' || kind === 'drain';
 
-/** The origin of a call, for messages. */
-export const placeOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>
+/** Where a call comes from, for messages. */
+export const whereOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>
   job ?? `lock ${JSON.stringify(name)}`;
 
 /** A call that did not run its job. */

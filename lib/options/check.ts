@@ -17,7 +17,7 @@ import type {
   OnSkip,
   SchedulerLockModuleOptions,
 } from './options.js';
-import { OPTIONS, unknownOptions } from './table.js';
+import { OPTIONS, remembers, unknownOptions } from './table.js';
 import { invalidNames, readClock, readLog, readOption } from './values.js';
 
 /** Options of the module, checked and complete. */
@@ -130,10 +130,15 @@ export function checkElection(
   };
 }
 
-/** Reads and checks the options of one lock, on top of the module's. */
+/**
+ * Reads and checks the options of one lock, on top of the module's.
+ *
+ * @param name of a lock that belongs to a job
+ */
 export function checkLockOptions(
   given: LockOptions & Pick<CronJobOptions, 'history' | 'overdue'>,
   module: ModuleSettings,
+  name?: unknown,
 ): Checked<JobSettings> {
   const problems: string[] = [];
   const pick = <O extends keyof LockOptions>(option: O): LockOptions[O] =>
@@ -161,7 +166,7 @@ export function checkLockOptions(
     abortOnShutdown: read('abortOnShutdown'),
     onStoreError: read('onStoreError'),
     onSkip: read('onSkip'),
-    ...(history === undefined ? undefined : { history }),
+    ...((history ?? remembers(name)) && { history: true }),
     ...(overdue === undefined ? undefined : { overdue }),
   };
   return { settings, problems: [...problems, ...contradictions(settings, module, pick)] };

@@ -90,7 +90,7 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  */
 export interface LockStore {
   /**
-   * What the log calls the store, after the word "in": its kind and its place, without secrets, such as `Redis 127.0.0.1:6379`.
+   * What the log calls the store, after the word "in": its kind and its address, without secrets, such as `Redis 127.0.0.1:6379`.
    *
    * @default the name of its class
    */

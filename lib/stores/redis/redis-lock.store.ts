@@ -38,7 +38,7 @@ import { readAcquire, readExtend, readRelease } from './replies.js';
 import { Hints } from './hints.js';
 import { LEAVE, WAIT } from './line-scripts.js';
 import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
-import { LOOK, SHORT_RENEWAL } from './shortcuts.js';
+import { LOOK_FIRST, SHORT_RENEWAL } from './shortcuts.js';
 
 /**
  * The part of a call's limit that one node of a Cluster may take: so the answers of the others are still in time.
@@ -121,9 +121,9 @@ export class RedisLockStore implements LockStore {
     this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`, this.#rights);
   }
 
-  /** The kind and the place of the server, without secrets. */
+  /** The kind and the address of the server, without secrets. */
   get label(): string {
-    return this.#connection.place;
+    return this.#connection.address;
   }
 
   /** Whether the client is one of a Cluster. */
@@ -216,7 +216,7 @@ export class RedisLockStore implements LockStore {
         name,
         acquireArguments(request),
         told,
-        brief && !this.partitioned ? LOOK : undefined,
+        brief && !this.partitioned ? LOOK_FIRST : undefined,
       );
     },
     release: (lease, options, told) => {
@@ -239,7 +239,7 @@ export class RedisLockStore implements LockStore {
     const { process, limit, priority, place = '', notBefore = '' } = wait;
     const more = [this.#channels + process, limit, priority, place, notBefore].map(String);
     if (history) more.push('1');
-    this.#waits.call(name, [token, String(ttl), holder, job, startOf(request), ...more], told);
+    this.#waits.call(name, [token, String(ttl), holder, job, startArgument(request), ...more], told);
   }
 
   /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
@@ -330,7 +330,15 @@ const METHODS = { acquire: RedisLockStore.prototype.acquire, release: RedisLockS
 
 function acquireArguments(request: AcquireRequest): string[] {
   const { token, ttl, holder, job = '', brief = false, history = false } = request;
-  const args = [token, String(ttl), holder, job, startOf(request), brief ? '1' : '', history ? '1' : ''];
+  const args = [
+    token,
+    String(ttl),
+    holder,
+    job,
+    startArgument(request),
+    brief ? '1' : '',
+    history ? '1' : '',
+  ];
   while (args.length > 3 && args.at(-1) === '') args.pop();
   return args;
 }
@@ -352,7 +360,7 @@ function releaseArguments(
 }
 
 /** The argument by which the script judges a start; '' for a call without a tick or an interval. */
-function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
+function startArgument({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
   if (tick === undefined && interval === undefined) return '';
   const numbers = [tick, maxClockSkew, interval, rerun, only];
   return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;

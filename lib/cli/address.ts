@@ -2,7 +2,7 @@ import { URL_VARIABLE } from './options.js';
 import { UsageError } from './usage-error.js';
 
 /** Where the store is. */
-export interface Place {
+export interface StoreAddress {
   /** Empty if `config` says where. */
   readonly url: string;
   readonly keyPrefix: string | undefined;
@@ -28,23 +28,23 @@ const KINDS: Readonly<Record<string, StoreKind>> = {
 
 const FORMS = 'redis://host:6379, rediss://, postgres://user:password@host/database or mysql://';
 
-export const kindOf = ({ url }: Place): StoreKind | undefined =>
+export const kindOf = ({ url }: StoreAddress): StoreKind | undefined =>
   URL.canParse(url) ? KINDS[new URL(url).protocol] : undefined;
 
 /**
- * @returns the place itself
+ * @returns the address itself
  * @throws UsageError if it can never work. It never quotes the URL, which may hold a password
  */
-export function checkPlace(place: Place): Place {
-  const { url, keyPrefix, key, table, schema, ca, config } = place;
+export function checkAddress(address: StoreAddress): StoreAddress {
+  const { url, keyPrefix, key, table, schema, ca, config } = address;
   if (config !== undefined) {
-    if ([keyPrefix, key, table, schema, ca].every((value) => value === undefined)) return place;
+    if ([keyPrefix, key, table, schema, ca].every((value) => value === undefined)) return address;
     throw new UsageError(
       '--config names the store whole: leave --key-prefix, --key, --table, --schema and --ca out.',
     );
   }
   checkUrl(url);
-  const isRedis = kindOf(place) === 'redis';
+  const isRedis = kindOf(address) === 'redis';
   if (isRedis && (table !== undefined || schema !== undefined))
     throw new UsageError('--table and --schema are of databases, and the URL is that of a Redis.');
   if (!isRedis && (keyPrefix !== undefined || key !== undefined))
@@ -52,7 +52,7 @@ export function checkPlace(place: Place): Place {
   checkKey(key, keyPrefix);
   if (ca !== undefined && new URL(url).protocol === 'redis:')
     throw new UsageError('--ca is for TLS, and the URL begins with redis://. Write rediss://.');
-  return place;
+  return address;
 }
 
 function checkKey(key: string | undefined, keyPrefix: string | undefined): void {

@@ -1,38 +1,37 @@
 import { declaredElection } from '../decorators/leader-election.decorator.js';
-import { type LockedMethod, lockedMethods } from '../decorators/locked-method.js';
+import { lockedMethods } from '../decorators/locked-method.js';
 import { NO_LINES } from '../lease/waits.js';
 import { nameProblem } from '../lock-name.js';
 import { NO_QUEUED_CALLS } from '../queue/queues.js';
-import { isScheduled } from '../scheduler/scheduler-parts.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
-import type { KnownName } from './lock-host.js';
 import type { BoundJob } from './bound-job.js';
-
-/** A guarded method of an instance that Nest manages. */
-export interface Found {
-  readonly instance: object;
-  /** The name of the module that has it. */
-  readonly module: string;
-  readonly method: LockedMethod;
-  readonly bound: BoundJob;
-}
+import { type Found, hasOwnJob, isSameMethod, mayWait, whereOf } from './found.js';
 
 /**
- * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
+ * What stops the start: jobs, locks and elections that exclude each other, or that the store cannot serve. One sentence each.
  *
- * @param elections the place where each was declared, by its name
+ * @param elections where each was declared, by its name
  */
-export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
-  const known = [
-    ...found.map((one) => [placeOf(one), one.bound.name] as const),
-    ...[...elections].map(([name, place]) => [`election of ${place}`, name] as const),
-  ];
-  return known.filter((pair): pair is KnownName => typeof pair[1] === 'string');
+export function clashes(
+  found: readonly Found[],
+  elections: ReadonlyMap<unknown, string>,
+  store: KeyedStore,
+): { readonly ofJobs: readonly string[]; readonly ofModule: readonly string[] } {
+  const locks = [...found.map(({ bound }) => bound.name), ...elections.keys()];
+  return {
+    ofJobs: [
+      ...sharedNames(found),
+      ...namesOfElections(found, elections),
+      ...withoutLines(found, store),
+      ...withoutQueuedCalls(found, store),
+    ],
+    ofModule: sharedKeys(store, locks),
+  };
 }
 
 /** Jobs under the lock of an election: such a job would never run while this instance or another one leads. */
-export function namesOfElections(found: readonly Found[], elections: ReadonlyMap<unknown, string>): string[] {
+function namesOfElections(found: readonly Found[], elections: ReadonlyMap<unknown, string>): string[] {
   const jobs = found.filter(({ bound }) => elections.has(bound.name));
   return jobs.map(
     ({ bound }) =>
@@ -41,16 +40,16 @@ export function namesOfElections(found: readonly Found[], elections: ReadonlyMap
 }
 
 /** Jobs that wait for their lock, with a store that has no lines. */
-export function withoutLines(found: readonly Found[], store: LockStore): string[] {
+function withoutLines(found: readonly Found[], store: LockStore): string[] {
   return found.flatMap((one) =>
-    noLines(one.bound.settings, store).map((problem) => `${placeOf(one)}: ${problem}`),
+    noLines(one.bound.settings, store).map((problem) => `${whereOf(one)}: ${problem}`),
   );
 }
 
 /** Jobs whose calls are queued, with a store that keeps none. */
-export function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
+function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
   const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.queuedCalls === undefined);
-  return keeping.map((one) => `${placeOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
+  return keeping.map((one) => `${whereOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */
@@ -58,8 +57,6 @@ export function noLines(settings: BoundJob['settings'], store: LockStore): strin
   if (store.hints !== undefined || !mayWait(settings)) return [];
   return [`${NO_LINES} The store is ${storeLabel(store)}.`];
 }
-
-export const mayWait = ({ wait = 0 }: BoundJob['settings']): boolean => wait > 0;
 
 /** The problems of a class whose instances come and go. */
 export function comesAndGoes({
@@ -84,7 +81,7 @@ export function comesAndGoes({
  * Methods with the same job. They would share their ticks: a tick that one has started, the other would never run. Two classes
  * with the same name are allowed if each method has a lock of its own.
  */
-export function sharedNames(found: readonly Found[]): string[] {
+function sharedNames(found: readonly Found[]): string[] {
   const methods = new Map<string, Found[]>();
   for (const other of found) {
     const { job } = other.bound;
@@ -97,27 +94,13 @@ export function sharedNames(found: readonly Found[]): string[] {
     if (clash === undefined) return [];
     const [one, other] = clash;
     if (clash.some(hasOwnJob)) {
-      return `${placeOf(other)}: job: "${job}" is the job of ${placeOf(one)} already, and they would share their ticks. Give one of them another.`;
+      return `${whereOf(other)}: job: "${job}" is the job of ${whereOf(one)} already, and they would share their ticks. Give one of them another.`;
     }
     return `${job}: two different classes of this name have this method, and both jobs would be "${job}". Give at least one of them a \`job\` (and a \`name\`) of its own.`;
   });
 }
 
-/** An override and the method that it overrides count as one method; so do the methods of all instances of a class. */
-export const isSameMethod = (one: Found, other: Found): boolean =>
-  one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
-
-export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
-
 const lockOf = ({ bound: { name } }: Found): string => (typeof name === 'string' ? name : '');
-
-export const placeOf = ({ instance, method }: Found): string =>
-  `${instance.constructor.name}.${String(method.key)}`;
-
-/** Whether the scheduler fires a method. */
-export function isFired({ instance, method }: Found): boolean {
-  return isScheduled(Reflect.get(instance, method.key));
-}
 
 /**
  * Locks that a store cannot keep apart: two have the same key in Redis, and would silently exclude each other. Only a store that
