@@ -10,7 +10,7 @@ import { STEP_OF_PRIORITY } from '../stores/rules.js';
 
 /** Why no call can be kept. */
 export const NO_EVENTS =
-  "onHeld: the store keeps no events. Leave `onHeld: 'queue'` out, or use a store that does: see docs/events-in-line.md.";
+  "onHeld: the store keeps no events. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
 
 /** How often locks are looked for whose events nobody works off, because all who did have died, ms. */
 const SWEEP = 30_000;

@@ -64,7 +64,7 @@ export class RedisEvents implements EventStore {
     if (denied.length === 0) return;
     throw new SchedulerLockConfigError([
       `connection: the Redis user may not run ${denied.join(', ')}, which calls need that are kept (onHeld). Give it what it needs ` +
-        `(docs/redis.md): ${this.rights()}`,
+        `(docs/stores/redis.md): ${this.rights()}`,
     ]);
   }
 
