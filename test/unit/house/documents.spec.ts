@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { llms, sections } from '../../../tools/pages.mjs';
 import { projectRoot } from '../../support/machine.js';
 import { anchorsOf, DOCUMENTS, INDEX, linksOf, PAGES, proofsOf, textOf } from './support/documents.js';
 
@@ -33,6 +34,12 @@ test('the README has at most 1,800 words, its code included', () => {
 test.each(PAGES)('%s asks one question, begins with the answer, and the index leads to it', (page) => {
   expect(textOf(page)).toMatch(/^# .+\?\n\n\*\*[^*]+\*\*/);
   expect(targetsOf(INDEX)).toContain(page);
+});
+
+test('llms.txt has each page, with its answer', () => {
+  expect(textOf('llms.txt')).toBe(llms());
+  const listed = sections().flatMap(({ pages }) => pages.map(({ path }) => path));
+  expect(listed.sort()).toEqual([...PAGES].sort());
 });
 
 test('the README leads to the index', () => {
