@@ -1,5 +1,6 @@
 export interface Page {
   readonly path: string;
+  readonly name: string;
   readonly title: string;
   readonly answer: string;
 }

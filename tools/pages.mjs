@@ -8,10 +8,14 @@ const INDEX = 'docs/README.md';
 
 const textOf = (path) => readFileSync(join(root, path), 'utf8');
 
-/** A page begins with its question as a heading, and then the answer in bold. */
-function pageAt(path) {
+/**
+ * A page begins with its question as a heading, and then the answer in bold.
+ *
+ * @param name what the index calls it
+ */
+function pageAt(path, name) {
   const [, title = '', answer = ''] = /^# (.+)\n\n\*\*([^*]+)\*\*/.exec(textOf(path)) ?? [];
-  return { path, title, answer: answer.replaceAll(/\s+/g, ' ') };
+  return { path, name, title, answer: answer.replaceAll(/\s+/g, ' ') };
 }
 
 /** The sections of the index, with the pages that each leads to, from the root of the project. */
@@ -19,10 +23,13 @@ export function sections() {
   const [, ...parts] = textOf(INDEX).split(/^## /m);
   return parts.map((part) => {
     const [name = ''] = part.split('\n');
-    const links = [...part.matchAll(/\]\(([^)#]+\.md)\)/g)].map(([, link]) =>
-      normalize(join(dirname(INDEX), link)),
-    );
-    return { name, pages: [...new Set(links)].map(pageAt) };
+    const links = [...part.matchAll(/\[([^\]]+)\]\(([^)#]+\.md)\)/g)];
+    return {
+      name,
+      pages: links.map(([, text, link]) =>
+        pageAt(normalize(join(dirname(INDEX), link)), text.replaceAll('`', '')),
+      ),
+    };
   });
 }
 

@@ -28,7 +28,7 @@ export default {
     nav: [{ text: 'Documents', link: '/docs/' }],
     sidebar: sections.map(({ name, pages }) => ({
       text: name,
-      items: pages.map(({ title, path }) => ({ text: title, link: linkOf(path) })),
+      items: pages.map(({ name: text, path }) => ({ text, link: linkOf(path) })),
     })),
   },
 };
