@@ -58,7 +58,7 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   const { files } = await packProjectDryRun();
   const paths = files.map(({ path }) => path);
   expect(paths.filter((path) => !/^(dist|docs)\//.test(path)).sort()).toEqual(FILES);
-  expect(paths.filter((path) => path.startsWith('docs/') && !/\.(md|svg|png)$/.test(path))).toEqual([]);
+  expect(paths.filter((path) => path.startsWith('docs/') && !/\.(md|svg)$/.test(path))).toEqual([]);
   expect(paths).toContain('docs/stores/redis.md');
   expect(paths.filter((path) => path.startsWith('dist/') && !/\.(js|d\.ts)$/.test(path))).toEqual([
     'dist/cjs/package.json',
