@@ -39,7 +39,7 @@ import {
   placeOf,
   sharedKeys,
   sharedNames,
-  withoutEvents,
+  withoutQueuedCalls,
   withoutLines,
 } from './start-checks.js';
 import { names, startLine } from './start-line.js';
@@ -83,7 +83,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
-    problems.push(...withoutLines(this.#found, store), ...withoutEvents(this.#found, store));
+    problems.push(...withoutLines(this.#found, store), ...withoutQueuedCalls(this.#found, store));
     problems.push(...this.dynamic.meet(this.#found));
     const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
@@ -274,7 +274,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
     if (bound.queue !== undefined && bound.settings.enabled)
-      this.host.addEventJob({
+      this.host.addQueueJob({
         job: bound.job,
         settings: bound.settings,
         run: (args) => Reflect.apply(method.method, instance, args) as unknown,
