@@ -4,7 +4,7 @@ import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
 /** Why no call can wait. */
 export const NO_LINES =
-  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/waiting.md.';
+  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/reference/waiting.md.';
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
 const LOOK = 1_000;

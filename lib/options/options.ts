@@ -182,7 +182,7 @@ export interface LockOptions {
   readonly catchUp?: Duration | false | undefined;
   /**
    * How a call by hand ends when it is skipped. `'ignore'`: it resolves `undefined`. `'throw'`: it rejects with
-   * `LockNotAcquiredError`. A call by the scheduler always resolves.
+   * `LockNotAcquiredError`. A call by the scheduler always resolves, and a queued one resolves `undefined` with either.
    *
    * @default 'ignore'
    */
@@ -308,6 +308,7 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
    * What becomes of a call by hand that finds its lock taken (after its `wait`, if it has one). `'skip'`: it does not run. `'queue'`: it
    * becomes a queued call: the store has it and its arguments until it has run, when the lock is free, at least once, also if this process
    * dies. The method resolves `undefined` at once. `'once-more'`: so is one call of all that come meanwhile, with the newest arguments.
+   * A call that finds its lock free runs at once and is not stored: if this process dies then, the call is lost.
    *
    * @default 'skip'
    */

@@ -10,7 +10,7 @@ import { STEP_OF_PRIORITY } from '../stores/rules.js';
 
 /** Why no call can be queued. */
 export const NO_QUEUED_CALLS =
-  "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/queued-calls.md.";
+  "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
 
 /** How often locks are looked for whose queued calls nobody works off, because all who did have died, ms. */
 const SWEEP = 30_000;

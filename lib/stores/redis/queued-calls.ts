@@ -64,7 +64,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
     if (denied.length === 0) return;
     throw new SchedulerLockConfigError([
       `connection: the Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
-        `(docs/redis.md): ${this.rights()}`,
+        `(docs/stores/redis.md): ${this.rights()}`,
     ]);
   }
 
