@@ -1,5 +1,5 @@
 import type { HistoryEntry, InstanceRecord, RunEntry } from '../stores/history-store.js';
-import type { JobInfo, LockInfo } from '../stores/lock-store.js';
+import type { JobInfo, LockInfo } from '../stores/lock-info.js';
 import { given, type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
 

@@ -1,6 +1,7 @@
 import { StoreUnavailableError } from '../errors.js';
 import type { HistoryEntry, HistoryStore, InstanceRecord } from '../stores/history-store.js';
-import type { LockInfo, LockStore } from '../stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
 import { FleetJobs, type Told } from './fleet-jobs.js';

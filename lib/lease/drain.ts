@@ -1,5 +1,5 @@
 import { LockStateError } from '../errors.js';
-import type { DeadLetteredEvent } from '../events/events.js';
+import type { DeadLetteredEvent } from '../events/call-events.js';
 import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WaitingEvent } from '../events/events.js';
+import type { WaitingEvent } from '../events/call-events.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';

@@ -1,4 +1,5 @@
-import type { AcquiredEvent, InterruptedEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
+import type { InterruptedEvent, SkippedEvent } from '../events/call-events.js';
+import type { AcquiredEvent, ReleasedEvent } from '../events/lease-events.js';
 import type { JobStart } from '../job-start.js';
 import { displayName } from '../lock-name.js';
 import type { AcquireResult, ReleaseResult } from '../stores/lock-store.js';

@@ -10,13 +10,8 @@ import { keyProblems } from '../stores/redis/keys.js';
 import { show } from '../wording.js';
 import type { CronJobOptions } from './job-options.js';
 import { type InsightSettings, readInsight } from './insight.js';
-import type {
-  LeaderElectionOptions,
-  LeaderOptions,
-  LockOptions,
-  OnSkip,
-  SchedulerLockModuleOptions,
-} from './options.js';
+import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
+import type { LockOptions, OnSkip } from './lock-options.js';
 import { OPTIONS, remembers, unknownOptions } from './table.js';
 import { invalidNames, readClock, readLog, readOption } from './values.js';
 

@@ -1,6 +1,6 @@
 import { show, unknownNames } from '../wording.js';
 import { applicationOf } from './application.js';
-import type { InsightOptions, SchedulerLockModuleOptions } from './options.js';
+import type { InsightOptions, SchedulerLockModuleOptions } from './module-options.js';
 import { PARTS } from './table.js';
 import { readDuration } from './values.js';
 

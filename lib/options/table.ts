@@ -1,13 +1,8 @@
 import { DEFAULT_KEY_PREFIX } from '../stores/redis/keys.js';
 import { nearest } from '../wording.js';
 import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
-import type {
-  LeaderElectionOptions,
-  LeaderOptions,
-  RunOptions,
-  SchedulerLockModuleOptions,
-  SchedulerLockOptions,
-} from './options.js';
+import type { RunOptions, SchedulerLockOptions } from './options.js';
+import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
 
 /** The scopes in which options are given: `forRoot()` and its `leader`, the decorators, and the methods of the service. */
 interface Scopes {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { AlarmClock, type Clock, inModuleContext } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
-import type { Emit, QueuedEvent } from '../events/events.js';
+import type { Emit } from '../events/events.js';
+import type { QueuedEvent } from '../events/call-events.js';
 import type { Drainer, QueueJob } from '../lease/drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lease/lock-call.js';
 import type { LockRunner } from '../lease/lock-runner.js';

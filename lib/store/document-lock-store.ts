@@ -7,11 +7,11 @@ import type {
   ExtendOptions,
   ExtendResult,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { byOf } from './by.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';

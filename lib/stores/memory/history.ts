@@ -14,7 +14,8 @@ import type {
   RunEntry,
   RunRecord,
 } from '../history-store.js';
-import type { JobInfo, LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { JobInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import { Registry } from './registry.js';
 

@@ -15,11 +15,11 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import { MemoryQueuedCalls } from './queued-calls.js';
 import { MemoryHistory } from './history.js';

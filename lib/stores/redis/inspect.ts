@@ -1,5 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { ReleaseOutcome } from '../lock-store.js';
+import type { JobInfo, LockInfo } from '../lock-info.js';
 import { ACL_INSPECT } from './acl.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';

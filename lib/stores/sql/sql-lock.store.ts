@@ -16,12 +16,12 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import {
   AGAIN,

@@ -6,7 +6,7 @@ const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
 const CONTRACT =
-  'stores/(lock-store|lease-ref|queued-call-store|history-store|readable|fast-port|line|rules|holder-text|foreign-clients)';
+  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|rules|holder-text|foreign-clients)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -25,17 +25,25 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     'a database knows what databases share, and no other',
   ],
   ['events/', CONTRACT, 'events are facts: they know nobody who reports them'],
-  ['store-access/', `${CONTRACT}|events/events`, 'calls of a store know nothing of leases'],
-  ['lease/', `${CONTRACT}|events/events|store-access/.+`, 'leases know neither jobs nor schedules'],
-  ['leader/', 'events/events|lease/.+', 'elections know leases, and nothing of the scheduler'],
+  ['store-access/', `${CONTRACT}|events/(events|[a-z]+-events)`, 'calls of a store know nothing of leases'],
+  [
+    'lease/',
+    `${CONTRACT}|events/(events|[a-z]+-events)|store-access/.+`,
+    'leases know neither jobs nor schedules',
+  ],
+  [
+    'leader/',
+    'events/(events|[a-z]+-events)|lease/.+',
+    'elections know leases, and nothing of the scheduler',
+  ],
   [
     'queue/',
-    `${CONTRACT}|events/events|lease/(drain|lock-call|lock-runner)`,
+    `${CONTRACT}|events/(events|[a-z]+-events)|lease/(drain|lock-call|lock-runner)`,
     'queues know runs, and nothing of Nest',
   ],
   [
     'insight/',
-    `${CONTRACT}|events/events`,
+    `${CONTRACT}|events/(events|[a-z]+-events)`,
     'insight knows the contract, and neither Nest nor drivers nor cron',
   ],
   [
@@ -47,10 +55,14 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [
     'options/',
-    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
+    `${CONTRACT}|events/(events|[a-z]+-events)|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
     'options know the types that they name',
   ],
-  ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
+  [
+    'decorators/',
+    'options/(lock-|module-)?options|lease/current-lock',
+    'decorators know the types of their options',
+  ],
   [
     'nest/',
     '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
