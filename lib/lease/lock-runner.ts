@@ -1,3 +1,7 @@
+/*
+ * lib/lease: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
+ * May not enter: jobs, schedules, Nest. The store is reached through store-access only.
+ */
 import { type Clock, noLongerThan } from '../clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';

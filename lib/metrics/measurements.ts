@@ -1,3 +1,7 @@
+/*
+ * lib/metrics: what is measured: instruments, their names, and the events and judgements that they are made of.
+ * May not enter: OpenTelemetry and Prometheus, which have rooms of their own, and Nest.
+ */
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';

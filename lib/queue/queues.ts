@@ -1,3 +1,7 @@
+/*
+ * lib/queue: queued calls: who queues a call also waits in line for its lock, and then runs all calls that are queued for it.
+ * May not enter: how a queue is stored, Nest, options that are not checked.
+ */
 import { randomUUID } from 'node:crypto';
 import { AlarmClock, type Clock, inModuleContext } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';

@@ -1,3 +1,7 @@
+/*
+ * lib/stores: the contract of stores: the rules as sentences, requests and answers as plain data. Each folder below is one store.
+ * May not enter, beside the folders: I/O, and what only one store needs.
+ */
 import type { SchedulerLockError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
 import type { DeadLetter, QueuedCallStore } from './queued-call-store.js';
