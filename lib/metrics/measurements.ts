@@ -76,7 +76,7 @@ export class Measurements {
     return measure(measured, this.#jobs.of(measured.job));
   }
 
-  /** What is so at this moment. */
+  /** What is measured at this moment. */
   now(): Measurement[] {
     const { away, jobs, elections, led, runs, clockOffset, at } = this.health.state();
     return [
@@ -113,7 +113,7 @@ export class Measurements {
     const isLong = attention && run?.outcome === 'running';
     return [
       { instrument: 'overtime', value: isLong ? since(run.startedAt) : 0, attributes },
-      // One that knows nothing says nothing: others may know better.
+      // An instance that knows nothing reports nothing: others may know better.
       ...(status === 'unknown'
         ? []
         : [{ instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes } as const]),

@@ -83,14 +83,14 @@ export interface InsightOptions {
    */
   readonly error?: 'none' | 'type' | 'message' | ((error: unknown) => string) | undefined;
   /**
-   * Name of your application. Two applications that have a job of one name in one store are warned of it at the start: give the same name
-   * to those that shall share their jobs.
+   * Name of your application. If two applications have a job of one name in one store, both log a warning at the start. Applications that
+   * share their jobs need the same name.
    *
    * @default the name in the `package.json` nearest to the main module
    */
   readonly application?: string | undefined;
   /**
-   * Of your application, to tell instances apart during a deploy.
+   * The version of your application, to tell instances apart during a deploy.
    *
    * @default the version that npm or another package manager has started
    */
@@ -312,7 +312,8 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
   /**
    * What becomes of a call by hand that finds its lock taken (after its `wait`, if it has one). `'skip'`: it does not run. `'queue'`: it
    * becomes a queued call: the store has it and its arguments until it has run, when the lock is free, at least once, also if this process
-   * dies. The method resolves `undefined` at once. `'once-more'`: so is one call of all that come meanwhile, with the newest arguments.
+   * dies. The method resolves `undefined` at once. `'once-more'`: all calls that come meanwhile become one queued
+   * call, with the newest arguments.
    *
    * @default 'skip'
    */
