@@ -145,6 +145,15 @@ export type {
   RunEntry,
   RunRecord,
 } from './stores/history-store.js';
+export { DocumentLockStore, type DocumentLockStoreOptions } from './store/document-lock-store.js';
+export type {
+  Change as DocumentChange,
+  DocumentsRead,
+  LockDocuments,
+  ReadDocument,
+  Renewal as DocumentRenewal,
+  Seen as SeenDocument,
+} from './store/port.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,
