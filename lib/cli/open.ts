@@ -60,12 +60,12 @@ function partsOf(url: string): object {
   };
 }
 
-/** The store itself would try its rights, by writing: who only reads may lack them. */
+/** Connects without `init()` of the store, which tries rights by writing: a user who only reads may lack them. */
 async function openConnection(
   source: RedisSource,
   { keyPrefix, key }: RedisLockStoreOptions,
 ): Promise<OpenStore> {
-  // Says what is wrong with them.
+  // Throws if the options are wrong.
   void new RedisLockStore(source, { keyPrefix, key });
   const connection = new RedisConnection(source);
   const close = (): Promise<void> => connection.close();
@@ -96,14 +96,14 @@ async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<O
     query_timeout: STATEMENT_LIMIT,
     application_name: NAME,
   });
-  // Of a connection that nobody uses at the moment: the next call tells of it.
+  // An error of a connection that is not in use: the next call fails, and reports it.
   pool.on('error', () => undefined);
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
     const options = { table, schema, migrate: false };
     const store = new PostgresLockStore(pool, options);
     await reached(pool.connect(), (client) => new PostgresLockStore(client, options));
-    await checkPlace(store);
+    await checkTables(store);
     return { store, close };
   }, close);
 }
@@ -125,7 +125,7 @@ async function openMysql({ url, table, schema, ca }: StoreAddress): Promise<Open
     const options = { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT };
     const store = new MysqlLockStore(pool, options);
     await reached(pool.getConnection(), (client) => new MysqlLockStore(client, options));
-    await checkPlace(store);
+    await checkTables(store);
     return { store, close };
   }, close);
 }
@@ -142,15 +142,15 @@ async function reached(
   }
 }
 
-/** One table that can be read is enough: each command says what it is without. If none can, the store knows best what is wrong. */
-async function checkPlace(store: PostgresLockStore | MysqlLockStore): Promise<void> {
+/** One table that can be read is enough: each command says what it lacks. If no table can be read, `init()` of the store says why. */
+async function checkTables(store: PostgresLockStore | MysqlLockStore): Promise<void> {
   const reads = [(): Promise<unknown> => store.inspect([NO_LOCK]), () => store.history.instances()];
   for (const read of reads)
     try {
       await read();
       return;
     } catch {
-      // The next one tells.
+      // The next table shows what is wrong.
     }
   await store.init();
 }

@@ -1,3 +1,7 @@
+/*
+ * lib/cli: the command `nestjs-scheduler-lock`: opens a store, asks lib/insight, and prints.
+ * May not enter: judgements of its own, Nest.
+ */
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';

@@ -1,3 +1,8 @@
+/*
+ * lib/decorators: marks methods and classes: records the options, and replaces the method by one that refuses to run until a module has
+ * bound it.
+ * May not enter: reading or checking of options, locks, Nest.
+ */
 import 'reflect-metadata';
 import { SchedulerLockConfigError } from '../errors.js';
 import { isLockedMethod, lockMethod, type Method } from './locked-method.js';

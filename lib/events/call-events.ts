@@ -18,8 +18,8 @@ export interface WaitingEvent extends LockFacts {
   /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
   readonly holding?: readonly string[];
   /**
-   * Why this process is not told when one of its calls is called, and what to do: until then they ask four times a second. In one event
-   * of a process only.
+   * Why no hint reaches this process when the store calls one of its calls, and what to do. Without hints its calls ask four times a
+   * second. Only one event of a process has it.
    */
   readonly problem?: string;
 }
@@ -64,8 +64,8 @@ export interface DeadLetteredEvent extends LockFacts {
 }
 
 /**
- * The lease before the one that was granted now had ended by itself: its process was killed or froze, or could not reach the store. Sent
- * by the instance that got the lock next, if runs are remembered (`history`). While nobody takes the lock, nobody knows of it.
+ * The lease before the one that was granted now had ended by itself: its process was killed or froze, or could not reach the store. The
+ * instance that gets the lock next sends this event, if runs are remembered (`history`): until then no instance knows.
  */
 export interface InterruptedEvent extends LockFacts {
   readonly type: 'interrupted';
@@ -88,6 +88,6 @@ export interface OverdueEvent extends LockFacts {
   readonly job: string;
   /** The fire time that was missed; of an interval, when it was due. Epoch milliseconds. */
   readonly tick: number;
-  /** What kept each instance from it, as far as they have told by now. */
+  /** What kept each instance from the tick, as far as the instances have reported by now. */
   readonly reasons: readonly (MissReason & { readonly missedBy: string })[];
 }

@@ -1,3 +1,8 @@
+/*
+ * lib/events: what the library tells: the types of events, the emitter, and the listener that writes the log. An event is a fact that has
+ * happened.
+ * May not enter: decisions, and those who report. Only the log knows Nest.
+ */
 import type {
   AcquiredEvent,
   ScheduleMismatchEvent,

@@ -54,12 +54,12 @@ export interface RenewedEvent extends LeaseFacts {
 }
 
 /**
- * A lock was gone, or another holder's, though its lease was live: somebody has deleted it, such as a client that unlocks by a plain
- * `DEL`. Another holder may have run meanwhile. Of a lock that another holder has when it is renewed {@link LostEvent} tells.
+ * A lock was gone, or another holder's, though its lease was live: somebody has deleted the lock, such as a client that unlocks by a plain
+ * `DEL`. Another holder may have run meanwhile. If a renewal finds another holder, {@link LostEvent} is sent instead.
  */
 export interface LockDeletedEvent extends LeaseFacts {
   readonly type: 'lock-deleted';
-  /** What has found it: a renewal, which wrote the lock back, or the release. The release cannot tell it from a store that lost data. */
+  /** What has found it: a renewal, which wrote the lock back, or the release. A release cannot tell a deleted lock from a store that lost data. */
   readonly noticedBy: 'renewal' | 'release';
 }
 

@@ -1,3 +1,8 @@
+/*
+ * lib/nest: ties all rooms together: the module, the providers that users inject, the explorer that binds methods, the start and the
+ * shutdown.
+ * May not enter: rules. The one room, with the log, that imports @nestjs/*; it never imports @nestjs/schedule.
+ */
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../errors.js';

@@ -1,3 +1,8 @@
+/*
+ * lib/options: every option: its type and docstring, its default, its name, its check. Rooms below get whole numbers of milliseconds that
+ * are valid.
+ * May not enter: what is done with an option.
+ */
 import type { Clock } from '../clock.js';
 import type { Duration } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
@@ -46,14 +51,14 @@ export interface InsightOptions {
    */
   readonly error?: 'none' | 'type' | 'message' | ((error: unknown) => string) | undefined;
   /**
-   * Name of your application. Two applications that have a job of one name in one store are warned of it at the start: give the same name
-   * to those that shall share their jobs.
+   * Name of your application. If two applications have a job of one name in one store, both log a warning at the start. Applications that
+   * share their jobs need the same name.
    *
    * @default the name in the `package.json` nearest to the main module
    */
   readonly application?: string | undefined;
   /**
-   * Of your application, to tell instances apart during a deploy.
+   * The version of your application, to tell instances apart during a deploy.
    *
    * @default the version that npm or another package manager has started
    */

@@ -1,3 +1,8 @@
+/*
+ * lib/options: every option: its type and docstring, its default, its name, its check. Rooms below get whole numbers of milliseconds that
+ * are valid.
+ * May not enter: what is done with an option.
+ */
 import type { Duration } from '../duration.js';
 import type { LockOptions } from './lock-options.js';
 
@@ -48,7 +53,8 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
   /**
    * What becomes of a call by hand that finds its lock taken (after its `wait`, if it has one). `'skip'`: it does not run. `'queue'`: it
    * becomes a queued call: the store has it and its arguments until it has run, when the lock is free, at least once, also if this process
-   * dies. The method resolves `undefined` at once. `'once-more'`: so is one call of all that come meanwhile, with the newest arguments.
+   * dies. The method resolves `undefined` at once. `'once-more'`: all calls that come meanwhile become one queued
+   * call, with the newest arguments.
    * A call that finds its lock free runs at once and is not stored: if this process dies then, the call is lost.
    *
    * @default 'skip'

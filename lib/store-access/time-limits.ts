@@ -19,7 +19,7 @@ export interface Limited {
 
 /** Limits how long calls to the store may take. One timer serves all of them: one for each call would cost more than the call. */
 export class TimeLimits {
-  /** Is told of each call of a store that is given up, with its limit. */
+  /** Called for each call of the store that is given up, with its limit. */
   onSilence: ((limit: number) => void) | undefined;
   /** In no order. Not a set: one that shrinks and grows with each run makes garbage. */
   readonly #calls: Limited[] = [];

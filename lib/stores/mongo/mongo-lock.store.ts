@@ -1,3 +1,7 @@
+/*
+ * lib/stores/mongo: locks in MongoDB: a document each.
+ * May not enter: rules of its own; those of lib/store decide.
+ */
 import { SchedulerLockConfigError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';

@@ -1,3 +1,7 @@
+/*
+ * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation is one Lua script.
+ * May not enter: timers that renew, policy, and what another store needs.
+ */
 import { randomUUID } from 'node:crypto';
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { QueuedCallStore } from '../queued-call-store.js';

@@ -1,3 +1,7 @@
+/*
+ * lib/stores/sql: what the stores in databases share: a row for each lock, and tables beside it.
+ * May not enter: SQL that only one kind of database understands.
+ */
 import { type Clock, systemClock } from '../../clock.js';
 import {
   LockStateError,

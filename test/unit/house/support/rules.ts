@@ -189,3 +189,29 @@ export function surfaceProblems({ path, tree }: Source): string[] {
   if (/@ts-(ignore|nocheck|expect-error)/.test(tree.text)) found.push('a comment that silences the compiler');
   return found.map((what) => `${path} has ${what}`);
 }
+
+/** The folder that a file belongs to, as people speak of it: each folder of `lib`, and each store. */
+const roomOf = (path: string): string | undefined => /^(stores\/[^/]+(?=\/)|[^/]+(?=\/))/.exec(path)?.[0];
+
+/** What is wrong with the comments that open rooms, one line for each room: it has one, before the imports of its main file. */
+export function openingProblems(sources: readonly Source[]): string[] {
+  const rooms = new Set(sources.map(({ path }) => roomOf(path)).filter((room) => room !== undefined));
+  return [...rooms].flatMap((room) => {
+    const files = sources.filter(({ path }) => roomOf(path) === room);
+    const openings = files.flatMap(({ path, tree }) => {
+      const text = /^\/\*\n \* lib\/(\S+): .*?\*\//s.exec(tree.text);
+      return text === null ? [] : [{ path, of: text[1], text: text[0] }];
+    });
+    const [opening, ...others] = openings;
+    if (opening === undefined)
+      return [`lib/${room} has no opening comment: begin its main file with "lib/${room}: <idea>"`];
+    if (others.length > 0)
+      return [
+        `lib/${room} has ${openings.length} opening comments: ${openings.map(({ path }) => path).join(', ')}`,
+      ];
+    if (opening.of !== room) return [`${opening.path} opens lib/${opening.of}, and is in lib/${room}`];
+    return opening.text.includes('\n * May not enter')
+      ? []
+      : [`${opening.path} does not say what may not enter`];
+  });
+}
