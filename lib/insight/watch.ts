@@ -191,13 +191,15 @@ export class Watch {
     }
     const [first] = states;
     if (first !== undefined && this.#asksOfRuns) await this.#askOfRuns(first);
-    const doubtful = await inTurns(states, (state) => (this.#isDoubtful(state) ? [state] : []));
+    const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
-    await inTurns(states, async (state) => {
-      await this.#tell(state);
-      return [];
-    });
+    await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
     this.arm();
+  }
+
+  /** Those of which something is true. */
+  #those(states: readonly SeenJob[], isTrue: (state: SeenJob) => boolean): Promise<SeenJob[]> {
+    return inTurns(states, (state) => (isTrue(state) ? [state] : []), this.clock);
   }
 
   #facts(state: SeenJob): JobFacts {
@@ -238,14 +240,12 @@ export class Watch {
       const { status, tick, disagree } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
-    const unwell = await inTurns(states, (state) => (isUnwell(state) ? [state] : []));
+    const unwell = await this.#those(states, isUnwell);
     if (!this.#isFleetOld() && unwell.length === 0) return;
     const askedAt = this.#now();
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;
-    const missed = await inTurns(states, (state) =>
-      this.#judged(state).status === 'overdue' ? [state] : [],
-    );
+    const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
     const now = this.#now();
     if (missed.length > 0) this.#take(missed, now, await this.reader.locks(locksOf(missed), () => RUNS));
   }

@@ -1,8 +1,3 @@
-/*
- * lib/options: every option: its type and docstring, its default, its name, its check. Rooms below get whole numbers of milliseconds that
- * are valid.
- * May not enter: what is done with an option.
- */
 import type { Clock } from '../clock.js';
 import type { Duration } from '../duration.js';
 import type { SchedulerLockEvent } from '../events/events.js';
