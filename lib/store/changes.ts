@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { byOf } from './by.js';
 import type { Look } from './guesses.js';
-import type { Change, ReadDocument } from './port.js';
+import type { Change, ReadDocument, Seen } from './port.js';
 import { isTaken, type LockDocument, type Next, NOTHING } from './rules/document.js';
 import { lockOf, stateOf } from './state.js';
 
@@ -44,4 +44,10 @@ export function become(
 ): LockDocument {
   const until = end === undefined ? document.until : now + end;
   return { ...kept, until, since: begins === true ? now : document.since };
+}
+
+/** Whether a look has found what was seen before. */
+export function isSame(before: Seen | null | undefined, now: Seen | null): boolean {
+  if (before === undefined || before === null || now === null) return before === now;
+  return before.version === now.version && before.by === now.by && before.taken === now.taken;
 }

@@ -13,9 +13,11 @@ import type {
   ReleaseResult,
 } from '../stores/lock-store.js';
 import { byOf } from './by.js';
+import { unsettled } from './lanes.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import { acquire } from './rules/acquire.js';
+import type { Decision, Hint, LockDocument } from './rules/document.js';
 import { extend } from './rules/extend.js';
 import { inspect } from './rules/inspect.js';
 import { release } from './rules/release.js';
@@ -26,6 +28,21 @@ const TRYING = 1_000;
 
 export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
+  /** The rules of a store that keeps a line in the document. @default those without one */
+  readonly rules?: LockRules;
+  /** Tells a process that a call of it is called. */
+  readonly hint?: (hint: Hint) => void;
+}
+
+/** What decides about attempts and releases. */
+export interface LockRules {
+  acquire(document: LockDocument | undefined, now: number, request: AcquireRequest): Decision<AcquireResult>;
+  release(
+    document: LockDocument | undefined,
+    now: number,
+    lease: LeaseRef,
+    options: ReleaseOptions,
+  ): Decision<ReleaseResult>;
 }
 
 /**
@@ -37,13 +54,15 @@ export interface DocumentLockStoreOptions {
 export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
+  readonly #rules: LockRules;
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock }: DocumentLockStoreOptions = {},
+    { clock = systemClock, rules = { acquire, release }, hint }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
-    this.#rounds = new Rounds(documents, clock);
+    this.#rules = rules;
+    this.#rounds = new Rounds(documents, clock, hint);
   }
 
   nameProblem(name: string): string | undefined {
@@ -81,6 +100,17 @@ export class DocumentLockStore implements LockStore {
     return documents.map((read) => inspect(read.name, readableLock(read), now));
   }
 
+  /** Does to a lock what a rule decides. @internal */
+  decide<T>(
+    name: string,
+    decide: (document: LockDocument | undefined, now: number) => Decision<T>,
+  ): Promise<T> {
+    const until = this.#clock.monotonic() + TRYING;
+    return new Promise((answered, failed) =>
+      this.#rounds.add<T>({ name, decide, otherwise: failing(name), until, told: { answered, failed } }),
+    );
+  }
+
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
     const { name, ttl } = request;
     const problem = this.nameProblem(name);
@@ -88,7 +118,8 @@ export class DocumentLockStore implements LockStore {
       return told.failed(new SchedulerLockConfigError([`the lock "${name}": ${problem}`]));
     this.#rounds.add({
       name,
-      decide: (document, now) => acquire(document, now, request),
+      decide: (document, now) => this.#rules.acquire(document, now, request),
+      byClock: request.interval !== undefined,
       // Somebody else has changed it between any two looks.
       otherwise: (): AcquireResult => ({ acquired: false, reason: 'held' }),
       until: this.#clock.monotonic() + Math.min(TRYING, ttl / 3, told.limit ?? Infinity),
@@ -99,8 +130,8 @@ export class DocumentLockStore implements LockStore {
   #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
-      decide: (document, now) => release(document, now, lease, options),
-      otherwise: unsettled,
+      decide: (document, now) => this.#rules.release(document, now, lease, options),
+      otherwise: failing(lease.name),
       until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
       told,
     });
@@ -114,7 +145,7 @@ export class DocumentLockStore implements LockStore {
       this.#rounds.add<ExtendResult>({
         name,
         decide: (document, now) => extend(document, now, lease),
-        otherwise: unsettled,
+        otherwise: failing(name),
         renewal,
         until,
         told: {
@@ -131,9 +162,8 @@ const METHODS = {
   release: DocumentLockStore.prototype.release,
 };
 
-function unsettled(): never {
-  throw new StoreUnavailableError(
-    'The lock changed again and again while the store was asked about it, so nothing was changed.',
-    { outcome: 'not-applied' },
-  );
-}
+const failing =
+  (name: string) =>
+  (isLocked: boolean): never => {
+    throw unsettled(name, isLocked);
+  };

@@ -1,6 +1,6 @@
-import { StoreUnavailableError } from '../errors.js';
+import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
-import type { Renewal } from './port.js';
+import type { Renewal, Seen } from './port.js';
 import type { Decision, LockDocument } from './rules/document.js';
 
 /** One call for one lock. */
@@ -8,8 +8,13 @@ export interface Task<T> {
   readonly name: string;
   /** Decides by the rules; may be called several times, until what it has decided is written. */
   decide(document: LockDocument | undefined, now: number): Decision<T>;
-  /** The answer if the lock has changed each time; or throws. */
-  otherwise(): T;
+  /**
+   * Whether the decision depends on what time it is at the place: then it takes a look. The time of a guess is only reckoned, and may run
+   * ahead of the place's, whose clock was set back.
+   */
+  readonly byClock?: boolean;
+  /** The answer if the lock has changed each time; or throws. @param isLocked whether it has not: somebody else has locked it */
+  otherwise(isLocked: boolean): T;
   /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
   readonly renewal?: { readonly of: Renewal; readonly answer: T };
   /** When it is too late for another try, monotonic. */
@@ -25,6 +30,10 @@ export interface Lane {
   tries: number;
   /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
   since: number;
+  /** What its last change was to be written over, and was not. */
+  missed?: Seen | null | undefined;
+  /** Whether the next look has found just that: somebody else has locked it. */
+  isLocked: boolean;
 }
 
 /** Whether the first call of a lane begins with a renewal. */
@@ -37,5 +46,18 @@ export function tooLate(): StoreUnavailableError {
     {
       outcome: 'not-applied',
     },
+  );
+}
+
+/** The lock changed each time, or somebody else has locked it; nothing was changed. */
+export function unsettled(name: string, isLocked: boolean): SchedulerLockError {
+  if (isLocked)
+    return new LockStateError(
+      name,
+      'another transaction has locked what the store keeps of it, so nothing was changed. End that transaction.',
+    );
+  return new StoreUnavailableError(
+    'The lock changed again and again while the store was asked about it, so nothing was changed.',
+    { outcome: 'not-applied' },
   );
 }

@@ -1,9 +1,10 @@
 import { atEndOfTurn, type Clock } from '../clock.js';
 import type { Told } from '../stores/fast-port.js';
-import { changeOf, lookAt, type Written } from './changes.js';
+import { changeOf, isSame, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
 import { isRenewal, type Lane, type Task, tooLate } from './lanes.js';
 import type { LockDocuments, ReadDocument } from './port.js';
+import type { Hint } from './rules/document.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
@@ -19,6 +20,7 @@ const LONGEST_PAUSE = 50;
 interface Wanted extends Written {
   readonly lane: Lane;
   readonly answer: unknown;
+  readonly hint?: Hint | undefined;
 }
 
 /**
@@ -33,6 +35,7 @@ export class Rounds {
   constructor(
     private readonly documents: LockDocuments,
     private readonly clock: Clock,
+    private readonly hint?: (hint: Hint) => void,
   ) {
     this.#guesses = new Guesses(clock);
   }
@@ -43,7 +46,7 @@ export class Rounds {
     if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
     // It passes the call on which nobody answers, as do those behind that one.
     const tasks = [...(lane?.tasks.splice(1) ?? []), task];
-    const opened = { name: task.name, tasks, tries: 0, since: Infinity };
+    const opened = { name: task.name, tasks, tries: 0, since: Infinity, isLocked: false };
     this.#lanes.set(task.name, opened);
     this.#start(opened);
   }
@@ -119,6 +122,7 @@ export class Rounds {
 
   /** By a guess nothing is refused. */
   #byGuess(lane: Lane, look: Look): Wanted | undefined {
+    if (lane.tasks[0]?.byClock === true) return undefined;
     try {
       return this.#decide(lane, look).wanted;
     } catch {
@@ -174,9 +178,9 @@ export class Rounds {
     const [task] = lane.tasks;
     if (task === undefined) throw new Error('A lane without a task');
     const now = nowOf(look, this.clock);
-    const { answer, change } = task.decide(look.document, now);
+    const { answer, change, hint } = task.decide(look.document, now);
     if (change === undefined) return { answer };
-    return { answer, wanted: { lane, answer, ...changeOf(lane.name, look, change, now) } };
+    return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
   }
 
   /**
@@ -209,11 +213,16 @@ export class Rounds {
     }
   }
 
-  #wrote({ lane, after, answer }: Wanted, isWritten: boolean): boolean {
+  #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean): boolean {
     if (isWritten) {
       this.#guesses.wrote(lane.name, after);
+      if (hint !== undefined) this.hint?.(hint);
       this.#done(lane, answer);
-    } else lane.tries += 1;
+    } else {
+      lane.isLocked = isSame(lane.missed, change.seen);
+      lane.missed = change.seen;
+      lane.tries += 1;
+    }
     return isWritten;
   }
 
@@ -235,7 +244,7 @@ export class Rounds {
 
   #giveUp(lane: Lane, { otherwise }: Task<unknown>): void {
     try {
-      this.#done(lane, otherwise());
+      this.#done(lane, otherwise(lane.isLocked));
     } catch (error) {
       this.#fail([lane], error);
     }
@@ -269,6 +278,8 @@ export class Rounds {
   #tell(lane: Lane, tell: (told: Told<unknown>) => void): void {
     const task = lane.tasks.shift();
     lane.tries = 0;
+    lane.missed = undefined;
+    lane.isLocked = false;
     lane.since = this.clock.monotonic();
     if (task !== undefined) tell(task.told);
   }

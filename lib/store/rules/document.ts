@@ -29,6 +29,14 @@ export type Lease = Pick<LeaseRef, 'token' | 'holder' | 'fencingToken' | 'job'>;
 export interface Decision<T> {
   readonly answer: T;
   readonly change?: Next;
+  /** Who is told when that is written: a call in line has its turn. */
+  readonly hint?: Hint;
+}
+
+/** A call in line, and its process. */
+export interface Hint {
+  readonly process: string;
+  readonly token: string;
 }
 
 /** What a document becomes. */
@@ -55,13 +63,13 @@ export function isOf({ lease, stranger }: LockDocument, { token, fencingToken }:
 }
 
 /**
- * Rule 3: whether the place may have forgotten a lease which is not that of the document: there is no document, or it names an older
- * one, which was over when this one was granted. Not if another program has written last: there is no telling when that was.
+ * Rule 3: whether the place may have forgotten a lease which is not that of the document: there is no document, or it names none, or an
+ * older one, which was over when this one was granted. Not if another program has written last: there is no telling when that was.
  */
 export function isForgotten(document: LockDocument | undefined, { fencingToken }: LeaseRef): boolean {
   if (document === undefined) return true;
   const { lease, stranger } = document;
-  return lease !== undefined && stranger === undefined && lease.fencingToken < fencingToken;
+  return stranger === undefined && (lease === undefined || lease.fencingToken < fencingToken);
 }
 
 /** Who has the lock, or had it last. */
