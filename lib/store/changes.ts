@@ -5,8 +5,14 @@ import type { Change, ReadDocument, Seen } from './port.js';
 import { isTaken, type LockDocument, type Next, NOTHING } from './rules/document.js';
 import { lockOf, stateOf } from './state.js';
 
-/** What was read of a lock. @throws LockStateError if its state is not one that we have written */
-export function lookAt(read: ReadDocument | undefined, time: number, at: number): Look {
+/**
+ * What was read of a lock.
+ *
+ * @param problem why the place cannot keep it
+ * @throws LockStateError if its state is not one that we have written; and `problem`
+ */
+export function lookAt(read: ReadDocument | undefined, time: number, at: number, problem?: Error): Look {
+  if (problem !== undefined) throw problem;
   if (read === undefined) return { document: undefined, seen: null, time, at };
   const { version, by } = read;
   return { document: lockOf(read), seen: { version, by }, time, at };

@@ -32,6 +32,8 @@ export interface DocumentLockStoreOptions {
   readonly rules?: LockRules;
   /** Tells a process that a call of it is called. */
   readonly hint?: (hint: Hint) => void;
+  /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
+  readonly ending?: (lease: LeaseRef, options: ReleaseOptions) => Promise<void> | undefined;
 }
 
 /** What decides about attempts and releases. */
@@ -55,13 +57,15 @@ export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
   readonly #rules: LockRules;
+  readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, rules = { acquire, release }, hint }: DocumentLockStoreOptions = {},
+    { clock = systemClock, rules = { acquire, release }, hint, ending }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
     this.#rules = rules;
+    this.#ending = ending;
     this.#rounds = new Rounds(documents, clock, hint);
   }
 
@@ -128,6 +132,12 @@ export class DocumentLockStore implements LockStore {
   }
 
   #release(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+    const ending = this.#ending?.(lease, options);
+    if (ending === undefined) return this.#giveBack(lease, options, told);
+    void ending.then(() => this.#giveBack(lease, options, told), told.failed.bind(told));
+  }
+
+  #giveBack(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
     this.#rounds.add({
       name: lease.name,
       decide: (document, now) => this.#rules.release(document, now, lease, options),

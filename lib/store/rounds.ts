@@ -3,7 +3,7 @@ import type { Told } from '../stores/fast-port.js';
 import { changeOf, isSame, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
 import { isRenewal, type Lane, type Task, tooLate } from './lanes.js';
-import type { LockDocuments, ReadDocument } from './port.js';
+import type { DocumentsRead, LockDocuments, ReadDocument } from './port.js';
 import type { Hint } from './rules/document.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
@@ -138,9 +138,10 @@ export class Rounds {
     const counts = asked.map(({ tasks }) => tasks.length);
     let time: number;
     let byName: Map<string, ReadDocument>;
+    let problems: DocumentsRead['problems'];
     try {
-      const { now, documents } = await this.documents.read(asked.map(({ name }) => name));
-      time = now;
+      const { now, documents, ...more } = await this.documents.read(asked.map(({ name }) => name));
+      [time, problems] = [now, more.problems];
       byName = new Map(documents.map((document) => [document.name, document]));
     } catch (error) {
       return this.#fail(asked, error);
@@ -149,7 +150,7 @@ export class Rounds {
     const wanted = asked.flatMap((lane, i) => {
       const document = byName.get(lane.name);
       if (document !== undefined) this.#guesses.saw(lane.name, document.version);
-      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at)) ?? [];
+      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? [];
     });
     return wanted.length === 0 ? [] : this.#write(wanted);
   }

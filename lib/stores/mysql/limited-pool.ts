@@ -1,7 +1,6 @@
 import { type Clock, systemClock } from '../../clock.js';
 import { LOCK_WAIT, TRY_LIMIT } from '../sql/dialect.js';
 import { Silence, type Statement } from '../sql/silence.js';
-import { KillAbandoned } from './kill-abandoned.js';
 
 /** A pool of `mysql2` with callbacks. */
 export interface CallbackPool {
@@ -11,11 +10,8 @@ export interface CallbackPool {
 }
 
 export interface CallbackConnection {
-  /** The id of the connection at the server. */
-  readonly threadId?: unknown;
   /** Its socket. */
   readonly stream?: unknown;
-  /** Returns the command, whose `sql` is the text that is sent. */
   query(options: object, callback: (error: Error | null, result: unknown) => void): unknown;
   release(): void;
   destroy(): void;
@@ -42,8 +38,6 @@ const LATE = 5;
 interface Sending {
   /** Milliseconds for the statement, the wait for a connection included. */
   readonly limit: number;
-  /** Whether to end the statement at the server if it is given up. */
-  readonly kill?: boolean;
   /** Seconds that the statement waits for locks: the session has this limit, so the connection is closed afterwards. */
   readonly lockTimeout?: number;
 }
@@ -53,7 +47,6 @@ interface Sending {
  * connection: with its `timeout`, a silent connection keeps its place in the pool.
  */
 export class LimitedPool {
-  readonly #killAbandoned: KillAbandoned;
   readonly #silence: Silence;
 
   /**
@@ -67,7 +60,6 @@ export class LimitedPool {
     private readonly tryLimit: number = TRY_LIMIT,
   ) {
     this.#silence = new Silence(clock);
-    this.#killAbandoned = new KillAbandoned((text, values) => this.#send(text, values, { limit }), clock);
   }
 
   /** The database of a new connection; `null`: none; `undefined`: that is not known. */
@@ -77,7 +69,7 @@ export class LimitedPool {
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
-    return this.#send(text, values, { limit: this.limit, kill: true });
+    return this.#send(text, values, { limit: this.limit });
   }
 
   /** Runs a statement that fails when it has waited {@link LOCK_WAIT} for a lock. */
@@ -103,10 +95,9 @@ export class LimitedPool {
     });
   }
 
-  #send(sql: string, values: unknown[], { limit, kill, lockTimeout }: Sending): Promise<unknown> {
+  #send(sql: string, values: unknown[], { limit, lockTimeout }: Sending): Promise<unknown> {
     return new Promise((resolve, reject) => {
       let used: CallbackConnection | undefined;
-      let sent: unknown;
       let statement: Statement | undefined;
       let over = false;
       const giveUp = (waited = limit): void => {
@@ -114,9 +105,6 @@ export class LimitedPool {
         timer.cancel();
         if (statement !== undefined) this.#silence.ended(statement);
         reject(closeSilent(used, waited));
-        const { sql: text } = Object(sent) as { sql?: unknown };
-        if (kill && typeof text === 'string')
-          this.#killAbandoned.add({ thread: Number(used?.threadId), text });
       };
       const timer = this.#timer(() => giveUp(), limit);
       const settle = (error: Error | null, result?: unknown): void => {
@@ -125,15 +113,13 @@ export class LimitedPool {
         if (statement !== undefined) this.#silence.ended(statement);
         if (error !== null) return reject(error);
         resolve(result);
-        // The database answers, so it can be asked about the statements that it did not answer before.
-        if (kill) this.#killAbandoned.resume();
       };
       this.pool.getConnection((noConnection, connection) => {
         // The statement was given up before it got a connection.
         if (over) return noConnection ? undefined : connection.release();
         if (noConnection) return settle(noConnection);
         used = connection;
-        if (kill) statement = this.#silence.sent(giveUp);
+        if (lockTimeout === undefined) statement = this.#silence.sent(giveUp);
         const ended = (error: Error | null, result?: unknown): void => {
           if (over) return;
           // A broken connection, or one to a read-only server, must not go back to the pool.
@@ -148,7 +134,7 @@ export class LimitedPool {
           try {
             // Rows have to be objects keyed by column, whatever the options of the pool say.
             const options = { sql: text, values, rowsAsArray: false, nestTables: false, typeCast: true };
-            sent = connection.query(options, callback);
+            connection.query(options, callback);
           } catch (error) {
             ended(error as Error);
           }

@@ -1,7 +1,5 @@
 import type { EventsDialect } from '../sql/events-dialect.js';
-import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
-import type { PostgresTableInfo } from './table-look.js';
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
@@ -11,12 +9,12 @@ const EPOCH = 'extract(epoch FROM clock_timestamp())';
 export function postgresEvents(
   names: TableNames,
   send: (statement: string, values: unknown[]) => Promise<Rows>,
-): EventsDialect<PostgresTableInfo> {
+): EventsDialect {
   const numbered = (text: string): string => {
     let number = 0;
     return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => events.table);
   };
-  const events: EventsDialect<PostgresTableInfo> = {
+  const events: EventsDialect = {
     // Made when it is needed: a longer name may be too long.
     get table() {
       return names.quoted('_events');
@@ -31,15 +29,6 @@ export function postgresEvents(
     write: async (text, values) => (await send(`${numbered(text)} RETURNING id`, [...values])).length,
     stored: (name) => name,
     nameOf: (stored) => stored,
-    async advance({ advance }, lease, ttl) {
-      const [row] = await send(advance, [
-        lease.name,
-        lockedBy(lease),
-        String(ttl),
-        String(lease.fencingToken),
-      ]);
-      return row && Number(row['granted']);
-    },
   };
   return events;
 }

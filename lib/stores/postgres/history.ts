@@ -12,17 +12,6 @@ const OVER_INTERRUPTION = `ON CONFLICT (name, entry) DO UPDATE SET kind = exclud
   expires_at = excluded.expires_at, data = excluded.data WHERE r.kind = 'interrupted'`;
 
 /**
- * Keeps a run, as a part of the statement that releases its lease. $1 name  $7 entry  $8 kind  $9 how long it is kept, ms  $10 data
- *
- * @param runs the table, quoted
- */
-export const keepRun = (
-  runs: string,
-): string => `INSERT INTO ${runs} AS r (name, entry, kind, noted_at, expires_at, data)
-  SELECT $1::text, $7::text, $8::text, ${NOW}, ${NOW} + $9::text::bigint, $10::text
-  ${OVER_INTERRUPTION}`;
-
-/**
  * An instance tells of itself. $1 id  $2 id of its list of jobs  $3 data, JSON
  *
  * Answers the time, and whether that list is known.
@@ -55,7 +44,6 @@ export function postgresHistory(
     get creation() {
       return historyDdl(names);
     },
-    inRelease: true,
     now: NOW,
     int: '?::text::bigint',
     unlessKnown: ['INSERT INTO', 'ON CONFLICT DO NOTHING'],

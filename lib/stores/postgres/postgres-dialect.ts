@@ -1,28 +1,14 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
-import type { LastLease } from '../sql/interruption.js';
-import type {
-  Entrant,
-  Fault,
-  GivenBack,
-  HowToAttempt,
-  LineChange,
-  SqlDialect,
-  TableLook,
-} from '../sql/dialect.js';
+import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
+import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
 import type { EventsDialect } from '../sql/events-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
-import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
-import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
-import { LastGranted } from '../sql/last-granted.js';
-import { type LockRow, lockRow } from '../sql/lock-row.js';
-import { TRY_LIMIT } from '../sql/dialect.js';
+import type { HistoryDialect } from '../sql/history-dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { failureOf } from './errors.js';
 import { postgresEvents } from './events.js';
-import { keepRun, postgresHistory } from './history.js';
+import { postgresHistory } from './history.js';
 import { placeOf, PLACE } from './place.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
@@ -61,16 +47,9 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   #place: string | undefined;
   #user: string | undefined;
   #unwritable: Fault | undefined;
-  readonly #lastGranted = new LastGranted();
   /** `undefined` for other clients, which have to give up connections by themselves. */
   readonly #pool: WatchedPool | undefined;
-  /**
-   * Whether the client is known to report the number of rows that a write has found, as `pg` does. Other clients need returned rows
-   * to count.
-   */
-  #counts = false;
-
-  readonly events: EventsDialect<PostgresTableInfo>;
+  readonly events: EventsDialect;
   readonly history: HistoryDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
@@ -129,7 +108,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
-    return nameProblem(this.table, name, names);
+    return unreadable(name) ?? nameProblem(this.table, name, names);
   }
 
   reconnect(silence: number | undefined): void {
@@ -142,106 +121,54 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     else await this.client.query(text, []);
   }
 
-  async attempt(
-    table: PostgresTableInfo,
-    request: AcquireRequest,
-    { change, goOn }: HowToAttempt = {},
-  ): Promise<AttemptRow> {
-    const statements = request.history === true ? table.withHistory : table;
-    const { name, ttl, job = '' } = request;
-    const values = [name, lockedBy(request), text(ttl), job, ...startValues(request)];
-    if (values.length === 4 && change === undefined && this.#lastGranted.has(name)) {
-      const [taken] = await this.#rows(statements.takeAgain, values.slice(0, 3));
-      if (taken !== undefined) return { ...NOTHING_SEEN, ...taken };
-      goOn?.();
+  async read(
+    { readAll, readOne, readSome }: PostgresTableInfo,
+    names: readonly string[] | 'all',
+  ): Promise<DocumentsRead> {
+    let rows: readonly Row[];
+    if (names === 'all') rows = await this.#rows(readAll, []);
+    else if (names.length === 1) rows = await this.#rows(readOne, [names[0]]);
+    // A name that no lock has: its row tells the time.
+    else rows = await this.#rows(readSome, [JSON.stringify(names.length === 0 ? [''] : names)]);
+    return { now: Number(rows[0]?.['now']), documents: rows.flatMap((row) => documentOf(row) ?? []) };
+  }
+
+  async write(table: PostgresTableInfo, changes: readonly Change[]): Promise<boolean[]> {
+    const [{ seen } = { seen: null }] = changes;
+    if (seen === null) {
+      const made = await this.#rows(table.make, [JSON.stringify(changes)]);
+      const names = new Set(made.map(({ name }) => name));
+      return changes.map(({ name }) => names.has(name));
     }
-    if (change !== undefined) values.push(change.seen, change.line);
-    const [row] = await this.#rows(statementFor(statements, request, change), values);
-    this.#lastGranted.note(name, row !== undefined && row['granted'] !== null);
-    return row === undefined ? NOTHING_SEEN : answerOf(row);
+    if (changes.length === 1) return [await this.#change(table, changes[0] as Change, seen)];
+    const wanted = changes.map((change, i) => ({
+      ...change,
+      i,
+      seen: change.seen?.version,
+      seenBy: change.seen?.by,
+      taken: change.seen?.taken,
+    }));
+    return this.#numbered(table.changeMany, wanted);
   }
 
-  async renew({ extend }: PostgresTableInfo, leases: readonly LeaseRef[]): Promise<Renewed[]> {
-    const wanted = leases.map(({ name, ttl, fencingToken: fence, ...lease }, i) => {
-      return { i, name, by: lockedBy(lease), ttl, fence };
-    });
-    const rows = await this.#rows(extend, [JSON.stringify(wanted)]);
-    const results: Renewed[] = [];
-    for (const row of rows) {
-      results[Number(row['i'])] = isTrue(row['renewed']) ? true : (row as unknown as SeenRow);
-    }
-    return results;
+  renew({ renew }: PostgresTableInfo, renewals: readonly Renewal[]): Promise<boolean[]> {
+    const wanted = renewals.map((renewal, i) => ({ ...renewal, i }));
+    return this.#numbered(renew, wanted);
   }
 
-  async giveBack(
-    { release, releasePlain, releaseAnd }: PostgresTableInfo,
-    lease: LeaseRef,
-    { outcome, keepFor }: Ending,
-    run?: HistoryRow,
-  ): Promise<GivenBack | SeenRow> {
-    const by = lockedBy(lease);
-    if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
-      const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
-      const own = [lease.name, by, endedBy(by, outcome), text(lease.fencingToken)];
-      const result = await this.#send(statement, own);
-      const count = countOf(result);
-      this.#counts = count !== undefined;
-      if ((count ?? rowsOf(result).length) > 0) return { live: true };
-    }
-    const values = [lease.name, by, text(keepFor), outcome, lease.job ?? '', text(lease.fencingToken)];
-    const [row] =
-      run === undefined
-        ? await this.#rows(release, values)
-        : await this.#rows(releaseAnd(keepRun(this.history.runs)), [...values, ...valuesOf(run)]);
-    if (row === undefined) return NOTHING_SEEN;
-    const { live, line, ...seen } = row;
-    if (live === null) return seen as unknown as SeenRow;
-    return { live: isTrue(live), line: this.hint !== undefined && isTrue(line) };
+  async #change(table: PostgresTableInfo, change: Change, seen: Seen): Promise<boolean> {
+    const { name, version, by, state, end, begins = false } = change;
+    const shape = { taken: seen.taken, unversioned: seen.version === '', ends: end !== undefined, begins };
+    const values = [name, version, by, state, seen.version, seen.by];
+    if (end !== undefined) values.push(String(end));
+    return (await this.#rows(table.change(shape), values)).length > 0;
   }
 
-  async writeBack(
-    { writeBack }: PostgresTableInfo,
-    lease: LeaseRef,
-    seen: string | null,
-    outcome?: ReleaseOutcome,
-  ): Promise<boolean> {
-    const { name, ttl, fencingToken, job = '', tick, attempt = 1 } = lease;
-    const by = outcome === undefined ? lockedBy(lease) : endedBy(lockedBy(lease), outcome);
-    const live = outcome === undefined;
-    const start = live && tick !== undefined ? JSON.stringify({ tick, attempt, schedule: '' }) : null;
-    const values = [name, seen, by, job, start, live ? text(ttl) : null];
-    return (await this.#rows(writeBack, [...values, text(fencingToken)])).length > 0;
-  }
-
-  async rows({ allRows, someRows }: PostgresTableInfo, names?: readonly string[]): Promise<LockRow[]> {
-    const rows =
-      names === undefined ? this.#rows(allRows, []) : this.#rows(someRows, [JSON.stringify(names)]);
-    return (await rows).map((row) => lockRow(row));
-  }
-
-  async enter({ enter }: PostgresTableInfo, entrant: Entrant): Promise<void> {
-    const { name, token, process, priority, place, limit, version } = entrant;
-    await this.#rows(enter, [name, token, process, text(priority), text(place), text(limit), version]);
-  }
-
-  async leave(
-    { leave }: PostgresTableInfo,
-    name: string,
-    { token, version }: Pick<Entrant, 'token' | 'version'>,
-  ): Promise<boolean> {
-    return (await this.#rows(leave, [name, token, version])).length > 0;
-  }
-
-  async changeLine(
-    { changeLine }: PostgresTableInfo,
-    name: string,
-    { seen, line }: LineChange,
-  ): Promise<boolean> {
-    return (await this.#rows(changeLine, [name, seen, line])).length > 0;
-  }
-
-  async keepFree({ keepFree }: PostgresTableInfo, name: string, ms: number): Promise<void> {
-    await this.#rows(keepFree, [name, text(ms), NOBODY]);
+  /** Runs a statement that answers the numbers of those that it has changed. */
+  async #numbered(statement: string, wanted: readonly object[]): Promise<boolean[]> {
+    const rows = await this.#rows(statement, [JSON.stringify(wanted)]);
+    const changed = new Set(rows.map(({ i }) => Number(i)));
+    return wanted.map((_, i) => changed.has(i));
   }
 
   failure(error: unknown): SqlFailure {
@@ -266,56 +193,29 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 }
 
-const valuesOf = ({ entry, kind, age, data }: HistoryRow): (string | null)[] => [
-  entry,
-  kind,
-  text(age),
-  data,
-];
-
-/** Reads the answer of `acquire`. */
-function answerOf({ seen = null, last = null, ...granted }: Row): AttemptRow {
-  const explained = parsed(seen) as Partial<AttemptRow> | null;
-  const before = last === null ? undefined : { last: parsed(last) as LastLease };
-  return { ...NOTHING_SEEN, ...granted, ...explained, ...before };
+/** A row without a name only tells the time. */
+function documentOf({ name, version, by, until, since, state }: Row): ReadDocument | undefined {
+  if (typeof name !== 'string') return undefined;
+  return {
+    name,
+    version: textOf(version),
+    by: textOf(by),
+    until: Number(until),
+    since: Number(since),
+    state: textOf(state),
+  };
 }
 
-/** A driver that does not know the type leaves JSON unparsed. */
-const parsed = (json: unknown): unknown => (typeof json === 'string' ? (JSON.parse(json) as unknown) : json);
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** What the statement for a start needs besides. */
-function startValues(request: AcquireRequest): (string | null)[] {
-  const { tick, interval, maxClockSkew, schedule = '', rerun = 0, only } = request;
-  if (tick !== undefined) return [text(tick), text(maxClockSkew), schedule, text(rerun), text(only)];
-  return interval === undefined ? [] : [text(interval)];
-}
-
-function statementFor(
-  statements: Pick<PostgresTableInfo, 'acquire' | 'claim'>,
-  { tick, interval }: AcquireRequest,
-  change: LineChange | undefined,
-): string {
-  const { any, ofTick, ofInterval } = change === undefined ? statements.acquire : statements.claim;
-  if (tick !== undefined) return ofTick;
-  return interval === undefined ? any : ofInterval;
+/** Why PostgreSQL cannot read a name: it would take it for another one, or refuse the statement. */
+function unreadable(name: string): string | undefined {
+  if (!/\0|\p{Surrogate}/u.test(name)) return undefined;
+  return 'PostgreSQL keeps no text with a NUL character, or with half a character. Give it another name.';
 }
 
 /** Prisma and TypeORM answer the rows themselves; for an UPDATE, TypeORM answers a pair of the rows and their number. */
 function rowsOf(result: unknown): readonly Row[] {
   if (!Array.isArray(result)) return (result as { rows: Row[] }).rows;
   return Array.isArray(result[0]) ? (result[0] as Row[]) : (result as Row[]);
-}
-
-/**
- * How many rows an UPDATE has found, as the server reports it. Only if the answer names the command: without it, the number may be
- * that of the returned rows.
- */
-function countOf(result: unknown): number | undefined {
-  const { command, rowCount } = Object(result) as Readonly<Record<string, unknown>>;
-  return command === 'UPDATE' && typeof rowCount === 'number' ? rowCount : undefined;
-}
-
-/** Every parameter is sent as text: see the statements. */
-function text(value: string | number | undefined): string | null {
-  return value === undefined ? null : String(value);
 }

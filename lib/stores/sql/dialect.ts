@@ -1,10 +1,8 @@
-import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import type { AttemptRow, Renewed, SeenRow } from './answers.js';
+import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
+import type { HintChannel } from '../lock-store.js';
 import type { EventsDialect } from './events-dialect.js';
 import type { SqlFailure } from './failure.js';
-import type { HistoryDialect, HistoryRow } from './history-dialect.js';
-import type { Ending } from './locked-by.js';
-import type { LockRow } from './lock-row.js';
+import type { HistoryDialect } from './history-dialect.js';
 
 /**
  * How long a statement of a migration waits for locks, seconds. For that time all other users of the table wait behind it. No limit
@@ -49,84 +47,27 @@ export interface SqlDialect<Table> {
    */
   reconnect(silence: number | undefined): void;
 
-  /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
-  attempt(table: Table, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptRow>;
-  /**
-   * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
-   * as `locked` without having renewed any.
+  /*
+   * As LockDocuments has them. Those that write fail as `locked` if another transaction has locked one of the rows, without having
+   * written any, or leave that row out; and as `conflict` if others have caused a rollback.
    */
-  renew(table: Table, leases: readonly LeaseRef[]): Promise<Renewed[]>;
-  /**
-   * Releases a lease. Answers whether it was still live, and whether calls stand in line that can be told; or what the row says if the
-   * lease was not there.
-   *
-   * @param run what to keep of it in the same statement, whatever becomes of the release; only if `history.inRelease`
-   */
-  giveBack(table: Table, lease: LeaseRef, ending: Ending, run?: HistoryRow): Promise<GivenBack | SeenRow>;
-  /**
-   * Writes a lease back that the database has lost; with an outcome, only records that it has ended. Answers whether it did: not if
-   * a newer lease is known, or the row has changed. An older lease loses the lock.
-   *
-   * @param seen the `locked_by` that the row had, `null` if there was no row
-   */
-  writeBack(table: Table, lease: LeaseRef, seen: string | null, outcome?: ReleaseOutcome): Promise<boolean>;
-  /** The rows of these locks, or of all locks in the order of their names. Locks no row. */
-  rows(table: Table, names?: readonly string[]): Promise<LockRow[]>;
+  read(table: Table, names: readonly string[] | 'all'): Promise<DocumentsRead>;
+  /** Changes of rows that are there, or rows that are new, never both at once. */
+  write(table: Table, changes: readonly Change[]): Promise<boolean[]>;
+  renew(table: Table, renewals: readonly Renewal[]): Promise<boolean[]>;
 
-  /** A call enters the line of a lock, or stays at its place there. */
-  enter(table: Table, entrant: Entrant): Promise<void>;
-  /** A call leaves the line. Answers whether it stood there. */
-  leave(table: Table, name: string, call: Pick<Entrant, 'token' | 'version'>): Promise<boolean>;
-  /** Replaces the line of a free lock, if it is as it was seen. Answers whether it was. */
-  changeLine(table: Table, name: string, change: LineChange): Promise<boolean>;
-  /** Makes the row of a lock that nobody can take for so many milliseconds, except by a write-back. */
-  keepFree(table: Table, name: string, ms: number): Promise<void>;
   /** Opens the channel for hints, if calls are told of their turn. */
   readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
   /** Tells a process that a call of it is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
   /** Events: a table of their own. */
-  readonly events: EventsDialect<Table>;
+  readonly events: EventsDialect;
   /** Histories: two tables of their own. */
   readonly history: HistoryDialect;
 
   /** Classifies an error of the driver. */
   failure(error: unknown): SqlFailure;
-}
-
-export interface HowToAttempt {
-  readonly change?: LineChange;
-  /** Called before a statement that writes, if others came before it; throws if nobody waits for the attempt any more. */
-  readonly goOn?: () => void;
-}
-
-/** A line that replaces the one that was seen, if that is there still. */
-export interface LineChange {
-  readonly seen: string;
-  /** JSON; `null`: nobody stands in line. */
-  readonly line: string | null;
-}
-
-/** A call that enters a line. */
-export interface Entrant {
-  readonly name: string;
-  readonly token: string;
-  readonly process: string;
-  readonly priority: number;
-  /** `undefined`: the last of its priority. */
-  readonly place: number | undefined;
-  /** How long it waits, ms. */
-  readonly limit: number;
-  /** Of the line from then on. */
-  readonly version: string;
-}
-
-/** The answer to a release. */
-export interface GivenBack {
-  readonly live: boolean;
-  /** Whether the store has to call the first in line, who does not find out by asking. */
-  readonly line?: boolean;
 }
 
 /** The result of a look at the table. */

@@ -1,9 +1,7 @@
-import type { LeaseRef } from '../lock-store.js';
-
 type Row = Readonly<Record<string, unknown>>;
 
 /** What the events need of a kind of database. In its statements `{t}` is their table. */
-export interface EventsDialect<Table> {
+export interface EventsDialect {
   /** Their table, quoted. */
   readonly table: string;
   /** Creates the table. Each statement can be repeated. */
@@ -20,9 +18,4 @@ export interface EventsDialect<Table> {
   /** A name as the column has it, and back. */
   stored(name: string): string;
   nameOf(stored: string): string;
-  /**
-   * Gives a live lease a new fencing token, and lets it live for so long from now on, ms. Answers the token, or nothing if the lease is
-   * over, or has another fencing token by now.
-   */
-  advance(table: Table, lease: LeaseRef, ttl: number): Promise<number | undefined>;
 }

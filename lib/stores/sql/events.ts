@@ -14,7 +14,6 @@ import {
 } from '../event-store.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
-import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import type { Row } from './history-dialect.js';
 import type { LimitedReads } from './limited-reads.js';
@@ -22,8 +21,8 @@ import type { SqlHistory } from './history.js';
 import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
 import { firstPlace } from './lines.js';
 import { describeFailure } from './failure.js';
-import { lockedBy } from './locked-by.js';
-import { giveUp, type Operations } from './operations.js';
+import type { SqlLocks } from './locks.js';
+import { AGAIN, giveUp, type Operations } from './operations.js';
 import { tries } from './tries.js';
 
 /** What people are told of the calls that a lock keeps. */
@@ -48,6 +47,7 @@ export class SqlEvents<Table> implements EventStore {
     private readonly operations: Operations<Table>,
     private readonly history: SqlHistory<Table>,
     private readonly options: {
+      readonly locks: SqlLocks;
       readonly reads: LimitedReads;
       readonly migrate: boolean;
       readonly clock: Clock;
@@ -97,10 +97,10 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   }
 
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
-    if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
+    if (outcome !== undefined && record !== undefined) this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
-    return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
-      const { fence, first } = await this.#held(table, lease);
+    return this.#run(async (): Promise<NextResult | typeof AGAIN> => {
+      const { fence, first } = await this.#held(lease);
       if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
       if (fence !== lease.fencingToken) return { held: false, dead };
@@ -115,7 +115,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
           continue;
         }
         if (first < event.place) return { held: true, place: event.place, dead };
-        const taken = await this.#take(table, lease, event, takes);
+        const taken = await this.#take(lease, event, takes);
         return taken === AGAIN ? AGAIN : { ...taken, dead };
       }
     }, lease.name);
@@ -128,7 +128,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   left(jobs: readonly string[]): Promise<LeftEvents[]> {
     const { events } = this.dialect;
-    return this.#run(async (table) => {
+    return this.#run(async () => {
       await this.#tidy();
       const found = await events.read(
         `SELECT name, min(place) AS place FROM {t} WHERE dead IS NULL AND job IN (${marks(jobs)}) GROUP BY name LIMIT ${MOST_LEFT}`,
@@ -139,14 +139,8 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
         place: Number(row['place']),
       }));
       if (left.length === 0) return left;
-      const rows = await this.dialect.rows(
-        table,
-        left.map(({ name }) => name),
-      );
-      const taken = new Set(
-        rows.filter((row) => !isFree(row) && firstPlace(row) !== undefined).map(({ name }) => name),
-      );
-      return left.filter(({ name }) => !taken.has(name));
+      const looked = await this.options.locks.look(left.map(({ name }) => name));
+      return left.filter(({ name }) => looked.isFree(name) || firstPlace(looked.of(name)) === undefined);
     });
   }
 
@@ -209,7 +203,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     return row && kept(row);
   }
 
-  async #take(table: Table, lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
+  async #take(lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
     const { id, job, taken, delivery } = event;
     const { events } = this.dialect;
     // Otherwise the answer was lost, and it is asked for again.
@@ -221,7 +215,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     // Only now no call becomes one with it any more.
     const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await events.advance(table, lease, ttl);
+    const fencingToken = await this.options.locks.regrant(lease, { job, ttl });
     // The lease has run out meanwhile: the next holder takes the event. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
     return { held: true as const, event: delivered(kept(row)), fencingToken };
@@ -239,11 +233,13 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   }
 
   /** The fencing token of the live lease with the token of this one, NaN if there is none, and the place of the first call in line. */
-  async #held(table: Table, lease: LeaseRef): Promise<{ fence: number; first: number }> {
-    const [row] = await this.dialect.rows(table, [lease.name]);
-    if (row === undefined || isFree(row) || row.by !== lockedBy(lease))
-      return { fence: NaN, first: Infinity };
-    return { fence: Number(row.fence), first: firstPlace(row) ?? Infinity };
+  async #held({ name, token }: LeaseRef): Promise<{ fence: number; first: number }> {
+    const looked = await this.options.locks.look([name]);
+    const document = looked.of(name);
+    const { lease, ended, stranger } = document ?? {};
+    const isOurs = lease?.token === token && ended === undefined && stranger === undefined;
+    if (!isOurs || looked.isFree(name)) return { fence: NaN, first: Infinity };
+    return { fence: lease.fencingToken, first: firstPlace(document) ?? Infinity };
   }
 
   async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
@@ -324,7 +320,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
       await this.dialect.events.read(statement, []);
   }
 
-  async #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
+  async #run<T>(operation: () => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
     // The database may have been away when the application started.
     if (!this.#ready) await this.init();
     return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });

@@ -13,7 +13,6 @@ import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { type instanceReader, isJobs, isMiss, isRun, readable } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
 import type { HistoryRow } from './history-dialect.js';
-import { OUTCOMES } from './locked-by.js';
 
 /*
  * The rows of a lock in the table of the runs
@@ -28,7 +27,7 @@ type Row = Readonly<Record<string, unknown>>;
 
 /** The kinds that are entries. The newest of each are kept. */
 export const KINDS = [
-  ...OUTCOMES.filter((outcome) => outcome !== NOTHING_RAN),
+  ...(['completed', 'failed', 'timed-out', 'aborted'] satisfies ReleaseOutcome[]),
   'interrupted',
   'miss',
 ] as const;

@@ -1,5 +1,4 @@
 import type { Clock } from '../../clock.js';
-import { SchedulerLockError } from '../../errors.js';
 import {
   type Alarm,
   type Beat,
@@ -17,10 +16,9 @@ import {
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { instanceReader, readEach } from '../readable.js';
-import { isFree, isTrue } from './answers.js';
-import { BriefWaits, LATE } from './brief-waits.js';
+import { isTaken, type LockDocument } from '../../store/rules/document.js';
+import { tickOf } from '../../store/rules/starts.js';
 import type { SqlDialect } from './dialect.js';
-import { errorsIn, isNotConnected } from './failure.js';
 import type { HistoryRow, Row } from './history-dialect.js';
 import {
   digestOf,
@@ -37,7 +35,8 @@ import {
 import { HistoryTables, type Part, refusal } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
 import type { LimitedReads } from './limited-reads.js';
-import type { LockRow } from './lock-row.js';
+import { isTrue } from './is-true.js';
+import type { SqlLocks } from './locks.js';
 import { giveUp, type Operations } from './operations.js';
 import { RecordBatch } from './record-batch.js';
 
@@ -54,19 +53,24 @@ export class SqlHistory<Table> implements HistoryStore {
   readonly #tables: HistoryTables<Table>;
   readonly #batch: RecordBatch;
   readonly #tidy: HistoryTidy;
-  readonly #waits: BriefWaits;
   readonly #reads: LimitedReads;
+  readonly #locks: SqlLocks;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
-    { reads, migrate, clock }: { reads: LimitedReads; migrate: boolean; clock: Clock },
+    {
+      locks,
+      reads,
+      migrate,
+      clock,
+    }: { locks: SqlLocks; reads: LimitedReads; migrate: boolean; clock: Clock },
   ) {
+    this.#locks = locks;
     this.#reads = reads;
     this.#tables = new HistoryTables(dialect, operations, migrate);
     this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
     this.#tidy = new HistoryTidy(dialect.history, clock);
-    this.#waits = new BriefWaits(clock);
   }
 
   init(): Promise<string | undefined> {
@@ -85,46 +89,12 @@ export class SqlHistory<Table> implements HistoryStore {
     await this.#tidy.done();
   }
 
-  /**
-   * Releases a lease, and keeps how its run went. If that cannot be kept, or not soon, the lease is released without it.
-   *
-   * @param giveBack releases it, and keeps this in the same statement
-   */
-  async withRelease<T>(
-    lease: LeaseRef,
-    ended: Ended,
-    giveBack: (run?: HistoryRow) => Promise<T>,
-  ): Promise<T> {
-    const run = this.#endedRow(lease, ended);
-    if (run === undefined) return giveBack();
-    if (!this.dialect.history.inRelease) {
-      const answer = await giveBack();
-      this.#batch.add(run);
-      return answer;
-    }
-    if (this.#tables.problem !== undefined) return giveBack();
-    try {
-      const answer = await this.#waits.within(
-        () => giveBack(run),
-        () => this.#batch.add(run),
-      );
-      return answer === LATE ? await giveBack() : answer;
-    } catch (error) {
-      if (!this.#mayBeOfRecord(error)) throw error;
-      const answer = await giveBack();
-      // That was it.
-      this.#tables.failed(error, 'runs');
-      return answer;
-    }
-  }
-
-  /** Keeps how the run of a lease went that has ended, while the lease goes on. Never rejects. */
-  async ended(lease: LeaseRef, ended: Ended): Promise<void> {
-    const run = this.#endedRow(lease, ended);
-    if (run === undefined) return;
-    const later = (): void => this.#batch.add(run);
-    if (this.dialect.history.inRelease) await this.#waits.within(() => this.#insertEnds([run]), later);
-    else later();
+  /** Keeps how the run of a lease went, soon. */
+  ended(lease: LeaseRef, { outcome, record }: Ended): void {
+    const row = endedRow(lease, outcome, record);
+    if (row === undefined) return;
+    this.#tidy.note(lease.name, record.kept);
+    this.#batch.add(row);
   }
 
   async interrupted(run: Interruption): Promise<void> {
@@ -153,12 +123,11 @@ export class SqlHistory<Table> implements HistoryStore {
 
   async miss(miss: Miss): Promise<MissResult> {
     const { name } = miss;
-    const [row] = await this.operations.run((table) => this.dialect.rows(table, [name]), giveUp, {
-      lock: name,
-    });
-    const tick = row === undefined ? miss.tick : missedTick(miss, row);
+    const looked = await this.#locks.look([name]);
+    const document = looked.of(name);
+    const tick = document === undefined ? miss.tick : missedTick(miss, document, looked.now);
     if (tick === undefined) {
-      if (row !== undefined && isHidden(miss, row)) {
+      if (document !== undefined && isHidden(miss, document)) {
         const [own] = missRows(miss, miss.tick);
         await this.#run(() => this.#insertNew(own), 'runs', name);
       }
@@ -219,19 +188,6 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
         onUnreadable,
       );
     }, 'instances');
-  }
-
-  #endedRow(lease: LeaseRef, { outcome, record }: Ended): HistoryRow | undefined {
-    const row = endedRow(lease, outcome, record);
-    if (row !== undefined) this.#tidy.note(lease.name, record.kept);
-    return row;
-  }
-
-  /** Whether a statement was certainly not carried out, and its record may be the reason. */
-  #mayBeOfRecord(error: unknown): boolean {
-    if (error instanceof SchedulerLockError || [...errorsIn(error)].some(isNotConnected)) return false;
-    const failure = this.dialect.failure(error);
-    return failure !== 'conflict' && failure !== 'unknown';
   }
 
   /** Keeps ends of runs if that is possible. Never rejects. */
@@ -300,17 +256,17 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
   }
 }
 
-/** The tick that was missed, by the row of the lock; `undefined` if none was. */
-function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | undefined {
-  const start = row.jobs[job];
+/** The tick that was missed, by the lock; `undefined` if none was. @param now of the database */
+function missedTick({ job, tick, grace = 0 }: Miss, document: LockDocument, now: number): number | undefined {
+  const start = document.starts.get(job);
   if (start === undefined) return tick;
-  if (!isFree(row) && start['by'] === row.by) return undefined;
-  const due = start['due'];
-  if (due === undefined) return Number(start['tick'] ?? -Infinity) < tick ? tick : undefined;
-  return Number(due) + grace < Number(row.now) ? Number(due) : undefined;
+  const { lease, stranger } = document;
+  if (isTaken(document, now) && stranger === undefined && start.by === lease?.token) return undefined;
+  if (!('due' in start)) return start.tick < tick ? tick : undefined;
+  return start.due + grace < now ? start.due : undefined;
 }
 
 /** Whether a newer tick was started, which hides whether this one was, and somebody tells of it late. */
-function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
-  return late && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
+function isHidden({ job, tick, late = false }: Miss, { starts }: LockDocument): boolean {
+  return late && (tickOf(starts, job)?.tick ?? NaN) > tick;
 }

@@ -5,7 +5,6 @@ import {
   SchedulerLockError,
   StoreUnavailableError,
 } from '../../errors.js';
-import { AGAIN, unsettled } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import { describeFailure, errorsIn, isNotConnected, type SqlFailure } from './failure.js';
 import { OutageGate } from './outage-gate.js';
@@ -20,14 +19,15 @@ const TRIES = 10;
 /** The longest pause before the next try, ms: a few statements long, so that colliding clients move apart. */
 const LONGEST_PAUSE = 50;
 /** How long a statement that is rolled back again and again is tried, ms: half as long as a caller waits by default. */
-export const TRYING = 1_000;
+const TRYING = 1_000;
+
+/** What an operation was to change has changed meanwhile: it is to be tried again. */
+export const AGAIN = Symbol('ask again');
 
 /** How an operation is run. */
 interface HowToRun {
   /** The one lock of the operation. */
   readonly lock?: string;
-  /** How long the caller waits, ms. */
-  readonly limit?: number | undefined;
   /**
    * Whether the operation is for leases that may be live. These go on with an incomplete table, as long as their statements do not
    * need what is missing.
@@ -35,8 +35,6 @@ interface HowToRun {
   readonly ofLease?: boolean;
   /** Whether the operation only reads: then the table need not be one that can be written. */
   readonly reads?: boolean;
-  /** Called before each try but the first, which it ends by throwing. */
-  readonly goOn?: (() => void) | undefined;
 }
 
 /** Carries out what a store does in its table, tries again what others have disturbed, and says what has failed. */
@@ -57,11 +55,7 @@ export class Operations<Table> {
     otherwise: () => T,
     how: HowToRun = {},
   ): Promise<T> {
-    return this.#repeat(
-      (tries, lookedAgain) => this.#ask(operation, lookedAgain ? { goOn: how.goOn } : how, tries),
-      otherwise,
-      how,
-    );
+    return this.#repeat((lookedAgain) => this.#ask(operation, lookedAgain ? {} : how), otherwise, how);
   }
 
   /** Reads other tables than that of the locks, whatever is wrong with that one. */
@@ -78,17 +72,17 @@ export class Operations<Table> {
   }
 
   async #repeat<T>(
-    ask: (tries: number, lookedAgain: boolean) => Promise<T | typeof AGAIN>,
+    ask: (lookedAgain: boolean) => Promise<T | typeof AGAIN>,
     otherwise: () => T,
     how: HowToRun,
   ): Promise<T> {
-    const { lock, limit = TRYING } = how;
-    const until = this.clock.monotonic() + limit;
+    const { lock } = how;
+    const until = this.clock.monotonic() + TRYING;
     let conflict: unknown;
     let lookedAgain = false;
     for (let tries = 1; tries <= TRIES; tries++) {
       try {
-        const result = await ask(tries, lookedAgain);
+        const result = await ask(lookedAgain);
         if (result !== AGAIN) return result;
         conflict = undefined;
       } catch (error) {
@@ -100,7 +94,7 @@ export class Operations<Table> {
         }
         if (this.#kindOf(error) !== 'conflict') throw this.#refusal(error, how);
         conflict = error;
-        if (!(await this.mayTryAgain(tries, until))) break;
+        if (!(await this.#mayTryAgain(tries, until))) break;
       }
     }
     if (conflict !== undefined) throw this.failed(conflict, lock);
@@ -118,7 +112,7 @@ export class Operations<Table> {
 
   #refusal(error: unknown, { lock, ofLease = false }: HowToRun): SchedulerLockError {
     const isUnkept = this.#kindOf(error) === 'too-long' && !ofLease;
-    return isUnkept && lock !== undefined ? this.#unkept(lock) : this.failed(error, lock);
+    return isUnkept && lock !== undefined ? this.unkept(lock) : this.failed(error, lock);
   }
 
   /**
@@ -127,7 +121,7 @@ export class Operations<Table> {
    * @param until when it is too late for that, monotonic
    * @returns whether there is one more
    */
-  async mayTryAgain(tries: number, until: number): Promise<boolean> {
+  async #mayTryAgain(tries: number, until: number): Promise<boolean> {
     const pause = Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
     if (tries === TRIES || this.clock.monotonic() + pause >= until) return false;
     await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
@@ -136,10 +130,8 @@ export class Operations<Table> {
 
   async #ask<T>(
     operation: (table: Table) => Promise<T>,
-    { ofLease = false, reads = false, goOn }: HowToRun,
-    tries: number,
+    { ofLease = false, reads = false }: HowToRun,
   ): Promise<T> {
-    if (tries > 1) goOn?.();
     return this.#gated(async () => {
       const known = ofLease ? this.table.known : undefined;
       const ready = this.table.ready ?? known;
@@ -164,7 +156,7 @@ export class Operations<Table> {
   }
 
   /** The error for a name that the table cannot keep: nothing was written. */
-  #unkept(lock: string): SchedulerLockConfigError {
+  unkept(lock: string): SchedulerLockConfigError {
     const problem =
       this.nameProblem(lock) ??
       `the column name of ${this.dialect.table} has no room for it. Give a shorter name.`;
@@ -197,5 +189,8 @@ export class Operations<Table> {
 
 /** The end of an operation whose answer stays unclear. */
 export function giveUp(): never {
-  throw unsettled(TRIES);
+  throw new StoreUnavailableError(
+    `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
+    { outcome: 'not-applied' },
+  );
 }

@@ -1,58 +1,29 @@
 import { type Clock, systemClock } from '../../clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  SchedulerLockError,
-  StoreUnavailableError,
-} from '../../errors.js';
-import type { FastPort } from '../fast-port.js';
-import { isWaiting } from '../line.js';
+import { SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
+import { DocumentLockStore } from '../../store/document-lock-store.js';
+import { inspect } from '../../store/rules/inspect.js';
+import { readableLock } from '../../store/state.js';
 import type { EventStore } from '../event-store.js';
 import type { HistoryStore } from '../history-store.js';
-import type {
-  AcquireRequest,
-  AcquireResult,
-  ExtendOptions,
-  ExtendResult,
-  HintChannel,
-  LeaseRef,
-  LockInfo,
-  LockStore,
-  ReleaseOptions,
-  ReleaseOutcome,
-  ReleaseResult,
-} from '../lock-store.js';
-import { NOTHING_RAN } from '../rules.js';
-import {
-  AGAIN,
-  isPassedOver,
-  mayBeForgotten,
-  readAttempt,
-  readMissedRelease,
-  type SeenRow,
-} from './answers.js';
-import { Attempts, type GoOn } from './attempts.js';
-import type { GivenBack, SqlDialect } from './dialect.js';
-import { describeFailure } from './failure.js';
+import type { HintChannel, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
+import type { SqlDialect } from './dialect.js';
+import { SqlDocuments } from './documents.js';
 import { SqlEvents } from './events.js';
+import { describeFailure } from './failure.js';
 import { SqlHistory } from './history.js';
-import type { HistoryRow } from './history-dialect.js';
-import { SqlLines } from './lines.js';
 import { LimitedReads } from './limited-reads.js';
-import { lockInfo, type LockRow } from './lock-row.js';
-import { giveUp, Operations, TRYING } from './operations.js';
-import { Renewal } from './renewal.js';
+import { acquireInLine, releaseInLine } from './lines.js';
+import { SqlLocks } from './locks.js';
+import { Operations } from './operations.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
 /** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
 const START_WAIT = 8_000;
+const RULES = { acquire: acquireInLine, release: releaseInLine };
 
-/**
- * Leases in a table of a database. What changes a row is one statement, in a transaction of its own, on the database's clock. The
- * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
- */
-export class SqlLockStore<Table> implements LockStore {
+/** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
+export class SqlLockStore<Table> extends DocumentLockStore {
   readonly events: EventStore;
   readonly history: Required<HistoryStore>;
   readonly #events: SqlEvents<Table>;
@@ -60,30 +31,33 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
   readonly #operations: Operations<Table>;
-  readonly #clock: Clock;
+  readonly #documents: SqlDocuments<Table>;
   /** Reads for people. */
   readonly #reads: LimitedReads;
-  readonly #lines: SqlLines<Table>;
-  readonly #attempts = new Attempts(
-    (names) => this.#look(names),
-    (request, goOn) => this.#attempt(request, goOn),
-  );
 
   /** @internal */
   constructor(
     dialect: SqlDialect<Table>,
     { migrate, clock = systemClock }: { migrate: boolean; clock?: Clock },
   ) {
+    const table = new SqlTable(dialect, { migrate, clock });
+    const operations = new Operations(dialect, table, clock);
+    const documents = new SqlDocuments(dialect, operations);
+    super(documents, {
+      clock,
+      rules: RULES,
+      hint: ({ process, token }) => void dialect.hint?.(process, token),
+      ending: (lease, options) => this.#end(lease, options),
+    });
     this.#dialect = dialect;
-    this.#lines = new SqlLines(dialect);
-    this.#table = new SqlTable(dialect, { migrate, clock });
-    this.#operations = new Operations(dialect, this.#table, clock);
-    this.#clock = clock;
+    this.#table = table;
+    this.#operations = operations;
+    this.#documents = documents;
     this.#reads = new LimitedReads(clock, (error) => dialect.failure(error));
-    const common = { reads: this.#reads, migrate, clock };
-    const history = new SqlHistory(dialect, this.#operations, common);
+    const common = { locks: new SqlLocks(documents, this), reads: this.#reads, migrate, clock };
+    const history = new SqlHistory(dialect, operations, common);
     this.history = this.#history = history;
-    this.events = this.#events = new SqlEvents(dialect, this.#operations, history, common);
+    this.events = this.#events = new SqlEvents(dialect, operations, history, common);
   }
 
   /** The table, with its place as soon as that is known. */
@@ -137,26 +111,6 @@ export class SqlLockStore<Table> implements LockStore {
     await this.#history.close();
   }
 
-  /** Judged by the columns of the table; `undefined` if the store could not look at the table yet. */
-  nameProblem(name: string): string | undefined {
-    return this.#operations.nameProblem(name);
-  }
-
-  acquire(request: AcquireRequest): Promise<AcquireResult> {
-    return new Promise((answered, failed) => this.#attempts.acquire(request, { answered, failed }));
-  }
-
-  /** Tells attempts that are not worth sending any more. @internal */
-  readonly fastPort: FastPort = {
-    standsFor: METHODS,
-    acquire: (request, told) => this.#attempts.acquire(request, told),
-    release: (lease, options, told) =>
-      void this.release(lease, options).then(
-        (result) => told.answered(result),
-        (error: unknown) => told.failed(error as Error),
-      ),
-  };
-
   /** Closes connections of a pool that do not answer. Other clients have to do that by themselves. */
   reconnect(silence?: number): void {
     this.#dialect.reconnect(silence);
@@ -167,110 +121,20 @@ export class SqlLockStore<Table> implements LockStore {
     return this.#dialect.hints?.(process, called);
   }
 
-  /** One attempt by itself. */
-  #attempt(request: AcquireRequest, goOn: GoOn): Promise<AcquireResult> {
-    // Most first asks find a free lock.
-    let isFirst = request.wait?.place === undefined && request.wait?.notBefore === undefined;
-    return this.#operations.run<AcquireResult>(
-      async (table) => {
-        if (isWaiting(request) && !isFirst) return this.#lines.attempt(table, request, goOn);
-        const row = await this.#dialect.attempt(table, request, { goOn });
-        if (isPassedOver(request, row)) return this.#lines.call(table, request.name);
-        isFirst = false;
-        return isWaiting(request) && row.granted === null ? AGAIN : readAttempt(request, row);
-      },
-      // The lock changed hands between any two looks, so another holder has it.
-      () => ({ acquired: false, reason: 'held' }),
-      { lock: request.name, limit: Math.min(TRYING, request.ttl / 3), goOn },
-    );
+  /** @returns nothing to wait for, unless a kept call has run */
+  #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
+    if (record !== undefined) this.#history.ended(lease, { outcome, record });
+    return lease.event === undefined ? undefined : this.#events.end(lease, outcome);
   }
 
-  async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
-    if (leases.length === 0) return [];
-    const start = this.#clock.monotonic();
-    const passed = (): number => this.#clock.monotonic() - start;
-    const late = (): boolean => passed() >= limit / 2;
-    const failed = (error: unknown, lock: string): SchedulerLockError => this.#operations.failed(error, lock);
-    const renewal = new Renewal(this.#dialect, leases, late, failed);
-    for (let tries = 1; ; tries++) {
-      try {
-        await this.#operations.run((table) => renewal.try(table), giveUp, {
-          limit: limit - passed(),
-          ofLease: true,
-        });
-      } catch (error) {
-        if (tries === 1) throw error;
-        // The earlier tries have judged other leases.
-        return renewal.results(error as SchedulerLockError);
-      }
-      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, start + limit / 2));
-      if (isOver) return renewal.results();
-    }
-  }
-
-  release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
-    const { outcome = 'completed', keepFor = 0, record } = options;
-    return this.#operations.run(
-      async (table): Promise<ReleaseResult | typeof AGAIN> => {
-        if (lease.event !== undefined) await this.#events.end(lease, outcome);
-        if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
-        const giveBack = (run?: HistoryRow): Promise<GivenBack | SeenRow> =>
-          this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
-        const row = await (record === undefined
-          ? giveBack()
-          : this.#history.withRelease(lease, { outcome, record }, giveBack));
-        if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
-        // The lease is released, whatever becomes of this: the first in line asks by itself as well.
-        if (row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
-        return row.live ? { released: true } : { released: false, reason: 'expired' };
-      },
-      giveUp,
-      { lock: lease.name, ofLease: true },
-    );
-  }
-
-  async inspect(names?: readonly string[]): Promise<LockInfo[]> {
+  override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     if (names?.length === 0) return [];
     const { table: shown } = this.#dialect;
-    const tell = (error: unknown): never => {
-      throw this.#reads.refused(shown, error);
-    };
-    const read = (): Promise<LockRow[]> =>
-      this.#operations.run((table) => this.#dialect.rows(table, names).catch(tell), giveUp, { reads: true });
+    const which = names === undefined ? 'all' : [...new Set(names)];
+    const read = () => this.#documents.read(which, (error) => this.#reads.refused(shown, error));
     // All rows of a large table may take their time.
-    const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
+    const { now, documents } = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
     const events = await this.#events.of(names);
-    return rows.map((row) => ({ ...lockInfo(row), ...events(row.name) }));
-  }
-
-  /** Reads the rows of some locks at once. */
-  async #look(names: readonly [string, ...string[]]): Promise<LockRow[]> {
-    try {
-      return await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp, {
-        lock: names[0],
-      });
-    } catch (error) {
-      // One of the names may be the reason.
-      if (error instanceof LockStateError) return [];
-      const { message, outcome, refused } = error as StoreUnavailableError;
-      // The connection may be: the attempts find out by themselves.
-      if (outcome === 'unknown') return [];
-      throw new StoreUnavailableError(message, { outcome: 'not-applied', refused });
-    }
-  }
-
-  async #missedRelease(
-    table: Table,
-    lease: LeaseRef,
-    { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
-  ): Promise<ReleaseResult | typeof AGAIN> {
-    const result = readMissedRelease(lease, row);
-    // Records the end, so that no late renewal restores the lease. Not for a lease whose grant was never answered (0): it can never
-    // be restored, and its end could hide a live lease.
-    if (result === AGAIN || lease.fencingToken === 0 || !mayBeForgotten(lease, row)) return result;
-    const recorded = await this.#dialect.writeBack(table, lease, row.by, outcome);
-    return recorded ? { released: false, reason: 'expired' } : result;
+    return documents.map((read) => ({ ...inspect(read.name, readableLock(read), now), ...events(read.name) }));
   }
 }
-
-const METHODS = { acquire: SqlLockStore.prototype.acquire, release: SqlLockStore.prototype.release };

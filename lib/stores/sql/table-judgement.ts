@@ -43,7 +43,7 @@ export interface TableDdl {
 /** The columns that ShedLock documents; without them it is another table. */
 const SHEDLOCK_COLUMNS = ['name', 'lock_until', 'locked_at', 'locked_by'] as const;
 /** The columns that we add. */
-export const OUR_COLUMNS = ['fencing_token', 'job_state'] as const;
+export const OUR_COLUMNS = ['version', 'state'] as const;
 type OurColumn = (typeof OUR_COLUMNS)[number];
 /** Digits of a second. Whole seconds would end leases up to half a second before their holders expect it. */
 const DIGITS = 3;
