@@ -53,9 +53,12 @@ export function isNamed({ exact }: MysqlTable, name: string): Sql {
   return sql`name = ${name} AND ${isText('name', name)}`;
 }
 
-/** Whether a column has this text, byte by byte: collations take different texts for equal. */
+/** A text as bytes: collations take different texts for equal. */
+export const bytesOf = (text: Sql): Sql => sql`CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
+
+/** Whether a column has this text, byte by byte. */
 export const isText = (column: 'name' | 'locked_by', text: string): Sql =>
-  sql`CAST(CONVERT(${raw(column)} USING utf8mb4) AS BINARY) = CAST(CONVERT(${text} USING utf8mb4) AS BINARY)`;
+  sql`${bytesOf(raw(column))} = ${bytesOf(sql`${text}`)}`;
 
 /**
  * A name as the column has it. Collations ignore spaces at the end; no name of a lock has braces.

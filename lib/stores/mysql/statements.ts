@@ -1,6 +1,7 @@
 import type { Change, Renewal, Seen } from '../../store/port.js';
 import {
   after,
+  bytesOf,
   clockOf,
   endOf,
   EPOCH_MICROSECONDS,
@@ -96,8 +97,9 @@ WHERE name IN ${list(changes.map(({ name }) => storedName(name)))} AND ${each(({
 
 /** Lets rows that are taken end later. Forces the index, as above. */
 export function renewStatement(table: MysqlTable, renewals: readonly Renewal[]): Sql {
+  const wanted = renewals.map(({ name, by }) => sql`(${storedName(name)}, ${bytesOf(sql`${by}`)})`);
   return sql`${AT_ONCE}UPDATE ${table.table} FORCE INDEX (${table.index}) SET lock_until = ${endOf(table, ttlOf(renewals))}
-WHERE name IN ${list(renewals.map(({ name }) => storedName(name)))} AND locked_by IN ${list(renewals.map(({ by }) => by))}
+WHERE name IN ${list(renewals.map(({ name }) => storedName(name)))} AND (name, ${bytesOf(raw('locked_by'))}) IN (${joined(wanted)})
   AND lock_until > ${clockOf(table)}`;
 }
 

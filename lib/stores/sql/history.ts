@@ -194,10 +194,12 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
   async #insertEnds(rows: readonly HistoryRow[]): Promise<void> {
     // The next beat looks again.
     if (this.#tables.problem !== undefined) return;
+    // No INSERT meets a row twice: of a release that was sent again, the first counts.
+    const once = new Map(rows.toReversed().map((row) => [JSON.stringify([row.name, row.entry]), row]));
     try {
       await this.#run(
         () =>
-          this.#insert(rows, (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
+          this.#insert([...once.values()], (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
         'runs',
       );
     } catch {
