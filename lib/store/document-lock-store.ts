@@ -30,6 +30,8 @@ export interface DocumentLockStoreOptions {
   readonly clock?: Clock;
   /** The rules of a store that keeps a line in the document. @default those without one */
   readonly rules?: LockRules;
+  /** The error for a call that changed nothing, because somebody else has locked the document. @default one for any place */
+  readonly locked?: (name: string) => SchedulerLockError;
   /** Tells a process that a call of it is called. */
   readonly hint?: (hint: Hint) => void;
   /** Keeps what else there is to keep when a lease ends; the release waits for it if it is a promise. */
@@ -57,15 +59,17 @@ export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
   readonly #rules: LockRules;
+  readonly #locked: DocumentLockStoreOptions['locked'];
   readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, rules = { acquire, release }, hint, ending }: DocumentLockStoreOptions = {},
+    { clock = systemClock, rules = { acquire, release }, locked, hint, ending }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
     this.#rules = rules;
     this.#ending = ending;
+    this.#locked = locked;
     this.#rounds = new Rounds(documents, clock, hint);
   }
 
@@ -111,8 +115,14 @@ export class DocumentLockStore implements LockStore {
   ): Promise<T> {
     const until = this.#clock.monotonic() + TRYING;
     return new Promise((answered, failed) =>
-      this.#rounds.add<T>({ name, decide, otherwise: failing(name), until, told: { answered, failed } }),
+      this.#rounds.add<T>({ name, decide, otherwise: this.#failing(name), until, told: { answered, failed } }),
     );
+  }
+
+  #failing(name: string): (isLocked: boolean) => never {
+    return (isLocked) => {
+      throw (isLocked && this.#locked?.(name)) || unsettled(name, isLocked);
+    };
   }
 
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
@@ -141,7 +151,7 @@ export class DocumentLockStore implements LockStore {
     this.#rounds.add({
       name: lease.name,
       decide: (document, now) => this.#rules.release(document, now, lease, options),
-      otherwise: failing(lease.name),
+      otherwise: this.#failing(lease.name),
       until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
       told,
     });
@@ -155,7 +165,7 @@ export class DocumentLockStore implements LockStore {
       this.#rounds.add<ExtendResult>({
         name,
         decide: (document, now) => extend(document, now, lease),
-        otherwise: failing(name),
+        otherwise: this.#failing(name),
         renewal,
         until,
         told: {
@@ -171,9 +181,3 @@ const METHODS = {
   acquire: DocumentLockStore.prototype.acquire,
   release: DocumentLockStore.prototype.release,
 };
-
-const failing =
-  (name: string) =>
-  (isLocked: boolean): never => {
-    throw unsettled(name, isLocked);
-  };

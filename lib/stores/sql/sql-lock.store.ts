@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '../../clock.js';
-import { SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
+import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
@@ -46,6 +46,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     super(documents, {
       clock,
       rules: RULES,
+      locked: (name) => isLocked(name, dialect.table),
       hint: ({ process, token }) => void dialect.hint?.(process, token),
       ending: (lease, options) => this.#end(lease, options),
     });
@@ -138,3 +139,9 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     return documents.map((read) => ({ ...inspect(read.name, readableLock(read), now), ...events(read.name) }));
   }
 }
+
+const isLocked = (name: string, table: string): LockStateError =>
+  new LockStateError(
+    name,
+    `another transaction has locked its row in ${table}, so nothing was changed. End that transaction.`,
+  );
