@@ -133,7 +133,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     const next = await lease({ holder: 'another' }, another);
     await pool.write(`UPDATE ${table} SET version = NULL, state = NULL`);
     const taken = { reason: 'taken' };
-    expect(await store.extend([held])).toEqual([{ held: false, ...taken, holder: 'another' }]);
+    expect(await store.extend([held])).toEqual([{ held: false, ...taken, holder: expect.stringMatching(/^another/) }]);
     expect(await store.release(held)).toEqual({ released: false, ...taken });
     expect(await another.extend([next])).toEqual([{ held: true }]);
   });

@@ -67,6 +67,9 @@ test('a lock that changes each time is held by somebody, and nothing of it is ch
   let writes = 0;
   place.write = async (changes) => {
     writes += 1;
+    // Somebody else was faster, and is done.
+    const row = { version: '', by: randomUUID(), state: '', until: 0, since: 0 };
+    for (const { name } of changes) place.rows.set(name, row);
     return changes.map(() => false);
   };
   expect(await store.acquire(request())).toEqual({ acquired: false, reason: 'held' });
@@ -156,4 +159,13 @@ test('a place that answers nonsense fails the call', async () => {
   expect(await outcome(store.acquire(request()))).toBeInstanceOf(TypeError);
   const [{ held = true } = {}] = await store.extend([{ ...request(), fencingToken: 1 }]);
   expect(held).toBe(null);
+});
+
+test('a document that somebody else has locked is told so, with the error that the place has for it', async () => {
+  await store.acquire(request());
+  place.write = async (changes) => changes.map(() => false);
+  place.renew = async (renewals) => renewals.map(() => false);
+  const lost = { ...request(), fencingToken: Number.MAX_SAFE_INTEGER };
+  expect(await outcome(store.release(lost))).toMatchObject({ code: 'LOCK_STATE', lock: 'a' });
+  expect(await store.extend([lost])).toMatchObject([{ held: null, error: { code: 'LOCK_STATE' } }]);
 });
