@@ -64,17 +64,23 @@ test('a renewal that no document answers fails alone', async () => {
 });
 
 test('a lock that changes each time is held by somebody, and nothing of it is changed', async () => {
+  const held = request('held');
+  const result = await store.acquire(held);
+  const { fencingToken = 0 } = result as { fencingToken?: number };
   let writes = 0;
   place.write = async (changes) => {
     writes += 1;
     // Somebody else was faster, and is done.
-    const row = { version: '', by: randomUUID(), state: '', until: 0, since: 0 };
-    for (const { name } of changes) place.rows.set(name, row);
+    for (const { name } of changes) {
+      const row = place.rows.get(name) ?? { version: '', by: '', state: '', until: 0, since: 0 };
+      const isOurs = row.version !== '';
+      place.rows.set(name, { ...row, ...(isOurs ? { version: randomUUID() } : { by: randomUUID() }) });
+    }
     return changes.map(() => false);
   };
   expect(await store.acquire(request())).toEqual({ acquired: false, reason: 'held' });
   expect(writes).toBe(10);
-  const error = await outcome(store.release({ ...request(), fencingToken: 1 }));
+  const error = await outcome(store.release({ ...held, fencingToken }));
   expect(error).toBeInstanceOf(StoreUnavailableError);
   expect(error).toMatchObject({ outcome: 'not-applied' });
 });
