@@ -32,7 +32,7 @@ export async function readDocuments(
   const found = { now: Number(now), documents };
   if (names === 'all' || table.exact) return found;
   const asked = new Set(names);
-  const others = rows.filter((row) => row['name'] !== null && !asked.has(nameOf(String(row['name']))));
+  const others = rows.filter((row) => typeof row['name'] === 'string' && !asked.has(nameOf(row['name'])));
   if (others.length === 0) return found;
   const problems = others.flatMap((row) => {
     const name = names[Number(row['asked'] ?? 1) - 1];

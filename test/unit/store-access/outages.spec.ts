@@ -100,7 +100,8 @@ describe('an outage of the store', () => {
     const error = new LockStateError('locked', 'somebody has locked its row');
     app.store.next('release', failsWith(error), failsWith(error));
     const run = await app.start('locked');
-    await run.end();
+    run.end();
+    await app.clock.advance(0);
     app.store.next('acquire', answers({ acquired: false, reason: 'held' }));
     await app.start('locked');
     expect(app.of('outage-started')).toMatchObject([{ lock: 'locked' }]);
