@@ -7,7 +7,7 @@ import type { LockHandle } from '../lease/acquired-lock.js';
 import type { Around } from '../lease/around.js';
 import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
-import type { EventJob } from '../lease/drain.js';
+import type { QueueJob } from '../lease/drain.js';
 import { type Condition, LockRunner } from '../lease/lock-runner.js';
 import { Recorder } from '../lease/recorder.js';
 import type { OpenRun } from '../lease/open-call.js';
@@ -97,11 +97,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /**
    * Opens the queues of the store. One that cannot be reached does not stop the start.
    *
-   * @throws SchedulerLockConfigError if it can keep no events
+   * @throws SchedulerLockConfigError if it can keep no queued calls
    */
   async startQueues(): Promise<void> {
     try {
-      await this.store.events?.init?.();
+      await this.store.queuedCalls?.init?.();
     } catch (error) {
       if (error instanceof StoreUnavailableError) return;
       await this.#close().catch(() => undefined);
@@ -109,8 +109,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     }
   }
 
-  /** A method whose calls can be kept. */
-  addEventJob(job: EventJob): void {
+  /** A method whose calls can be queued. */
+  addQueueJob(job: QueueJob): void {
     if (this.settings.leader === undefined) return this.queues.add(job);
     this.queues.add({ ...job, run: (args) => following(() => job.run(args), currentLock()) });
   }

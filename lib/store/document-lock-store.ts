@@ -26,7 +26,9 @@ import { readableLock } from './state.js';
 /** How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
+/** Options of a {@link DocumentLockStore}. */
 export interface DocumentLockStoreOptions {
+  /** For pauses and limits of this process: the lock goes by the clock of its place. @default the system's clock */
   readonly clock?: Clock;
   /** The rules of a store that keeps a line in the document. @default those without one */
   readonly rules?: LockRules;
@@ -64,7 +66,13 @@ export class DocumentLockStore implements LockStore {
 
   constructor(
     private readonly documents: LockDocuments,
-    { clock = systemClock, rules = { acquire, release }, locked, hint, ending }: DocumentLockStoreOptions = {},
+    {
+      clock = systemClock,
+      rules = { acquire, release },
+      locked,
+      hint,
+      ending,
+    }: DocumentLockStoreOptions = {},
   ) {
     this.#clock = clock;
     this.#rules = rules;
@@ -115,7 +123,13 @@ export class DocumentLockStore implements LockStore {
   ): Promise<T> {
     const until = this.#clock.monotonic() + TRYING;
     return new Promise((answered, failed) =>
-      this.#rounds.add<T>({ name, decide, otherwise: this.#failing(name), until, told: { answered, failed } }),
+      this.#rounds.add<T>({
+        name,
+        decide,
+        otherwise: this.#failing(name),
+        until,
+        told: { answered, failed },
+      }),
     );
   }
 

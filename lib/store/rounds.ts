@@ -150,7 +150,9 @@ export class Rounds {
     const wanted = asked.flatMap((lane, i) => {
       const document = byName.get(lane.name);
       if (document !== undefined) this.#guesses.saw(lane.name, document.version);
-      return this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? [];
+      return (
+        this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? []
+      );
     });
     return wanted.length === 0 ? [] : this.#write(wanted);
   }

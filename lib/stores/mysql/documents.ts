@@ -38,7 +38,11 @@ export async function readDocuments(
     const name = names[Number(row['asked'] ?? 1) - 1];
     return name === undefined ? [] : [[name, confusable(name, shown, table.names.widening)] as const];
   });
-  return { ...found, documents: documents.filter(({ name }) => asked.has(name)), problems: new Map(problems) };
+  return {
+    ...found,
+    documents: documents.filter(({ name }) => asked.has(name)),
+    problems: new Map(problems),
+  };
 }
 
 /** Changes of rows that are there, or rows that are new, never both at once. */
@@ -48,11 +52,23 @@ export async function writeDocuments(
   changes: readonly Change[],
 ): Promise<boolean[]> {
   if (changes.length > 1 && !table.mariadb)
-    await read(client, unlockedStatement(table, changes.map(({ name }) => name)));
+    await read(
+      client,
+      unlockedStatement(
+        table,
+        changes.map(({ name }) => name),
+      ),
+    );
   const { affectedRows } = await write(client, statementFor(table, changes));
   const count = Number(affectedRows);
   if (count === 0 || count === changes.length) return changes.map(() => count > 0);
-  const rows = await read(client, readVersions(table, changes.map(({ name }) => name)));
+  const rows = await read(
+    client,
+    readVersions(
+      table,
+      changes.map(({ name }) => name),
+    ),
+  );
   const versions = new Set(rows.map(({ version }) => version));
   return changes.map(({ version }) => versions.has(version));
 }

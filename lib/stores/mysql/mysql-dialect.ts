@@ -1,6 +1,6 @@
 import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
 import { LOCK_WAIT, type SqlDialect, type TableLook } from '../sql/dialect.js';
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
@@ -9,7 +9,7 @@ import { type MysqlClient, read } from './client.js';
 import { storedName } from './columns.js';
 import { readDocuments, renewDocuments, writeDocuments } from './documents.js';
 import { failureOf } from './errors.js';
-import { mysqlEvents } from './events.js';
+import { mysqlQueuedCalls } from './queued-calls.js';
 import { mysqlHistory } from './history.js';
 import { LimitedPool } from './limited-pool.js';
 import { PLACE, placeOf } from './place.js';
@@ -20,7 +20,7 @@ import { indexStatement, lookStatement, type MysqlTableInfo, readLook } from './
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
-  readonly events: EventsDialect;
+  readonly queuedCalls: QueuedCallsDialect;
   readonly history: HistoryDialect;
   readonly #names: TableNames;
   /** What the last look has found. */
@@ -32,7 +32,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     options: SqlStoreOptions,
   ) {
     this.#names = mysqlNames(options);
-    this.events = mysqlEvents(this.#names, client);
+    this.queuedCalls = mysqlQueuedCalls(this.#names, client);
     this.history = mysqlHistory(this.#names, client);
   }
 

@@ -33,7 +33,7 @@ export function raw(text: string): Sql {
 export function joined(all: readonly unknown[], between = ', '): Sql {
   const values: unknown[] = [];
   const texts = all.map((value) => {
-    if (!isSql(value)) return values.push(value), '?';
+    if (!isSql(value)) return (values.push(value), '?');
     values.push(...value.values);
     return value.text;
   });

@@ -1,13 +1,13 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { Change, DocumentsRead, ReadDocument, Renewal, Seen } from '../../store/port.js';
 import { type Fault, type SqlDialect, type TableLook, TRY_LIMIT } from '../sql/dialect.js';
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { failureOf } from './errors.js';
-import { postgresEvents } from './events.js';
+import { postgresQueuedCalls } from './queued-calls.js';
 import { postgresHistory } from './history.js';
 import { placeOf, PLACE } from './place.js';
 import { postgresNames, withLockTimeout } from './schema.js';
@@ -49,7 +49,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   #unwritable: Fault | undefined;
   /** `undefined` for other clients, which have to give up connections by themselves. */
   readonly #pool: WatchedPool | undefined;
-  readonly events: EventsDialect;
+  readonly queuedCalls: QueuedCallsDialect;
   readonly history: HistoryDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
@@ -63,7 +63,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   ) {
     if (isPool(client) && isPlainPool(client)) this.#pool = new WatchedPool(client);
     this.#names = postgresNames(options);
-    this.events = postgresEvents(this.#names, (statement, values) => this.#rows(statement, values));
+    this.queuedCalls = postgresQueuedCalls(this.#names, (statement, values) => this.#rows(statement, values));
     this.history = postgresHistory(this.#names, (statement, values) => this.#rows(statement, values));
     const { listen = false } = options;
     if (listen === false) return;

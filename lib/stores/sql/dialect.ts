@@ -1,6 +1,6 @@
 import type { Change, DocumentsRead, Renewal } from '../../store/port.js';
 import type { HintChannel } from '../lock-store.js';
-import type { EventsDialect } from './events-dialect.js';
+import type { QueuedCallsDialect } from './queued-calls-dialect.js';
 import type { SqlFailure } from './failure.js';
 import type { HistoryDialect } from './history-dialect.js';
 
@@ -61,8 +61,8 @@ export interface SqlDialect<Table> {
   /** Tells a process that a call of it is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
-  /** Events: a table of their own. */
-  readonly events: EventsDialect;
+  /** Queued calls: a table of their own. */
+  readonly queuedCalls: QueuedCallsDialect;
   /** Histories: two tables of their own. */
   readonly history: HistoryDialect;
 

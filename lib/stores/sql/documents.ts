@@ -89,7 +89,8 @@ export class SqlDocuments<Table> implements LockDocuments {
       return await send(batch);
     } catch (error) {
       const failure = this.dialect.failure(error);
-      if (failure === 'conflict' || (failure === 'locked' && batch.length === 1)) return batch.map(() => false);
+      if (failure === 'conflict' || (failure === 'locked' && batch.length === 1))
+        return batch.map(() => false);
       if (batch.length === 1 || (failure !== 'locked' && failure !== 'lock')) throw error;
     }
     const half = Math.ceil(batch.length / 2);

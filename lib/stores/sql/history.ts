@@ -199,7 +199,10 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
     try {
       await this.#run(
         () =>
-          this.#insert([...once.values()], (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`),
+          this.#insert(
+            [...once.values()],
+            (values) => `INSERT INTO ${values} ${this.dialect.history.overInterruption}`,
+          ),
         'runs',
       );
     } catch {

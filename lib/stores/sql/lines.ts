@@ -1,6 +1,13 @@
 import { become } from '../../store/changes.js';
 import { acquire } from '../../store/rules/acquire.js';
-import { type Decision, type Hint, isTaken, type Kept, type LockDocument, NOTHING } from '../../store/rules/document.js';
+import {
+  type Decision,
+  type Hint,
+  isTaken,
+  type Kept,
+  type LockDocument,
+  NOTHING,
+} from '../../store/rules/document.js';
 import { release } from '../../store/rules/release.js';
 import { isWaiting, Line, placeAt, placed, type WaitingRequest } from '../line.js';
 import type {
@@ -36,7 +43,8 @@ export function acquireInLine(
 ): Decision<AcquireResult> {
   const decision = acquire(document, now, request);
   const isFree = document === undefined || !isTaken(document, now);
-  if (!isFree) return decision.answer.acquired ? decision : behindHolder(document, now, request, decision.answer);
+  if (!isFree)
+    return decision.answer.acquired ? decision : behindHolder(document, now, request, decision.answer);
   if (!decision.answer.acquired || decision.change === undefined) return decision;
   const line = lineOf(document);
   const isLost = document === undefined && isWaiting(request) && (request.wait.notBefore ?? 0) > 0;
@@ -64,13 +72,17 @@ export function releaseInLine(
   const line = lineOf(document);
   if (document === undefined || line.standing.length === 0) return decision;
   const wasCalled = line.called?.token === lease.token;
-  const leaves = lease.wait !== undefined && options.outcome === NOTHING_RAN && line.find(lease.token) !== undefined;
+  const leaves =
+    lease.wait !== undefined && options.outcome === NOTHING_RAN && line.find(lease.token) !== undefined;
   if (leaves) line.leave(lease.token);
   const after = decision.change === undefined ? document : become(document, decision.change, now);
   const isTurn = decision.answer.released || (leaves && wasCalled);
   if (!isTurn || isTaken(after, now))
     return leaves
-      ? { ...decision, change: { ...decision.change, kept: withLine(decision.change?.kept ?? document, line) } }
+      ? {
+          ...decision,
+          change: { ...decision.change, kept: withLine(decision.change?.kept ?? document, line) },
+        }
       : decision;
   const { change, hint } = nextTurn(after, line, now);
   return { ...decision, change: { ...decision.change, ...change }, ...hint };

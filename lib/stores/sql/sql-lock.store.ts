@@ -3,12 +3,12 @@ import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '..
 import { DocumentLockStore } from '../../store/document-lock-store.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
-import type { EventStore } from '../event-store.js';
+import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type { HintChannel, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
 import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
-import { SqlEvents } from './events.js';
+import { SqlQueuedCalls } from './queued-calls.js';
 import { describeFailure } from './failure.js';
 import { SqlHistory } from './history.js';
 import { LimitedReads } from './limited-reads.js';
@@ -24,9 +24,9 @@ const RULES = { acquire: acquireInLine, release: releaseInLine };
 
 /** Leases in a table of a database, a row each. The rules are those of {@link DocumentLockStore}; the database's clock decides. */
 export class SqlLockStore<Table> extends DocumentLockStore {
-  readonly events: EventStore;
+  readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
-  readonly #events: SqlEvents<Table>;
+  readonly #queuedCalls: SqlQueuedCalls<Table>;
   readonly #history: SqlHistory<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
@@ -58,7 +58,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     const common = { locks: new SqlLocks(documents, this), reads: this.#reads, migrate, clock };
     const history = new SqlHistory(dialect, operations, common);
     this.history = this.#history = history;
-    this.events = this.#events = new SqlEvents(dialect, operations, history, common);
+    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, operations, history, common);
   }
 
   /** The table, with its place as soon as that is known. */
@@ -134,9 +134,16 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     const which = names === undefined ? 'all' : [...new Set(names)];
     const read = () => this.#documents.read(which, (error) => this.#reads.refused(shown, error));
     // All rows of a large table may take their time.
-    const { now, documents } = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
-    const events = await this.#events.of(names);
-    return documents.map((read) => ({ ...inspect(read.name, readableLock(read), now), ...events(read.name) }));
+    const { now, documents } = await this.#reads.within(
+      shown,
+      read,
+      names === undefined ? Infinity : undefined,
+    );
+    const queuedCalls = await this.#queuedCalls.of(names);
+    return documents.map((read) => ({
+      ...inspect(read.name, readableLock(read), now),
+      ...queuedCalls(read.name),
+    }));
   }
 }
 

@@ -98,7 +98,11 @@ describe('rows that others have locked', () => {
     expect(told.filter((_, i) => i !== 5)).toEqual(
       Array.from({ length: 7 }, () => ({ released: false, reason: 'expired' })),
     );
-    expect(told[5]).toMatchObject({ code: 'LOCK_STATE', lock: 'job-5', message: expect.stringContaining('shedlock') });
+    expect(told[5]).toMatchObject({
+      code: 'LOCK_STATE',
+      lock: 'job-5',
+      message: expect.stringContaining('shedlock'),
+    });
   });
 });
 
@@ -151,7 +155,7 @@ describe('a table that is only read', () => {
     const { store } = opened({
       look,
       read: () => (there ? nothing() : Promise.reject(missing)),
-      events: { stored: (name: string) => name, read: async () => [] } as never,
+      queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
       history: { read: async () => [], stored: (name: string) => name } as never,
       failure: (error) => (error === missing ? 'table' : 'refused'),
     });

@@ -1,0 +1,21 @@
+type Row = Readonly<Record<string, unknown>>;
+
+/** What the events need of a kind of database. In its statements `{t}` is their table. */
+export interface QueuedCallsDialect {
+  /** Their table, quoted. */
+  readonly table: string;
+  /** Creates the table. Each statement can be repeated. */
+  readonly creation: readonly string[];
+  /** SQL: the time, whole milliseconds since 1970. */
+  readonly now: string;
+  /** The same in microseconds. */
+  readonly micros: string;
+  /** SQL: a parameter as a whole number. */
+  readonly int: string;
+  read(text: string, values: readonly unknown[]): Promise<readonly Row[]>;
+  /** Returns how many rows it has found. */
+  write(text: string, values: readonly unknown[]): Promise<number>;
+  /** A name as the column has it, and back. */
+  stored(name: string): string;
+  nameOf(stored: string): string;
+}
