@@ -118,8 +118,8 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
           dead.push(...(await this.#bury(lease.name, queuedCall)));
           continue;
         }
-        if (first < event.place) return { held: true, place: event.place, dead };
-        const taken = await this.#take(lease, call, takes);
+        if (first < queuedCall.place) return { held: true, place: queuedCall.place, dead };
+        const taken = await this.#take(lease, queuedCall, takes);
         return taken === AGAIN ? AGAIN : { ...taken, dead };
       }
     }, lease.name);
@@ -130,8 +130,8 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     return this.#run(() => this.#end(lease, outcome), lease.name);
   }
 
-  left(jobs: readonly string[]): Promise<LeftEvents[]> {
-    const { events } = this.dialect;
+  left(jobs: readonly string[]): Promise<LeftCalls[]> {
+    const { queuedCalls } = this.dialect;
     return this.#run(async () => {
       await this.#tidy();
       const found = await queuedCalls.read(
@@ -207,9 +207,9 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     return row && storedCall(row);
   }
 
-  async #take(lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
-    const { id, job, taken, delivery } = event;
-    const { events } = this.dialect;
+  async #take(lease: LeaseRef, call: StoredCall, takes: NextOptions['takes']) {
+    const { id, job, taken, delivery } = call;
+    const { queuedCalls } = this.dialect;
     // Otherwise the answer was lost, and it is asked for again.
     if (taken !== lease.token) {
       const text = `UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int}`;

@@ -125,7 +125,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
   /** @returns nothing to wait for, unless a kept call has run */
   #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
     if (record !== undefined) this.#history.ended(lease, { outcome, record });
-    return lease.event === undefined ? undefined : this.#events.end(lease, outcome);
+    return lease.queuedCall === undefined ? undefined : this.#queuedCalls.end(lease, outcome);
   }
 
   override async inspect(names?: readonly string[]): Promise<LockInfo[]> {
