@@ -3,6 +3,7 @@ import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { TickFinder } from '../insight/facts.js';
 import { Insight } from '../insight/insight.js';
+import { Control } from '../control/control.js';
 import { asClause, withoutSql } from '../wording.js';
 import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
@@ -31,6 +32,8 @@ export interface Shell {
   readonly version: string;
   /** Connects to the store. */
   readonly open: (place: Place) => Promise<OpenStore>;
+  /** Who uses this machine, for whatever is noted of a switch. */
+  readonly actor: () => string;
   /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
   readonly ticks: () => TickFinder | undefined;
   /** Registers a listener for Ctrl+C. */
@@ -74,12 +77,18 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     const ticks = shell.ticks();
     const { stdout, stderr, clock } = shell;
     let insight: Insight | undefined;
+    let control: Control | undefined;
+    const actor = shell.actor();
     const context: Context = {
       store,
       // Not before it is needed: a store without a history has locks, too.
       get insight() {
         return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
       },
+      get control() {
+        return (control ??= new Control(store, { clock, instance: actor }));
+      },
+      actor,
       clock,
       look: {
         paint: hasColours(shell) ? coloured : plain,

@@ -1,42 +1,8 @@
 import type { Duration } from '../duration.js';
+import type { PauseInfo } from '../insight/types.js';
 
-/** What a person can do to a lock. */
-export type ControlAction = 'pause' | 'resume' | 'break' | 'run' | 'redeliver';
-
-/** What a person did, as the history of a lock keeps it. */
-export interface ControlAct {
-  readonly action: ControlAction;
-  /** Who: whatever the application or the shell calls people. */
-  readonly actor: string;
-  readonly reason?: string;
-}
-
-/** An entry of the history of a lock: who did what, when, and why. */
-export interface ControlInfo extends ControlAct {
-  readonly lock: string;
-  /** By the store's clock, epoch milliseconds. */
-  readonly at: number;
-  /** The job that it was for. Absent: it was for the lock. */
-  readonly job?: string;
-  /** Of the lease that it began or ended. Absent if there was none. */
-  readonly fencingToken?: number;
-  /** For `pause`: until when it lasts, or has lasted, by the store's clock, epoch milliseconds. */
-  readonly until?: number;
-  /** For `redeliver`: how many. */
-  readonly count?: number;
-}
-
-/** A pause that is in force, or was. It is a lease held by a person. */
-export interface PauseInfo {
-  readonly lock: string;
-  readonly actor: string;
-  readonly reason?: string;
-  /** By the store's clock, epoch milliseconds. */
-  readonly since: number;
-  /** When it ends, or has ended, by the store's clock, epoch milliseconds. */
-  readonly until: number;
-  readonly fencingToken: number;
-}
+export type { ControlAct, ControlAction } from '../stores/history-store.js';
+export type { ControlInfo, PauseInfo } from '../insight/types.js';
 
 /** Who does it, and why. */
 export interface By {
@@ -179,14 +145,3 @@ export interface ControlSwitches {
   runNow(request: RunRequest): Promise<RunNowResult>;
   redeliver(request: RedeliverRequest): Promise<RedeliverResult>;
 }
-
-/*
- * For readers (the page), in lib/insight:
- *
- * - `JobStatus` gains 'paused'; `JobView.paused?: PauseInfo`; `WhyCause` gains { cause: 'paused', pause: PauseInfo }
- * - `RunInfo` gains `trigger?: Trigger` and `by?: ControlAct`; pauses are not among the runs
- * - `Insight.controls({ lock?, job?, limit? }): Promise<ControlInfo[]>`, newest first
- * - `LockInfo.holder` of a pause is `pauseOf(lock)` in lib/control/pause-text.ts: PauseInfo | undefined
- *
- * SchedulerLockControl (lib/nest/scheduler-lock-control.ts) is injectable and implements ControlSwitches.
- */
