@@ -18,7 +18,7 @@ export class LeaderLease implements Lock, Abortable {
   readonly tick = undefined;
   readonly attempt = 1;
   readonly waited = 0;
-  readonly event = undefined;
+  readonly queuedCall = undefined;
   readonly #controller = new AbortController();
   /** Leases of jobs that run because this instance leads. */
   readonly #followers = new Map<symbol, Abortable>();

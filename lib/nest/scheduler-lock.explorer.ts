@@ -39,7 +39,7 @@ import {
   placeOf,
   sharedKeys,
   sharedNames,
-  withoutEvents,
+  withoutQueuedCalls,
   withoutLines,
 } from './start-checks.js';
 import { names, startLine } from './start-line.js';
@@ -83,7 +83,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
-    problems.push(...withoutLines(this.#found, store), ...withoutEvents(this.#found, store));
+    problems.push(...withoutLines(this.#found, store), ...withoutQueuedCalls(this.#found, store));
     problems.push(...this.dynamic.meet(this.#found));
     const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
@@ -91,7 +91,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.pauseJobs(this.#orchestrators);
     await this.host.start();
-    if (this.#found.some(({ bound }) => bound.queue !== undefined)) await this.host.startQueues();
+    await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
     await this.host.checkNames(knownNames(this.#found, elections.places));
     for (const found of this.#found) this.#bind(found);
   }
@@ -242,7 +242,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       isScheduled(Reflect.get(instance, key)),
     );
     if (facts === undefined) return problems;
-    const bound = { ...facts, ...this.#firing(instance, key, facts.job) };
+    const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
+    const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
     this.#found.push({ instance, module, method, bound });
     return problems;
   }
@@ -273,12 +274,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const kept = bind(instance, method, (proceed, args) =>
       this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
-    if (bound.queue !== undefined && bound.settings.enabled)
-      this.host.addEventJob({
-        job: bound.job,
-        settings: bound.settings,
-        run: (args) => Reflect.apply(method.method, instance, args) as unknown,
-      });
+    this.host.addQueueJob(bound);
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);
   }

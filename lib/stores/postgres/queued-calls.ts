@@ -1,4 +1,4 @@
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
 import type { PostgresTableInfo } from './table-look.js';
@@ -8,21 +8,21 @@ type Rows = readonly Readonly<Record<string, unknown>>[];
 const EPOCH = 'extract(epoch FROM clock_timestamp())';
 
 /** @param send runs a statement */
-export function postgresEvents(
+export function postgresQueuedCalls(
   names: TableNames,
   send: (statement: string, values: unknown[]) => Promise<Rows>,
-): EventsDialect<PostgresTableInfo> {
+): QueuedCallsDialect<PostgresTableInfo> {
   const numbered = (text: string): string => {
     let number = 0;
-    return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => events.table);
+    return text.replaceAll('?', () => `$${++number}`).replaceAll('{t}', () => queuedCalls.table);
   };
-  const events: EventsDialect<PostgresTableInfo> = {
+  const queuedCalls: QueuedCallsDialect<PostgresTableInfo> = {
     // Made when it is needed: a longer name may be too long.
     get table() {
-      return names.quoted('_events');
+      return names.quoted('_queued');
     },
     get creation() {
-      return eventsDdl(names);
+      return queuedCallsDdl(names);
     },
     now: `(${EPOCH} * 1000)::bigint`,
     micros: `(${EPOCH} * 1000000)::bigint`,
@@ -41,16 +41,16 @@ export function postgresEvents(
       return row && Number(row['granted']);
     },
   };
-  return events;
+  return queuedCalls;
 }
 
 /** The statements that create the table. PostgreSQL cuts a name of an index that is too long. */
-export const eventsDdl = (names: TableNames, schema?: string): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_events', schema)} (
+export const queuedCallsDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_queued', schema)} (
   id VARCHAR(36) NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   job VARCHAR(255) NOT NULL,
-  event_key VARCHAR(255),
+  call_key VARCHAR(255),
   slot VARCHAR(64) UNIQUE,
   place BIGINT NOT NULL,
   args TEXT NOT NULL,
@@ -62,5 +62,5 @@ export const eventsDdl = (names: TableNames, schema?: string): string[] => [
   dead VARCHAR(16),
   dead_at BIGINT
 )`,
-  `CREATE INDEX IF NOT EXISTS ${names.quotedName(`${names.table}_events_place`)} ON ${names.quoted('_events', schema)} (name, place) WHERE dead IS NULL`,
+  `CREATE INDEX IF NOT EXISTS ${names.quotedName(`${names.table}_queued_place`)} ON ${names.quoted('_queued', schema)} (name, place) WHERE dead IS NULL`,
 ];

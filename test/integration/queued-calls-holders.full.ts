@@ -6,12 +6,12 @@ import { SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
 
 /* Kept calls whose lock was held by somebody who knows nothing of them, or whose instance is about to end. */
 
-describe.each(EVENT_STORES)('on %s', (_, open) => {
-  let fleet: EventFleet;
+describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
+  let fleet: QueuedCallFleet;
   beforeEach(async () => void (fleet = await open()));
   afterEach(async () => {
     await closeApps();
@@ -58,10 +58,10 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     expect(info).toMatchObject({ state: 'free', queued: 1 });
     await start([Calendar]);
     await until(() => ran.length === 1);
-    expect(ran[0]?.event).toMatchObject({ key: 'a', delivery: 1 });
+    expect(ran[0]?.queuedCall).toMatchObject({ key: 'a', delivery: 1 });
   });
 
-  test('a call that stands in line when its instance shuts down is kept', async () => {
+  test('a call that stands in line when its instance shuts down stays queued', async () => {
     const { Calendar, ran } = calendar({ wait: '1m', onSkip: 'throw' });
     const [other, own] = [await start([]), await start([Calendar])];
     const letGo = await hold(other);

@@ -1,4 +1,4 @@
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
@@ -8,18 +8,18 @@ import type { MysqlTableInfo } from './table-look.js';
 
 const MICROS = EPOCH_MICROSECONDS.text;
 
-export function mysqlEvents(names: TableNames, client: MysqlClient): EventsDialect<MysqlTableInfo> {
+export function mysqlQueuedCalls(names: TableNames, client: MysqlClient): QueuedCallsDialect<MysqlTableInfo> {
   const sent = (text: string, values: readonly unknown[]) => ({
-    text: text.replaceAll('{t}', () => events.table),
+    text: text.replaceAll('{t}', () => queuedCalls.table),
     values: [...values],
   });
-  const events: EventsDialect<MysqlTableInfo> = {
+  const queuedCalls: QueuedCallsDialect<MysqlTableInfo> = {
     // Made when it is needed: a longer name may be too long.
     get table() {
-      return names.quoted('_events');
+      return names.quoted('_queued');
     },
     get creation() {
-      return eventsDdl(names);
+      return queuedCallsDdl(names);
     },
     now: `(${MICROS} DIV 1000)`,
     micros: MICROS,
@@ -39,16 +39,16 @@ WHERE ${isNamed(locks, storedName(lease.name))} AND locked_by = ${lockedBy(lease
       return Number(affectedRows) > 0 ? Number(insertId) : undefined;
     },
   };
-  return events;
+  return queuedCalls;
 }
 
 /** The statements that create the table. */
-export const eventsDdl = (names: TableNames, schema?: string): string[] => [
-  `CREATE TABLE IF NOT EXISTS ${names.quoted('_events', schema)} (
+export const queuedCallsDdl = (names: TableNames, schema?: string): string[] => [
+  `CREATE TABLE IF NOT EXISTS ${names.quoted('_queued', schema)} (
   id VARCHAR(36) NOT NULL PRIMARY KEY,
   name VARCHAR(255) NOT NULL,
   job VARCHAR(255) NOT NULL,
-  event_key VARCHAR(255) NULL,
+  call_key VARCHAR(255) NULL,
   slot VARCHAR(64) NULL UNIQUE,
   place BIGINT NOT NULL,
   args TEXT NOT NULL,

@@ -2,8 +2,8 @@ import type { LeaseRef } from '../lock-store.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What the events need of a kind of database. In its statements `{t}` is their table. */
-export interface EventsDialect<Table> {
+/** What the queued calls need of a kind of database. In its statements `{t}` is their table. */
+export interface QueuedCallsDialect<Table> {
   /** Their table, quoted. */
   readonly table: string;
   /** Creates the table. Each statement can be repeated. */

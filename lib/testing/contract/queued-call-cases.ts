@@ -1,5 +1,11 @@
 import { v4 as uuid } from 'uuid';
-import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../../stores/event-store.js';
+import type {
+  Enqueued,
+  QueuedCallStore,
+  NewQueuedCall,
+  NextOptions,
+  NextResult,
+} from '../../stores/queued-call-store.js';
 import type { LeaseRef } from '../../stores/lock-store.js';
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
@@ -9,9 +15,9 @@ const TAKES = [{ job: 'job', ttl: HOUR }];
 
 type Taken = Extract<NextResult, { readonly fencingToken: number }>;
 
-const events = ({ store }: Kit): EventStore => store.events as EventStore;
+const queuedCalls = ({ store }: Kit): QueuedCallStore => store.queuedCalls as QueuedCallStore;
 
-const event = (name: string, fields: Partial<NewEvent> = {}): NewEvent =>
+const queuedCall = (name: string, fields: Partial<NewQueuedCall> = {}): NewQueuedCall =>
   Object.freeze({
     name,
     id: uuid(),
@@ -23,16 +29,16 @@ const event = (name: string, fields: Partial<NewEvent> = {}): NewEvent =>
     ...fields,
   });
 
-async function keep(kit: Kit, one: NewEvent): Promise<Extract<Enqueued, { readonly queued: true }>> {
-  const result = await events(kit).enqueue(one);
+async function keep(kit: Kit, one: NewQueuedCall): Promise<Extract<Enqueued, { readonly queued: true }>> {
+  const result = await queuedCalls(kit).enqueue(one);
   if (result.queued) return result;
-  throw new Error(`an event should be kept while there is room, but got ${show(result)}`);
+  throw new Error(`a queued call should be kept while there is room, but got ${show(result)}`);
 }
 
 const next = (kit: Kit, lease: LeaseRef, options: Partial<NextOptions> = {}): Promise<NextResult> =>
-  events(kit).next(lease, { takes: TAKES, ...options });
+  queuedCalls(kit).next(lease, { takes: TAKES, ...options });
 
-/** Takes the next event, which has to be this one. Returns the lease with it. */
+/** Takes the next queued call, which has to be this one. Returns the lease with it. */
 async function takes(
   kit: Kit,
   lease: LeaseRef,
@@ -41,10 +47,10 @@ async function takes(
 ): Promise<LeaseRef & Pick<Taken, never>> {
   const result = await next(kit, lease, options);
   check(
-    result.event?.id === id,
-    () => `${what} should be the event of the next run, but got ${show(result.event ?? result)}`,
+    result.queuedCall?.id === id,
+    () => `${what} should be the queued call of the next run, but got ${show(result.queuedCall ?? result)}`,
   );
-  return { ...lease, fencingToken: (result as Taken).fencingToken, event: id };
+  return { ...lease, fencingToken: (result as Taken).fencingToken, queuedCall: id };
 }
 
 async function none(
@@ -55,35 +61,36 @@ async function none(
 ): Promise<NextResult> {
   const result = await next(kit, lease, options);
   check(
-    result.event === undefined,
-    () => `${what}: there should be no event to run, but got ${show(result.event)}`,
+    result.queuedCall === undefined,
+    () => `${what}: there should be no queued call to run, but got ${show(result.queuedCall)}`,
   );
   return result;
 }
 
 /** Rule 15: calls that are kept until their lock is free. */
-export const eventCases: readonly CaseDefinition[] = [
+export const queuedCallCases: readonly CaseDefinition[] = [
   {
     rule: 15,
     sentence:
-      'an event is delivered as it was kept, with a greater fencing token, and leaves when its run has completed',
-    needs: ['events'],
+      'a queued call is delivered as it was kept, with a greater fencing token, and leaves when its run has completed',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const one = event(lease.name, { key: 'k', args: '[{"é":"\\n"}]' });
+      const one = queuedCall(lease.name, { key: 'k', args: '[{"é":"\\n"}]' });
       await keep(kit, one);
       const result = await next(kit, lease);
-      const { job, key, args, delivery, merged } = result.event ?? {};
+      const { job, key, args, delivery, merged } = result.queuedCall ?? {};
       check(
         show([job, key, args, delivery, merged]) === show(['job', 'k', one.args, 1, 0]),
-        () => `the event should be delivered as it was kept, but got ${show(result.event ?? result)}`,
+        () =>
+          `the queued call should be delivered as it was kept, but got ${show(result.queuedCall ?? result)}`,
       );
       const { fencingToken } = result as Taken;
       check(
         fencingToken > lease.fencingToken,
         () => `its fencing token should be greater than that of the lease before, but is ${fencingToken}`,
       );
-      const own = { ...lease, fencingToken, event: one.id };
+      const own = { ...lease, fencingToken, queuedCall: one.id };
       await kit.stillHeld(own, 'while it runs');
       await none(kit, own, 'after it has completed', { outcome: 'completed' });
       await kit.store.release(own);
@@ -92,18 +99,18 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'events are delivered by priority, then in the order in which they came',
-    needs: ['events'],
+    sentence: 'queued calls are delivered by priority, then in the order in which they came',
+    needs: ['queuedCalls'],
     async run(kit) {
       let lease = await kit.take(kit.name());
-      const all = [0, 5, -5, 5, 0].map((priority) => event(lease.name, { priority }));
+      const all = [0, 5, -5, 5, 0].map((priority) => queuedCall(lease.name, { priority }));
       for (const one of all) await keep(kit, one);
       const order: number[] = [];
       for (const _ of all) {
-        const result = await next(kit, lease, lease.event === undefined ? {} : { outcome: 'completed' });
-        order.push(all.findIndex(({ id }) => id === result.event?.id));
+        const result = await next(kit, lease, lease.queuedCall === undefined ? {} : { outcome: 'completed' });
+        order.push(all.findIndex(({ id }) => id === result.queuedCall?.id));
         const { fencingToken } = result as Taken;
-        lease = { ...lease, fencingToken, event: result.event?.id ?? '' };
+        lease = { ...lease, fencingToken, queuedCall: result.queuedCall?.id ?? '' };
       }
       check(order.join() === '1,3,0,4,2', () => `the order should be 1,3,0,4,2, but is ${order.join()}`);
     },
@@ -111,23 +118,23 @@ export const eventCases: readonly CaseDefinition[] = [
   {
     rule: 15,
     sentence:
-      'an event with the key of one that waits becomes one with it: its arguments, the other one’s place',
-    needs: ['events'],
+      'a queued call with the key of one that waits becomes one with it: its arguments, the other one’s place',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [first, other] = [event(lease.name, { key: 'k' }), event(lease.name, { key: 'other' })];
+      const [first, other] = [queuedCall(lease.name, { key: 'k' }), queuedCall(lease.name, { key: 'other' })];
       for (const one of [first, other]) await keep(kit, one);
-      const { merged } = await keep(kit, event(lease.name, { key: 'k', args: '["b"]' }));
+      const { merged } = await keep(kit, queuedCall(lease.name, { key: 'k', args: '["b"]' }));
       check(merged === 1, () => `it should stand for 1 more call, but the answer says ${merged}`);
       const result = await next(kit, lease);
-      const { id, args } = result.event ?? {};
+      const { id, args } = result.queuedCall ?? {};
       check(
         id === first.id && args === '["b"]',
         () =>
-          `the first one should be delivered, with the arguments of the last, but got ${show(result.event ?? result)}`,
+          `the first one should be delivered, with the arguments of the last, but got ${show(result.queuedCall ?? result)}`,
       );
       const { fencingToken } = result as Taken;
-      const own = await takes(kit, { ...lease, fencingToken, event: first.id }, other.id, {
+      const own = await takes(kit, { ...lease, fencingToken, queuedCall: first.id }, other.id, {
         what: 'the one with another key',
         outcome: 'completed',
       });
@@ -136,34 +143,34 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'events without a key, and those of other jobs, stand alone',
-    needs: ['events'],
+    sentence: 'queued calls without a key, and those of other jobs, stand alone',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
       const all = [{}, {}, { key: '' }, { key: '', job: 'second' }].map((fields) =>
-        event(lease.name, fields),
+        queuedCall(lease.name, fields),
       );
       for (const one of all) {
         const { merged } = await keep(kit, one);
         check(
           merged === 0,
           () =>
-            `an event that stands alone should not become one with another, but its answer says ${merged}`,
+            `a queued call that stands alone should not become one with another, but its answer says ${merged}`,
         );
       }
     },
   },
   {
     rule: 15,
-    sentence: 'an event that comes while the run for its key goes on is run after it, once',
-    needs: ['events'],
+    sentence: 'a queued call that comes while the run for its key goes on is run after it, once',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [first, second] = [event(lease.name, { key: 'k' }), event(lease.name, { key: 'k' })];
+      const [first, second] = [queuedCall(lease.name, { key: 'k' }), queuedCall(lease.name, { key: 'k' })];
       await keep(kit, first);
       const own = await takes(kit, lease, first.id, { what: 'the first one' });
       await keep(kit, second);
-      await keep(kit, event(lease.name, { key: 'k' }));
+      await keep(kit, queuedCall(lease.name, { key: 'k' }));
       const again = await takes(kit, own, second.id, {
         what: 'the one that came meanwhile',
         outcome: 'completed',
@@ -174,29 +181,29 @@ export const eventCases: readonly CaseDefinition[] = [
   {
     rule: 15,
     sentence:
-      'an event stays until its run has ended: after the death of its holder the next one runs it again, at its place',
-    needs: ['events'],
+      'a queued call stays until its run has ended: after the death of its holder the next one runs it again, at its place',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [first, second] = [event(lease.name), event(lease.name)];
+      const [first, second] = [queuedCall(lease.name), queuedCall(lease.name)];
       for (const one of [first, second]) await keep(kit, one);
       await takes(kit, lease, first.id, { what: 'the first one', takes: [{ job: 'job', ttl: SHORT }] });
       const [heir = lease] = await kit.takeExpired(lease.name, 'after the death of the holder');
       const result = await next(kit, heir);
       check(
-        result.event?.id === first.id && result.event.delivery === 2,
+        result.queuedCall?.id === first.id && result.queuedCall.delivery === 2,
         () =>
-          `the event of the dead holder should be delivered a 2nd time, but got ${show(result.event ?? result)}`,
+          `the queued call of the dead holder should be delivered a 2nd time, but got ${show(result.queuedCall ?? result)}`,
       );
     },
   },
   {
     rule: 15,
-    sentence: 'an event that was interrupted too often becomes a dead letter, which can be put back',
-    needs: ['events'],
+    sentence: 'a queued call that was interrupted too often becomes a dead letter, which can be put back',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const one = event(lease.name);
+      const one = queuedCall(lease.name);
       await keep(kit, one);
       let own = await takes(kit, lease, one.id, { what: 'it' });
       own = await takes(kit, own, one.id, { what: 'after its first interruption it', outcome: 'aborted' });
@@ -206,23 +213,23 @@ export const eventCases: readonly CaseDefinition[] = [
         dead?.id === one.id && dead.reason === 'interrupted' && dead.deliveries === 2,
         () => `it should be reported as a dead letter with 2 deliveries, but got ${show(result.dead)}`,
       );
-      const count = await events(kit).redeliver(lease.name);
+      const count = await queuedCalls(kit).redeliver(lease.name);
       check(count === 1, () => `1 dead letter should be put back, but the answer is ${count}`);
       await takes(kit, own, one.id, { what: 'after it was put back it' });
     },
   },
   {
     rule: 15,
-    sentence: 'an event that was put back takes no more calls: those that come for its key run after it',
-    needs: ['events'],
+    sentence: 'a queued call that was put back takes no more calls: those that come for its key run after it',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [first, second] = [event(lease.name, { key: 'k' }), event(lease.name, { key: 'k' })];
+      const [first, second] = [queuedCall(lease.name, { key: 'k' }), queuedCall(lease.name, { key: 'k' })];
       await keep(kit, first);
       const own = await takes(kit, lease, first.id, { what: 'it' });
       await none(kit, own, 'after its run has failed', { outcome: 'failed' });
-      await events(kit).redeliver(lease.name);
-      for (const one of [second, event(lease.name, { key: 'k' })]) await keep(kit, one);
+      await queuedCalls(kit).redeliver(lease.name);
+      for (const one of [second, queuedCall(lease.name, { key: 'k' })]) await keep(kit, one);
       const again = await takes(kit, own, first.id, { what: 'after it was put back it' });
       await takes(kit, again, second.id, {
         what: 'the one that came after that',
@@ -232,25 +239,25 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'an event whose run has failed becomes a dead letter at once',
-    needs: ['events'],
+    sentence: 'a queued call whose run has failed becomes a dead letter at once',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const one = event(lease.name);
+      const one = queuedCall(lease.name);
       await keep(kit, one);
       const own = await takes(kit, lease, one.id, { what: 'it' });
       await none(kit, own, 'after its run has failed', { outcome: 'failed' });
-      const count = await events(kit).redeliver(lease.name);
+      const count = await queuedCalls(kit).redeliver(lease.name);
       check(count === 1, () => `it should be kept as a dead letter, but ${count} were put back`);
     },
   },
   {
     rule: 15,
-    sentence: 'release ends the event of its lease',
-    needs: ['events'],
+    sentence: 'release ends the queued call of its lease',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [first, second] = [event(lease.name), event(lease.name)];
+      const [first, second] = [queuedCall(lease.name), queuedCall(lease.name)];
       for (const one of [first, second]) await keep(kit, one);
       await kit.store.release(await takes(kit, lease, first.id, { what: 'the first one' }));
       await takes(kit, await kit.take(lease.name), second.id, { what: 'after the release the second one' });
@@ -258,25 +265,25 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'no more events are kept than `max`',
-    needs: ['events'],
+    sentence: 'no more queued calls are kept than `max`',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const first = event(lease.name, { max: 2, key: 'k' });
-      for (const one of [first, event(lease.name, { max: 2 })]) await keep(kit, one);
-      const result = await events(kit).enqueue(event(lease.name, { max: 2 }));
-      check(!result.queued, () => `a third event should not be kept, but got ${show(result)}`);
-      await keep(kit, event(lease.name, { max: 2, key: 'k' }));
+      const first = queuedCall(lease.name, { max: 2, key: 'k' });
+      for (const one of [first, queuedCall(lease.name, { max: 2 })]) await keep(kit, one);
+      const result = await queuedCalls(kit).enqueue(queuedCall(lease.name, { max: 2 }));
+      check(!result.queued, () => `a third queued call should not be kept, but got ${show(result)}`);
+      await keep(kit, queuedCall(lease.name, { max: 2, key: 'k' }));
     },
   },
   {
     rule: 15,
     sentence:
-      'only events of the jobs that the caller can run are delivered, and only to a lease that is held',
-    needs: ['events'],
+      'only queued calls of the jobs that the caller can run are delivered, and only to a lease that is held',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [other, own] = [event(lease.name, { job: 'other' }), event(lease.name)];
+      const [other, own] = [queuedCall(lease.name, { job: 'other' }), queuedCall(lease.name)];
       for (const one of [other, own]) await keep(kit, one);
       await takes(kit, lease, own.id, { what: 'the one of its job' });
       const result = await next(kit, kit.stranger(lease.name));
@@ -288,14 +295,14 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'a call in line that came before an event goes before it',
-    needs: ['events', 'lines'],
+    sentence: 'a call in line that came before a queued call goes before it',
+    needs: ['queuedCalls', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());
       await kit.store.acquire(
         kit.request(lease.name, { wait: { limit: HOUR, priority: 0, process: 'one' } }),
       );
-      const { place } = await keep(kit, event(lease.name));
+      const { place } = await keep(kit, queuedCall(lease.name));
       const result = await none(kit, lease, 'while a call stands before it');
       check(
         result.held && 'place' in result && result.place === place,
@@ -305,30 +312,32 @@ export const eventCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'an event is kept once, and delivered once, however often the same is asked',
-    needs: ['events'],
+    sentence: 'a queued call is kept once, and delivered once, however often the same is asked',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const one = event(lease.name);
+      const one = queuedCall(lease.name);
       for (let i = 0; i < 2; i++) await keep(kit, one);
       await takes(kit, lease, one.id, { what: 'it' });
       const again = await next(kit, lease);
       check(
-        again.event?.id === one.id && again.event.delivery === 1,
+        again.queuedCall?.id === one.id && again.queuedCall.delivery === 1,
         () =>
-          `the same lease should get the same event, still with delivery 1, but got ${show(again.event ?? again)}`,
+          `the same lease should get the same queued call, still with delivery 1, but got ${show(again.queuedCall ?? again)}`,
       );
       const { fencingToken } = again as Taken;
-      await none(kit, { ...lease, fencingToken, event: one.id }, 'after its run', { outcome: 'completed' });
+      await none(kit, { ...lease, fencingToken, queuedCall: one.id }, 'after its run', {
+        outcome: 'completed',
+      });
     },
   },
   {
     rule: 15,
-    sentence: 'the lease of an event ends the one before: what arrives late for that changes nothing',
-    needs: ['events'],
+    sentence: 'the lease of a queued call ends the one before: what arrives late for that changes nothing',
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const [first, second] = [event(lease.name), event(lease.name)];
+      const [first, second] = [queuedCall(lease.name), queuedCall(lease.name)];
       for (const one of [first, second]) await keep(kit, one);
       await kit.extend(lease);
       const own = await takes(kit, lease, first.id, { what: 'the first one' });
@@ -342,23 +351,27 @@ export const eventCases: readonly CaseDefinition[] = [
       answers(released, { released: false, reason: 'taken' }, 'release of the lease before');
       const again = await next(kit, lease, { takes: [{ job: 'job', ttl: 1 }] });
       check(
-        again.event?.id === first.id && (again as Taken).fencingToken === own.fencingToken,
+        again.queuedCall?.id === first.id && (again as Taken).fencingToken === own.fencingToken,
         () =>
-          `next that is sent again should be told the same event and fencing token, but got ${show(again)}`,
+          `next that is sent again should be told the same queued call and fencing token, but got ${show(again)}`,
       );
       await kit.wait(SHORT);
       await kit.stillHeld(own, 'after late calls for the lease before');
-      answers(await kit.extend(own), { held: true, restored: undefined }, 'extend of the lease of the event');
+      answers(
+        await kit.extend(own),
+        { held: true, restored: undefined },
+        'extend of the lease of the queued call',
+      );
       await takes(kit, own, second.id, { what: 'the second one', outcome: 'completed' });
     },
   },
   {
     rule: 15,
     sentence: 'next for a lease that another one of its token has ended gets nothing, and ends no run',
-    needs: ['events'],
+    needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const one = event(lease.name);
+      const one = queuedCall(lease.name);
       await keep(kit, one);
       const own = await takes(kit, lease, one.id, { what: 'it' });
       const again = await takes(kit, own, one.id, { what: 'after an interruption it', outcome: 'aborted' });
@@ -371,13 +384,13 @@ export const eventCases: readonly CaseDefinition[] = [
   {
     rule: 15,
     sentence:
-      'events are found that nobody in line may be about to work off, while their lock is held; or while it is free',
-    needs: ['events', 'lines'],
+      'queued calls are found that nobody in line may be about to work off, while their lock is held; or while it is free',
+    needs: ['queuedCalls', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const { place } = await keep(kit, event(lease.name));
+      const { place } = await keep(kit, queuedCall(lease.name));
       const found = async (jobs: string[]) =>
-        (await events(kit).left(jobs)).filter(({ name }) => name === lease.name);
+        (await queuedCalls(kit).left(jobs)).filter(({ name }) => name === lease.name);
       const left = [{ name: lease.name, place }];
       const alone = await found(['job']);
       check(
@@ -399,7 +412,7 @@ export const eventCases: readonly CaseDefinition[] = [
         () => `the free lock should be found with its place ${place}, but got ${show(free)}`,
       );
       const others = await found(['other']);
-      check(others.length === 0, () => `it has no event of the other job, but got ${show(others)}`);
+      check(others.length === 0, () => `it has no queued call of the other job, but got ${show(others)}`);
     },
   },
 ];

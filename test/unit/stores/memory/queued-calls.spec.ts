@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { MemoryLockStore, type NewEvent } from '../../../../lib/index.js';
+import { MemoryLockStore, type NewQueuedCall } from '../../../../lib/index.js';
 import { ManualClock } from '../../../../lib/testing/index.js';
 
 const DAY = 86_400_000;
 const TAKES = [{ job: 'job', ttl: DAY }];
-const EVENT: NewEvent = {
+const CALL: NewQueuedCall = {
   name: 'calendar',
   id: 'one',
   job: 'job',
@@ -21,28 +21,31 @@ async function held(store: MemoryLockStore) {
   return { ...lease, fencingToken: grant.fencingToken };
 }
 
-test('a dead letter that is put back is kept for its time once more, whenever its call was made', async () => {
+test('a dead letter that is put back stays for its time once more, whenever its call was made', async () => {
   const clock = new ManualClock();
   const store = new MemoryLockStore({ clock });
   const lease = await held(store);
-  await store.events.enqueue(EVENT);
+  await store.queuedCalls.enqueue(CALL);
   await clock.advance(6 * DAY);
-  const taken = await store.events.next(lease, { takes: TAKES });
-  expect(taken).toMatchObject({ event: { id: 'one' } });
+  const taken = await store.queuedCalls.next(lease, { takes: TAKES });
+  expect(taken).toMatchObject({ queuedCall: { id: 'one' } });
   const fencingToken = 'fencingToken' in taken ? taken.fencingToken : 0;
-  await store.events.next({ ...lease, fencingToken, event: 'one' }, { takes: TAKES, outcome: 'failed' });
+  await store.queuedCalls.next(
+    { ...lease, fencingToken, queuedCall: 'one' },
+    { takes: TAKES, outcome: 'failed' },
+  );
   await clock.advance(2 * DAY);
-  expect(await store.events.redeliver('calendar')).toBe(1);
-  expect(await store.events.next(await held(store), { takes: TAKES })).toMatchObject({
-    event: { id: 'one' },
+  expect(await store.queuedCalls.redeliver('calendar')).toBe(1);
+  expect(await store.queuedCalls.next(await held(store), { takes: TAKES })).toMatchObject({
+    queuedCall: { id: 'one' },
   });
 });
 
-test('what was kept for seven days is deleted', async () => {
+test('a queued call is deleted after seven days', async () => {
   const clock = new ManualClock();
   const store = new MemoryLockStore({ clock });
   const lease = await held(store);
-  await store.events.enqueue(EVENT);
+  await store.queuedCalls.enqueue(CALL);
   await clock.advance(7 * DAY);
-  expect((await store.events.next(lease, { takes: TAKES })).event).toBeUndefined();
+  expect((await store.queuedCalls.next(lease, { takes: TAKES })).queuedCall).toBeUndefined();
 });

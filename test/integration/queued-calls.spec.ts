@@ -6,7 +6,7 @@ import { until } from '../support/until.js';
 import { closeApps, startApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
 
-/* Kept calls on Redis, in short. On every store, and all that can befall them: events-in-line, -holders and -race. */
+/* Queued calls on Redis, in short. On every store, and all that can befall them: queued-calls-stores, -holders and -race. */
 
 let server: RedisServer;
 beforeAll(async () => {
@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterEach(() => closeApps());
 afterAll(() => server.stop());
 
-test('calls that find their lock taken are kept, and run on either instance when it is free, in order, each key once', async () => {
-  const keyPrefix = uniquePrefix('kept');
+test('calls that find their lock taken are queued, and run on either instance when it is free, in order, each key once', async () => {
+  const keyPrefix = uniquePrefix('queued');
   const queue = { key: (id: string) => id.slice(0, 1) };
   const [ours, theirs] = [calendar({ queue }), calendar({ queue })];
   const start = (provider: typeof ours.Calendar) =>
@@ -30,5 +30,5 @@ test('calls that find their lock taken are kept, and run on either instance when
     [...ours.ran, ...theirs.ran].sort((a, b) => (a.fencingToken ?? 0) - (b.fencingToken ?? 0));
   await until(() => ran().length === 3, { message: () => `3 runs; there were ${ids(ran()).join(', ')}` });
   expect(ids(ran())).toEqual(['a2', 'b1', 'c1']);
-  expect(ran().map(({ event }) => event?.merged)).toEqual([1, 0, 0]);
+  expect(ran().map(({ queuedCall }) => queuedCall?.merged)).toEqual([1, 0, 0]);
 });

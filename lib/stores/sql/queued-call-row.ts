@@ -1,20 +1,20 @@
-import type { DeadLetter, DeliveredEvent } from '../event-store.js';
+import type { DeadLetter, DeliveredCall } from '../queued-call-store.js';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Those of an event, but for its arguments, which may be long. */
+/** Those of a queued call, but for its arguments, which may be long. */
 export const COLUMNS =
-  'id, name, job, event_key, place, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
+  'id, name, job, call_key, place, queued_at, merged, redeliver, delivery, taken, dead, dead_at';
 
-/** An event as its row has it. */
-export interface Kept extends DeliveredEvent {
+/** A queued call as its row has it. */
+export interface StoredCall extends DeliveredCall {
   readonly place: number;
   readonly redeliver: number;
   readonly taken: string | null;
 }
 
-export function kept(row: Row): Kept {
-  const key = row['event_key'] as string | null;
+export function storedCall(row: Row): StoredCall {
+  const key = row['call_key'] as string | null;
   return {
     id: String(row['id']),
     job: String(row['job']),
@@ -34,13 +34,13 @@ export function delivered({
   place: _place,
   redeliver: _redeliver,
   taken: _taken,
-  ...event
-}: Kept): DeliveredEvent {
-  return event;
+  ...queuedCall
+}: StoredCall): DeliveredCall {
+  return queuedCall;
 }
 
 export function letterOf(
-  { id, job, key, delivery }: Kept,
+  { id, job, key, delivery }: StoredCall,
   reason: DeadLetter['reason'],
   at: number,
 ): DeadLetter {

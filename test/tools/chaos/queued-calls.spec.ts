@@ -6,7 +6,7 @@ const life = { i: 'instance-1', n: 1 };
 const lock = 'hooks';
 
 /** A webhook that came at `m - 5`. */
-const kept = (m: number, key: string): Line => ({ k: 'kept', m, since: m - 5, lock, key, ...life });
+const queued = (m: number, key: string): Line => ({ k: 'queued', m, since: m - 5, lock, key, ...life });
 const queue = (m: number, queued: number, dead = 0): Line => ({
   k: 'queue',
   m,
@@ -24,14 +24,15 @@ const run = (at: number, key: string, token: number, delivery = 1, ends: number 
 ];
 
 const check = (...lines: Line[]): readonly string[] =>
-  new HandMade({ jobs: [{ job: 'hook', lock, kind: 'call', redeliver: 20 }] }).add(...lines).check('events')
-    .violations;
+  new HandMade({ jobs: [{ job: 'hook', lock, kind: 'call', redeliver: 20 }] })
+    .add(...lines)
+    .check('queued-calls').violations;
 
-describe('what was kept', () => {
+describe('what was queued', () => {
   it('is run after it came, or still there', () => {
-    expect(check(kept(1_000, 'a'), ...run(2_000, 'a', 1), queue(3_000, 0))).toEqual([]);
-    expect(check(kept(1_000, 'a'), queue(3_000, 1))).toEqual([]);
-    expect(check(kept(1_000, 'a'), queue(3_000, 0, 1))).toEqual([]);
+    expect(check(queued(1_000, 'a'), ...run(2_000, 'a', 1), queue(3_000, 0))).toEqual([]);
+    expect(check(queued(1_000, 'a'), queue(3_000, 1))).toEqual([]);
+    expect(check(queued(1_000, 'a'), queue(3_000, 0, 1))).toEqual([]);
   });
 
   it.each([
@@ -40,24 +41,26 @@ describe('what was kept', () => {
     ['did not end', run(2_000, 'a', 1, 1, null)],
     ['was for another key', run(2_000, 'b', 1)],
   ])('is lost if its run %s', (_what, lines) => {
-    const violations = check(kept(1_000, 'a'), ...lines, queue(3_000, 0));
-    expect(violations).toEqual([expect.stringMatching(/1 keys \(a\) had been kept and never went through/)]);
+    const violations = check(queued(1_000, 'a'), ...lines, queue(3_000, 0));
+    expect(violations).toEqual([
+      expect.stringMatching(/1 keys \(a\) had been queued and never went through/),
+    ]);
   });
 
   it('may be lost with the data of its store', () => {
     const history = new HandMade({ jobs: [{ job: 'hook', lock, kind: 'call', redeliver: 20 }] });
-    history.add(kept(1_000, 'a'), queue(5_000, 0)).fault('store-wipe', 2_000, 2_100);
-    expect(history.check('events').violations).toEqual([]);
+    history.add(queued(1_000, 'a'), queue(5_000, 0)).fault('store-wipe', 2_000, 2_100);
+    expect(history.check('queued-calls').violations).toEqual([]);
   });
 
   it('is caught if it is delivered more often than it may be', () => {
-    expect(check(kept(1_000, 'a'), ...run(2_000, 'a', 1, 22))).toEqual([
+    expect(check(queued(1_000, 'a'), ...run(2_000, 'a', 1, 22))).toEqual([
       expect.stringMatching(/^delivery 22 of hook .* 21 are allowed$/),
     ]);
   });
 
   it('is caught if what came later begins first, where each stands alone', () => {
-    const [first, second] = [kept(1_000, 'one 1'), kept(1_500, 'two 1')];
+    const [first, second] = [queued(1_000, 'one 1'), queued(1_500, 'two 1')];
     expect(check(first, second, ...run(2_000, 'one 1', 1), ...run(3_000, 'two 1', 2))).toEqual([]);
     expect(check(first, second, ...run(3_000, 'one 1', 2), ...run(2_000, 'two 1', 1))).toHaveLength(1);
   });

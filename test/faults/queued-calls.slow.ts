@@ -5,7 +5,7 @@ import { onEachStore } from './support/webhooks.js';
 faultSuite();
 jest.setTimeout(200_000);
 
-/* Kept calls that somebody finds by a look, which comes every 30 s. */
+/* Queued calls that somebody finds by a look, which comes every 30 s. */
 
 /** Longer than that, ms. */
 const SWEPT = 60_000;

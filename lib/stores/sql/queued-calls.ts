@@ -5,13 +5,13 @@ import {
   DEAD_KEPT,
   type DeadLetter,
   type Enqueued,
-  EVENTS_KEPT,
-  type EventStore,
-  type LeftEvents,
-  type NewEvent,
+  QUEUED_CALLS_KEPT,
+  type QueuedCallStore,
+  type LeftCalls,
+  type NewQueuedCall,
   type NextOptions,
   type NextResult,
-} from '../event-store.js';
+} from '../queued-call-store.js';
 import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
@@ -19,7 +19,7 @@ import type { SqlDialect } from './dialect.js';
 import type { Row } from './history-dialect.js';
 import type { LimitedReads } from './limited-reads.js';
 import type { SqlHistory } from './history.js';
-import { COLUMNS, delivered, type Kept, kept, letterOf } from './event-row.js';
+import { COLUMNS, delivered, storedCall, type StoredCall, letterOf } from './queued-call-row.js';
 import { firstPlace } from './lines.js';
 import { describeFailure } from './failure.js';
 import { lockedBy } from './locked-by.js';
@@ -27,18 +27,18 @@ import { giveUp, type Operations } from './operations.js';
 import { tries } from './tries.js';
 
 /** What people are told of the calls that a lock keeps. */
-type KeptCalls = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
+type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
 
-/** How often events that are too old are deleted, ms. */
+/** How often queued calls that are too old are deleted, ms. */
 const TIDY = 3_600_000;
-/** How many locks are looked at for events that were left. */
+/** How many locks are looked at for queued calls that were left. */
 const MOST_LEFT = 1_000;
 
 /**
- * Events in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its events, so statements one after
+ * Queued calls in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its queued calls, so statements one after
  * another do what needs one operation elsewhere.
  */
-export class SqlEvents<Table> implements EventStore {
+export class SqlQueuedCalls<Table> implements QueuedCallStore {
   #tidied = -Infinity;
   /** Whether the table is there, as far as is known. */
   #ready = false;
@@ -64,9 +64,9 @@ export class SqlEvents<Table> implements EventStore {
     this.#ready = true;
   }
 
-  enqueue(event: NewEvent): Promise<Enqueued> {
-    const { name, id, job, key, args, priority, max, redeliver } = event;
-    const { events } = this.dialect;
+  enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
+    const { name, id, job, key, args, priority, max, redeliver } = queuedCall;
+    const { queuedCalls } = this.dialect;
     const slot = key === undefined ? null : slotOf(name, job, key);
     let isFirst = true;
     return this.#run(async () => {
@@ -76,21 +76,25 @@ export class SqlEvents<Table> implements EventStore {
       isFirst = false;
       if (
         slot !== null &&
-        (await events.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ?', [args, slot])) > 0
+        (await queuedCalls.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ?', [
+          args,
+          slot,
+        ])) > 0
       ) {
         const merged = await this.#placeOf('slot', slot);
         // It was taken in between: a new one it is.
         if (merged === undefined) return AGAIN;
         return merged;
       }
-      const [count] = await events.read('SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL', [
-        events.stored(name),
-      ]);
+      const [count] = await queuedCalls.read(
+        'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
+        [queuedCalls.stored(name)],
+      );
       if (Number(count?.['n']) >= max) return { queued: false };
-      await events.write(
-        `INSERT INTO {t} (id, name, job, event_key, slot, place, args, queued_at, merged, redeliver, delivery)
-VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?, ${events.now}, 0, ${events.int}, 0)`,
-        [id, events.stored(name), job, key ?? null, slot, String(priority), args, String(redeliver)],
+      await queuedCalls.write(
+        `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
+VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY}, ?, ${queuedCalls.now}, 0, ${queuedCalls.int}, 0)`,
+        [id, queuedCalls.stored(name), job, key ?? null, slot, String(priority), args, String(redeliver)],
       );
       return (await this.#placeOf('id', id)) ?? AGAIN;
     }, name);
@@ -105,37 +109,37 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
       if (outcome !== undefined) await this.#end(lease, outcome);
       if (fence !== lease.fencingToken) return { held: false, dead };
       for (;;) {
-        const event = await this.#first(
+        const queuedCall = await this.#first(
           lease.name,
           takes.map(({ job }) => job),
         );
-        if (event === undefined) return { held: true, dead };
-        if (event.taken !== lease.token && event.delivery > event.redeliver) {
-          dead.push(...(await this.#bury(lease.name, event)));
+        if (queuedCall === undefined) return { held: true, dead };
+        if (queuedCall.taken !== lease.token && queuedCall.delivery > queuedCall.redeliver) {
+          dead.push(...(await this.#bury(lease.name, queuedCall)));
           continue;
         }
-        if (first < event.place) return { held: true, place: event.place, dead };
-        const taken = await this.#take(table, lease, event, takes);
+        if (first < queuedCall.place) return { held: true, place: queuedCall.place, dead };
+        const taken = await this.#take(table, lease, queuedCall, takes);
         return taken === AGAIN ? AGAIN : { ...taken, dead };
       }
     }, lease.name);
   }
 
-  /** The lease of an event is released. */
+  /** The lease of a queued call is released. */
   end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
     return this.#run(() => this.#end(lease, outcome), lease.name);
   }
 
-  left(jobs: readonly string[]): Promise<LeftEvents[]> {
-    const { events } = this.dialect;
+  left(jobs: readonly string[]): Promise<LeftCalls[]> {
+    const { queuedCalls } = this.dialect;
     return this.#run(async (table) => {
       await this.#tidy();
-      const found = await events.read(
+      const found = await queuedCalls.read(
         `SELECT name, min(place) AS place FROM {t} WHERE dead IS NULL AND job IN (${marks(jobs)}) GROUP BY name LIMIT ${MOST_LEFT}`,
         [...jobs],
       );
       const left = found.map((row) => ({
-        name: events.nameOf(String(row['name'])),
+        name: queuedCalls.nameOf(String(row['name'])),
         place: Number(row['place']),
       }));
       if (left.length === 0) return left;
@@ -150,15 +154,16 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     });
   }
 
-  redeliver(name: string): Promise<number> {
-    const { events } = this.dialect;
+  redeliver(name: string, id?: string): Promise<number> {
+    const { queuedCalls } = this.dialect;
     // It is kept for its time once more, which counts from `dead_at`.
-    const text = `UPDATE {t} SET dead = NULL, dead_at = ${events.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL`;
-    return this.#run(() => events.write(text, [events.stored(name)]), name);
+    const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
+    const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
+    return this.#run(() => queuedCalls.write(text, values), name);
   }
 
-  /** What a lock has of events, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */
-  async of(names?: readonly string[]): Promise<(name: string) => KeptCalls | undefined> {
+  /** What a lock has of queued calls, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */
+  async of(names?: readonly string[]): Promise<(name: string) => QueuedCallsInfo | undefined> {
     try {
       const infos = await this.#infos(names);
       return (name) => infos.get(name);
@@ -169,73 +174,73 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     }
   }
 
-  async #infos(names: readonly string[] | undefined): Promise<ReadonlyMap<string, KeptCalls>> {
-    const { events } = this.dialect;
+  async #infos(names: readonly string[] | undefined): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
+    const { queuedCalls } = this.dialect;
     const which = names === undefined ? '' : `WHERE name IN (${marks(names)})`;
     const text = `SELECT ${COLUMNS} FROM {t} ${which} ORDER BY dead_at DESC, place, id`;
-    const values = (names ?? []).map((name) => events.stored(name));
+    const values = (names ?? []).map((name) => queuedCalls.stored(name));
     const { reads } = this.options;
     const read = (): Promise<readonly Row[]> =>
-      events.read(text, values).catch((error: unknown) => this.#unlessNoTable(error));
-    const rows = await reads.within(events.table, () => this.operations.beside(read));
+      queuedCalls.read(text, values).catch((error: unknown) => this.#unlessNoTable(error));
+    const rows = await reads.within(queuedCalls.table, () => this.operations.beside(read));
     const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();
     for (const row of rows) {
-      const name = events.nameOf(String(row['name']));
+      const name = queuedCalls.nameOf(String(row['name']));
       const info = infos.get(name) ?? {};
       infos.set(name, info);
       if (row['dead'] === null) info.queued = (info.queued ?? 0) + 1;
       else
         (info.dead ??= []).push(
-          letterOf(kept(row), row['dead'] as DeadLetter['reason'], Number(row['dead_at'])),
+          letterOf(storedCall(row), row['dead'] as DeadLetter['reason'], Number(row['dead_at'])),
         );
     }
     return infos;
   }
 
   async #placeOf(column: 'id' | 'slot', value: string): Promise<Enqueued | undefined> {
-    const [row] = await this.dialect.events.read(`SELECT place, merged FROM {t} WHERE ${column} = ?`, [
+    const [row] = await this.dialect.queuedCalls.read(`SELECT place, merged FROM {t} WHERE ${column} = ?`, [
       value,
     ]);
     return row && { queued: true, place: Number(row['place']), merged: Number(row['merged']) };
   }
 
-  async #first(name: string, jobs: readonly string[]): Promise<Kept | undefined> {
+  async #first(name: string, jobs: readonly string[]): Promise<StoredCall | undefined> {
     if (jobs.length === 0) return undefined;
-    const { events } = this.dialect;
-    const [row] = await events.read(
+    const { queuedCalls } = this.dialect;
+    const [row] = await queuedCalls.read(
       `SELECT ${COLUMNS} FROM {t} WHERE name = ? AND dead IS NULL AND job IN (${marks(jobs)}) ORDER BY place, id LIMIT 1`,
-      [events.stored(name), ...jobs],
+      [queuedCalls.stored(name), ...jobs],
     );
-    return row && kept(row);
+    return row && storedCall(row);
   }
 
-  async #take(table: Table, lease: LeaseRef, event: Kept, takes: NextOptions['takes']) {
-    const { id, job, taken, delivery } = event;
-    const { events } = this.dialect;
+  async #take(table: Table, lease: LeaseRef, queuedCall: StoredCall, takes: NextOptions['takes']) {
+    const { id, job, taken, delivery } = queuedCall;
+    const { queuedCalls } = this.dialect;
     // Otherwise the answer was lost, and it is asked for again.
     if (taken !== lease.token) {
-      const text = `UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ? AND delivery = ${events.int}`;
+      const text = `UPDATE {t} SET taken = ?, delivery = delivery + 1, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int}`;
       // Another holder has taken it meanwhile, so the lease has run out.
-      if ((await events.write(text, [lease.token, id, String(delivery)])) === 0) return AGAIN;
+      if ((await queuedCalls.write(text, [lease.token, id, String(delivery)])) === 0) return AGAIN;
     }
     // Only now no call becomes one with it any more.
-    const [row = {}] = await events.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
+    const [row = {}] = await queuedCalls.read(`SELECT ${COLUMNS}, args FROM {t} WHERE id = ?`, [id]);
     const ttl = takes.find((each) => each.job === job)?.ttl ?? lease.ttl;
-    const fencingToken = await events.advance(table, lease, ttl);
-    // The lease has run out meanwhile: the next holder takes the event. Or the same was asked twice.
+    const fencingToken = await queuedCalls.advance(table, lease, ttl);
+    // The lease has run out meanwhile: the next holder takes the queued call. Or the same was asked twice.
     if (fencingToken === undefined) return AGAIN;
-    return { held: true as const, event: delivered(kept(row)), fencingToken };
+    return { held: true as const, queuedCall: delivered(storedCall(row)), fencingToken };
   }
 
-  /** The same is asked again: the lease has got another fencing token with its event. */
+  /** The same is asked again: the lease has got another fencing token with its queued call. */
   async #takenBefore({ name, token }: LeaseRef, fencingToken: number): Promise<NextResult> {
-    const { events } = this.dialect;
-    const [row] = await events.read(
+    const { queuedCalls } = this.dialect;
+    const [row] = await queuedCalls.read(
       `SELECT ${COLUMNS}, args FROM {t} WHERE name = ? AND dead IS NULL AND taken = ?`,
-      [events.stored(name), token],
+      [queuedCalls.stored(name), token],
     );
     if (row === undefined) return { held: false, dead: [] };
-    return { held: true, event: delivered(kept(row)), fencingToken, dead: [] };
+    return { held: true, queuedCall: delivered(storedCall(row)), fencingToken, dead: [] };
   }
 
   /** The fencing token of the live lease with the token of this one, NaN if there is none, and the place of the first call in line. */
@@ -246,43 +251,44 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
     return { fence: Number(row.fence), first: firstPlace(row) ?? Infinity };
   }
 
-  async #end({ name, event, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
-    if (event === undefined) return;
-    const { events } = this.dialect;
+  async #end({ name, queuedCall, token }: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
+    if (queuedCall === undefined) return;
+    const { queuedCalls } = this.dialect;
     if (outcome === 'completed')
-      await events.write('DELETE FROM {t} WHERE id = ? AND taken = ?', [event, token]);
+      await queuedCalls.write('DELETE FROM {t} WHERE id = ? AND taken = ?', [queuedCall, token]);
     else if (outcome === 'failed' || outcome === 'timed-out') {
-      const text = `UPDATE {t} SET dead = ?, dead_at = ${events.now}, taken = NULL WHERE id = ? AND taken = ?`;
-      if ((await events.write(text, [outcome, event, token])) > 0) await this.#trim(name);
-    } else await events.write('UPDATE {t} SET taken = NULL WHERE id = ? AND taken = ?', [event, token]);
+      const text = `UPDATE {t} SET dead = ?, dead_at = ${queuedCalls.now}, taken = NULL WHERE id = ? AND taken = ?`;
+      if ((await queuedCalls.write(text, [outcome, queuedCall, token])) > 0) await this.#trim(name);
+    } else
+      await queuedCalls.write('UPDATE {t} SET taken = NULL WHERE id = ? AND taken = ?', [queuedCall, token]);
   }
 
   /** Returns nothing if another holder has buried it. */
-  async #bury(name: string, event: Kept): Promise<DeadLetter[]> {
-    const { events } = this.dialect;
-    const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${events.now}, taken = NULL, slot = NULL WHERE id = ? AND delivery = ${events.int} AND dead IS NULL`;
-    if ((await events.write(text, [event.id, String(event.delivery)])) === 0) return [];
+  async #bury(name: string, queuedCall: StoredCall): Promise<DeadLetter[]> {
+    const { queuedCalls } = this.dialect;
+    const text = `UPDATE {t} SET dead = 'interrupted', dead_at = ${queuedCalls.now}, taken = NULL, slot = NULL WHERE id = ? AND delivery = ${queuedCalls.int} AND dead IS NULL`;
+    if ((await queuedCalls.write(text, [queuedCall.id, String(queuedCall.delivery)])) === 0) return [];
     await this.#trim(name);
-    return [letterOf(event, 'interrupted', this.options.clock.now())];
+    return [letterOf(queuedCall, 'interrupted', this.options.clock.now())];
   }
 
   /** Keeps the newest dead letters of a lock. */
   async #trim(name: string): Promise<void> {
-    const { events } = this.dialect;
-    const old = await events.read(
+    const { queuedCalls } = this.dialect;
+    const old = await queuedCalls.read(
       `SELECT id FROM {t} WHERE name = ? AND dead IS NOT NULL ORDER BY dead_at DESC, id LIMIT 100 OFFSET ${DEAD_KEPT}`,
-      [events.stored(name)],
+      [queuedCalls.stored(name)],
     );
-    for (const { id } of old) await events.write('DELETE FROM {t} WHERE id = ?', [id]);
+    for (const { id } of old) await queuedCalls.write('DELETE FROM {t} WHERE id = ?', [id]);
   }
 
   /** Deletes what is too old. */
   async #tidy(): Promise<void> {
     const now = this.options.clock.monotonic();
     if (now - this.#tidied < TIDY) return;
-    const { events } = this.dialect;
-    await events.write(
-      `DELETE FROM {t} WHERE coalesce(dead_at, queued_at) < ${events.now} - ${EVENTS_KEPT}`,
+    const { queuedCalls } = this.dialect;
+    await queuedCalls.write(
+      `DELETE FROM {t} WHERE coalesce(dead_at, queued_at) < ${queuedCalls.now} - ${QUEUED_CALLS_KEPT}`,
       [],
     );
     this.#tidied = now;
@@ -290,7 +296,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
 
   #unlessNoTable(error: unknown): readonly [] {
     if (this.dialect.failure(error) === 'table') return [];
-    throw this.options.reads.refused(this.dialect.events.table, error);
+    throw this.options.reads.refused(this.dialect.queuedCalls.table, error);
   }
 
   /** A user who may create nothing need not, if the table is there. */
@@ -304,7 +310,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
           return false;
         },
       );
-      if (!isThere) for (const statement of dialect.events.creation) await dialect.migrate(statement);
+      if (!isThere) for (const statement of dialect.queuedCalls.creation) await dialect.migrate(statement);
     } catch (error) {
       const failure = error instanceof SchedulerLockError ? undefined : dialect.failure(error);
       if (failure !== 'table' && failure !== 'forbidden') throw error;
@@ -313,7 +319,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
           ? 'is missing, or lacks columns'
           : `cannot be created or used by this user: ${describeFailure(error)}`;
       throw new SchedulerLockConfigError([
-        `store: the table ${dialect.events.table} for kept calls ${what}. Run this as a user who may:\n${dialect.setup()}`,
+        `store: the table ${dialect.queuedCalls.table} for queued calls ${what}. Run this as a user who may:\n${dialect.setup()}`,
       ]);
     }
   }
@@ -321,7 +327,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   async #look(): Promise<void> {
     const columns = `${COLUMNS}, slot, args`;
     for (const statement of tries('{t}', { columns, key: 'id', text: 'args' }))
-      await this.dialect.events.read(statement, []);
+      await this.dialect.queuedCalls.read(statement, []);
   }
 
   async #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
@@ -331,7 +337,7 @@ VALUES (?, ?, ?, ?, ?, ${events.micros} - ${events.int} * ${STEP_OF_PRIORITY}, ?
   }
 }
 
-/** Unique among the events that no lease has taken yet. */
+/** Unique among the queued calls that no lease has taken yet. */
 const slotOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 

@@ -4,7 +4,7 @@ import { onEachStore } from './support/webhooks.js';
 
 faultSuite();
 
-/* Processes that die while they work off calls that were kept. */
+/* Processes that die while they work off queued calls. */
 
 onEachStore(({ start, keep, runs, ends }) => {
   test('what a dead process was working off runs again elsewhere, then what came after it, in order', async () => {

@@ -3,13 +3,13 @@ import type { Session } from './session.js';
 import { format, median, medianRatio } from './statistics.js';
 import type { Row } from './table.js';
 
-/** Events that are kept until their lock is free, beside a queue: see cases/events.ts. Its figures are in the column of the reference. */
-export async function events(session: Session, rounds: number): Promise<Row[]> {
-  const all = await measureAll(session, rounds, 'events', ['service', 'bullmq']);
+/** Queued calls, beside a queue: see cases/queued-calls.ts. Its figures are in the column of the reference. */
+export async function queuedCalls(session: Session, rounds: number): Promise<Row[]> {
+  const all = await measureAll(session, rounds, 'queued-calls', ['service', 'bullmq']);
   const row = (label: string, figure: string, unit: string, target = '', most = NaN): Row => {
     const [ours, theirs] = [column(all, 'service', figure), column(all, 'bullmq', figure)];
     return {
-      case: `events: ${label}`,
+      case: `queued calls: ${label}`,
       ours: `${format(median(ours), unit)} (${format(medianRatio(ours, theirs))} ×)`,
       reference: `BullMQ ${format(median(theirs), unit)}`,
       redlock: '',
@@ -19,7 +19,7 @@ export async function events(session: Session, rounds: number): Promise<Row[]> {
     };
   };
   return [
-    row('kept per second', 'kept per second', ''),
+    row('queued per second', 'queued per second', ''),
     row('run per second', 'run per second', ''),
     row("Redis' processor time to keep one", 'redis to keep', 'µs'),
     row("Redis' processor time to run one", 'redis to run', 'µs'),

@@ -5,23 +5,23 @@ import { Injectable } from '@nestjs/common';
 import { currentLock, type LockStore, SchedulerLock, SchedulerLockService } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
 
 /*
- * Calls that are kept at the very moment at which their lock becomes free: because its holder lets it go, or because the last kept call
+ * Calls that are queued at the very moment at which their lock becomes free: because its holder lets it go, or because the last queued call
  * has run. The store itself makes the two cross: it frees the lock while it keeps the call.
  */
 
-/** How many calls are kept on each store, half of them at either moment. Of 10,000: see docs/guarantees.md. */
+/** How many calls are queued on each store, half of them at either moment. Of 10,000: see docs/guarantees.md. */
 const ROUNDS = Number(process.env['ROUNDS'] ?? 100);
 /** How many locks this happens to at a time: most of the time each waits for a hand-over. */
 const LANES = 50;
 /** Longer than any busy machine takes for one, ms. */
 const LONGEST = 30;
-/** A call of the store that is given up leaves its event to the looks, which find nothing here. */
+/** A call of the store that is given up leaves its queued call to the looks, which find nothing here. */
 const PATIENT = { ttl: '10m', storeTimeout: '3m' } as const;
 
-/** What a lock lets go of while a call is being kept for it, by its name. */
+/** What a lock lets go of while a call is being queued for it, by its name. */
 type Meanwhile = Map<string, () => void>;
 
 /** The orders in which the two are sent, by turns. */
@@ -48,20 +48,20 @@ const ORDERS: readonly ((letGo: () => void, keep: () => Promise<void>) => Promis
   },
 ];
 
-/** Lets the locks go while it keeps calls. Finds no calls that were left: whoever has kept one must see to it. */
+/** Lets the locks go while it queues calls. Finds no calls that were left: whoever has queued one must see to it. */
 function crossing(store: LockStore, meanwhile: Meanwhile): LockStore {
-  const { events } = store;
-  if (events === undefined || 'crosses' in events) return store;
-  const enqueue = events.enqueue.bind(events);
+  const { queuedCalls } = store;
+  if (queuedCalls === undefined || 'crosses' in queuedCalls) return store;
+  const enqueue = queuedCalls.enqueue.bind(queuedCalls);
   let turn = 0;
-  Object.assign(events, {
+  Object.assign(queuedCalls, {
     crosses: true,
     left: async () => [],
-    enqueue: async (event: Parameters<typeof enqueue>[0]) => {
+    enqueue: async (call: Parameters<typeof enqueue>[0]) => {
       let kept: Awaited<ReturnType<typeof enqueue>> | undefined;
-      const keep = async (): Promise<void> => void (kept = await enqueue(event));
-      const letGo = meanwhile.get(event.name) ?? (() => undefined);
-      meanwhile.delete(event.name);
+      const keep = async (): Promise<void> => void (kept = await enqueue(call));
+      const letGo = meanwhile.get(call.name) ?? (() => undefined);
+      meanwhile.delete(call.name);
       await ORDERS[turn++ % ORDERS.length]?.(letGo, keep);
       return kept;
     },
@@ -69,7 +69,7 @@ function crossing(store: LockStore, meanwhile: Meanwhile): LockStore {
   return store;
 }
 
-/** The job, and the ids of the calls that have run after they were kept. */
+/** The job, and the ids of the calls that have run after they were queued. */
 function webhooks() {
   const ran: string[] = [];
   /** Holds a run up. */
@@ -78,7 +78,7 @@ function webhooks() {
   class Webhooks {
     @SchedulerLock<[lock: string, id: string]>({ name: (lock) => lock, onHeld: 'queue' })
     async changed(_lock: string, id: string): Promise<string> {
-      if (currentLock().event !== undefined) ran.push(id);
+      if (currentLock().queuedCall !== undefined) ran.push(id);
       runs.get(id)?.began();
       await runs.get(id)?.end;
       return id;
@@ -87,15 +87,15 @@ function webhooks() {
   return { Webhooks, ran, runs };
 }
 
-describe.each(EVENT_STORES)('on %s', (_, open) => {
-  let fleet: EventFleet;
+describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
+  let fleet: QueuedCallFleet;
   beforeEach(async () => void (fleet = await open()));
   afterEach(async () => {
     await closeApps();
     await fleet.stop();
   });
 
-  test('each call that is kept at the very moment at which its lock becomes free runs, once', async () => {
+  test('each call that is queued at the very moment at which its lock becomes free runs, once', async () => {
     const meanwhile: Meanwhile = new Map();
     const { Webhooks, ran, runs } = webhooks();
     const start = (): Promise<TestApp> =>
@@ -104,7 +104,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     const of = (n: number): TestApp => apps[n % 2 === 0 ? 0 : 1];
     const keep = async (app: TestApp, lock: string, id: string): Promise<void> => {
       const result = await app.get(Webhooks).changed(lock, id);
-      if (result !== undefined) throw new Error(`the call ${id} was not kept, although its lock was held`);
+      if (result !== undefined) throw new Error(`the call ${id} was not queued, although its lock was held`);
     };
 
     /** One call comes when a holder lets go, one when the run of the first ends. */

@@ -7,41 +7,41 @@ import { countCommands, measure } from '../measure.js';
 import type { Figures, Task } from '../task.js';
 
 const TTL = 60_000;
-const [EVENTS, LOCKS] = [10_000, 100];
-/** How many events are given at a time. */
+const [CALLS, LOCKS] = [10_000, 100];
+/** How many queued calls are given at a time. */
 const AT_ONCE = 100;
 
-/** Somebody who keeps events, and works them off. */
+/** Somebody who keeps queued calls, and works them off. */
 interface Drainer {
   keep(lock: string): Promise<unknown>;
   /** Resolves when this many have run. */
-  workOff(events: number): Promise<void>;
+  workOff(count: number): Promise<void>;
   close(): Promise<unknown>;
 }
 
-/** Events of many locks that all find theirs taken: what it costs to keep each, and to run it when the locks are free. */
-export async function measureEvents({ contender, url, prefix, quick }: Task): Promise<Figures> {
-  const count = quick ? EVENTS / 10 : EVENTS;
+/** Queued calls of many locks that all find theirs taken: what it costs to keep each, and to run it when the locks are free. */
+export async function measureQueuedCalls({ contender, url, prefix, quick }: Task): Promise<Figures> {
+  const count = quick ? CALLS / 10 : CALLS;
   const drainer = await (contender === 'bullmq' ? bullmq(url, prefix) : service(url, prefix));
   const observer = new Redis(url);
   await observer.ping();
-  const keep = async (events: number): Promise<void> => {
-    for (let i = 0; i < events; i += AT_ONCE)
+  const keep = async (calls: number): Promise<void> => {
+    for (let i = 0; i < calls; i += AT_ONCE)
       await Promise.all(Array.from({ length: AT_ONCE }, (_, n) => drainer.keep(`lock-${(i + n) % LOCKS}`)));
   };
   // The code is compiled before the first figure. What is counted is not measured: those who are watched are slower.
   await keep(count);
   const commands = await countCommands(url, () => drainer.workOff(count));
-  const kept = await measure(observer, count, () => keep(count));
+  const queued = await measure(observer, count, () => keep(count));
   const ran = await measure(observer, count, () => drainer.workOff(count));
   observer.disconnect();
   await drainer.close();
   return {
-    'kept per second': 1e6 / kept.wall,
+    'queued per second': 1e6 / queued.wall,
     'run per second': 1e6 / ran.wall,
-    'redis to keep': kept.redis,
+    'redis to queue': queued.redis,
     'redis to run': ran.redis,
-    'node to keep': kept.node,
+    'node to queue': queued.node,
     'node to run': ran.node,
     commands: commands / count,
   };
@@ -72,8 +72,8 @@ async function service(url: string, prefix: string): Promise<Drainer> {
   let held = await take();
   return {
     keep: (lock) => job.run(lock),
-    workOff: async (events) => {
-      left = events;
+    workOff: async (count) => {
+      left = count;
       const all = new Promise<void>((resolve) => (done = resolve));
       for (const lock of held) void lock.release();
       await all;
@@ -89,20 +89,20 @@ async function service(url: string, prefix: string): Promise<Drainer> {
 /** A queue with one worker, which runs as many at a time as there are locks, of whichever lock: order by key is for its paid edition. */
 async function bullmq(url: string, prefix: string): Promise<Drainer> {
   const connection = new Redis(url, { maxRetriesPerRequest: null });
-  const queue = new Queue('events', { connection, prefix });
+  const queue = new Queue('queued-calls', { connection, prefix });
   await queue.waitUntilReady();
   let [left, done] = [0, (): void => undefined];
   const run = async (): Promise<void> => {
     if (--left === 0) done();
   };
-  const worker = new Worker('events', run, { connection, prefix, concurrency: LOCKS, autorun: false });
+  const worker = new Worker('queued-calls', run, { connection, prefix, concurrency: LOCKS, autorun: false });
   await worker.waitUntilReady();
   await worker.pause(true);
   void worker.run();
   return {
-    keep: (lock) => queue.add('event', [lock], { removeOnComplete: true }),
-    workOff: async (events) => {
-      left = events;
+    keep: (lock) => queue.add('call', [lock], { removeOnComplete: true }),
+    workOff: async (count) => {
+      left = count;
       const all = new Promise<void>((resolve) => (done = resolve));
       void worker.resume();
       await all;

@@ -16,12 +16,12 @@ import { type LocalRedis, startRedis } from '../support/local-redis.js';
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, startFailure, type TestApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
 
-/* Calls by hand that find their lock taken, and are kept until it is free. Those that come at the moment of a release: events-race. */
+/* Calls by hand that find their lock taken, and are queued. Those that come at the moment of a release: queued-calls-race. */
 
-describe.each(EVENT_STORES)('on %s', (_, open) => {
-  let fleet: EventFleet;
+describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
+  let fleet: QueuedCallFleet;
   beforeEach(async () => void (fleet = await open()));
   afterEach(async () => {
     await closeApps();
@@ -30,7 +30,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
   const start = (providers: Parameters<typeof startApp>[0]): Promise<TestApp> =>
     startApp(providers, { store: fleet.store() });
 
-  test('a call that finds its lock taken is kept, and runs with its arguments when the lock is free', async () => {
+  test('a call that finds its lock taken is queued, and runs with its arguments when the lock is free', async () => {
     const { Calendar, ran } = calendar();
     const app = await start([Calendar]);
     expect(await app.get(Calendar).changed('free')).toBe('free');
@@ -39,13 +39,13 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     expect(ids(ran)).toEqual(['free']);
     await letGo();
     await until(() => ran.length === 2);
-    expect(ran[1]).toMatchObject({ id: 'kept', event: { key: 'kept', delivery: 1, merged: 0 } });
-    expect(ran[0]?.event).toBeUndefined();
+    expect(ran[1]).toMatchObject({ id: 'kept', queuedCall: { key: 'kept', delivery: 1, merged: 0 } });
+    expect(ran[0]?.queuedCall).toBeUndefined();
     expect(app.events.filter(({ type }) => type === 'queued')).toMatchObject([{ key: 'kept', merged: 0 }]);
     expect(app.events.filter(({ type }) => type === 'skipped')).toEqual([]);
   });
 
-  test('kept calls run in their order, those with the same key once with the newest arguments, each with a greater fencing token', async () => {
+  test('queued calls run in their order, those with the same key once with the newest arguments, each with a greater fencing token', async () => {
     const { Calendar, ran } = calendar({ queue: { key: (id) => id.slice(0, 1) } });
     const app = await start([Calendar]);
     const letGo = await hold(app);
@@ -53,7 +53,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     await letGo();
     await until(() => ran.length === 3);
     expect(ids(ran)).toEqual(['a2', 'b2', 'c1']);
-    expect(ran.map(({ event }) => event?.merged)).toEqual([1, 1, 0]);
+    expect(ran.map(({ queuedCall }) => queuedCall?.merged)).toEqual([1, 1, 0]);
     const tokens = ran.map(({ fencingToken = 0 }) => fencingToken);
     expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
   });
@@ -78,7 +78,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     expect(ids(ran)).toEqual(['1', '3', '5']);
   });
 
-  test('who works off what two instances have kept does so in one go, and in order', async () => {
+  test('who works off what two instances have queued does so in one go, and in order', async () => {
     const [ours, theirs] = [calendar({ queue: undefined }), calendar({ queue: undefined })];
     const [one, two] = [await start([ours.Calendar]), await start([theirs.Calendar])];
     const letGo = await hold(one);
@@ -91,7 +91,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     );
     ran.sort((a, b) => a.fencingToken - b.fencingToken);
     expect(ran.map(({ id }) => id)).toEqual(Array.from(ran.keys(), String));
-    // The first event, those until the first one has stood in line again, and the rest.
+    // The first queued call, those until the first one has stood in line again, and the rest.
     const handOvers = ran.filter(({ from }, i) => i > 0 && from !== ran[i - 1]?.from);
     expect(handOvers.length).toBeLessThanOrEqual(3);
   });
@@ -106,7 +106,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     await until(() => app.events.some(({ type }) => type === 'dead-lettered'));
     expect(app.logs.own.filter((line) => line.startsWith('error'))).toEqual([
       expect.stringMatching(
-        /Calendar.changed \[calendar\]: the event "a" will not be run any more \(failed, 1 delivery\): .*no such calendar.*redeliver\('calendar'\)/s,
+        /Calendar.changed \[calendar\]: the queued call "a" will not be run any more \(failed, 1 delivery\): .*no such calendar.*redeliver\('calendar'\)/s,
       ),
     ]);
     const service = app.get(SchedulerLockService);
@@ -120,7 +120,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     work.of = async () => undefined;
     expect(await service.redeliver('calendar')).toBe(1);
     await until(() => ran.length === 2);
-    expect(ran[1]?.event).toMatchObject({ key: 'a', delivery: 1 });
+    expect(ran[1]?.queuedCall).toMatchObject({ key: 'a', delivery: 1 });
     await until(async () => {
       const now = (await service.inspect()).find(({ name }) => name === 'calendar');
       return now?.dead === undefined && now?.queued === undefined;
@@ -140,7 +140,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     await letGo();
   });
 
-  test('what an instance that closes has kept runs on another one', async () => {
+  test('what an instance that closes has queued runs on another one', async () => {
     const { Calendar, ran } = calendar();
     const [one, two] = [await start([Calendar]), await start([Calendar])];
     const letGo = await hold(two);
@@ -152,7 +152,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     expect(ids(ran)).toEqual(['a', 'b']);
   });
 
-  test('a call in line that came first goes first, and the kept calls after it', async () => {
+  test('a call in line that came first goes first, and the queued calls after it', async () => {
     const { Calendar, ran } = calendar({ queue: undefined });
     const [one, two] = [await start([Calendar]), await start([Calendar])];
     const order: string[] = [];
@@ -185,12 +185,12 @@ describe('a Redis that is out of memory', () => {
   });
   const start = (providers: Parameters<typeof startApp>[0]): Promise<TestApp> =>
     startApp(providers, {
-      store: new RedisLockStore(server.url, { keyPrefix: `events-${randomUUID()}` }),
+      store: new RedisLockStore(server.url, { keyPrefix: `queued-calls-${randomUUID()}` }),
       ttl: 1_000,
     });
   const isFull = (full: boolean): Promise<unknown> => client.config('SET', 'maxmemory', full ? '1' : '0');
 
-  test('keeps no further call, says so, and still has those that were kept before', async () => {
+  test('queues no further call, says so, and still has those that were queued before', async () => {
     const { Calendar, ran } = calendar({ onStoreError: 'throw' });
     const app = await start([Calendar]);
     const letGo = await hold(app);
@@ -297,9 +297,9 @@ test('a call whose arguments cannot be read becomes a dead letter, without them 
   const { Calendar, ran } = calendar({ queue: undefined });
   const app = await startApp([Calendar], { store });
   const letGo = await hold(app);
-  const event = { name: 'calendar', job: 'Calendar.changed', priority: 0, max: 10, redeliver: 3 };
-  await store.events.enqueue({ ...event, id: 'text', args: 'secret' });
-  await store.events.enqueue({ ...event, id: 'object', args: '{"a":"secret"}' });
+  const call = { name: 'calendar', job: 'Calendar.changed', priority: 0, max: 10, redeliver: 3 };
+  await store.queuedCalls.enqueue({ ...call, id: 'text', args: 'secret' });
+  await store.queuedCalls.enqueue({ ...call, id: 'object', args: '{"a":"secret"}' });
   await app.get(Calendar).changed('next');
   await letGo();
   await until(() => ran.length === 1);
@@ -308,7 +308,7 @@ test('a call whose arguments cannot be read becomes a dead letter, without them 
   expect(dead).toMatchObject([{ reason: 'failed' }, { reason: 'failed' }]);
   const errors = app.logs.own.filter((line) => line.startsWith('error'));
   expect(errors).toHaveLength(2);
-  for (const line of errors) expect(line).toMatch(/the arguments of a kept call are no JSON array/);
+  for (const line of errors) expect(line).toMatch(/the arguments of a queued call are no JSON array/);
   expect(app.logs.own.join()).not.toContain('secret');
   await closeApps();
 });
@@ -347,11 +347,11 @@ test('options that make no sense stop the start, each with what to do', async ()
     expect(message).toMatch(part);
 });
 
-test('a store that keeps no events stops the start', async () => {
+test('a store that keeps no queued calls stops the start', async () => {
   const { Calendar } = calendar();
   const { acquire, extend, release, hints } = new MemoryLockStore();
   const store = { acquire, extend, release, hints } as unknown as LockStore;
   expect(await startFailure(startApp([Calendar], { store }))).toMatch(
-    /Calendar\.changed: onHeld: the store keeps no events/,
+    /Calendar\.changed: onHeld: the store keeps no queued calls/,
   );
 });
