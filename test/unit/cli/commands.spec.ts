@@ -238,6 +238,7 @@ describe('runs', () => {
         endedAt: at(12, 10, 12),
         duration: 12_000,
         outcome: 'failed',
+        trigger: 'schedule',
         error: 'no\u001b[31m luck',
       },
     ]);
@@ -290,6 +291,7 @@ describe('why', () => {
       'ended          2026-11-22 12:10:12+01:00',
       'took           12 s',
       'outcome        failed',
+      'trigger        schedule',
       `fencing token  ${at(12, 10) * 1_000}`,
       'error          no [31m luck',
     ]);
