@@ -132,7 +132,7 @@ const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined; cau
   'store-unavailable': () => 'the store failed, or did not answer.',
   'shutting-down': () => 'this instance is shutting down.',
   disabled: () => 'it is switched off on this instance by `enabled: false`.',
-  'not-leader': () => 'scheduled jobs are paused on this instance, as it does not lead.',
+  'not-leader': () => 'scheduled jobs run on the leader only, and this instance does not lead.',
   queued: () => 'the call is queued, and runs when the lock is free.',
   'queue-full': () => 'it has as many queued calls as it may have.',
   'invalid-name': ({ cause }) =>

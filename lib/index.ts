@@ -174,6 +174,15 @@ export type {
   Trigger,
 } from './stores/history-store.js';
 export type { PausedBy } from './stores/pause.js';
+export { DocumentLockStore, type DocumentLockStoreOptions } from './store/document-lock-store.js';
+export type {
+  Change as DocumentChange,
+  DocumentsRead,
+  LockDocuments,
+  ReadDocument,
+  Renewal as DocumentRenewal,
+  Seen as SeenDocument,
+} from './store/port.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,

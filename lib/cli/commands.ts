@@ -15,8 +15,7 @@ import { isRefusal } from '../insight/read.js';
 import { nearest, withoutSql } from '../wording.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Request } from './arguments.js';
-import { evidenceOf } from './evidence.js';
-import { list, type Look, printable } from './table.js';
+import { type Look, printable } from './table.js';
 import { isSwitch, type Switch } from './switch-arguments.js';
 import { done } from './switches.js';
 import { Times } from './times.js';
@@ -230,13 +229,12 @@ function jobAdvice(job: string, names: readonly string[]): string {
 
 async function why(request: Request, context: Context): Promise<Answer> {
   const { job = '', at } = request;
-  const { insight, look, say } = context;
+  const { insight, say } = context;
   const answer = await insight.why(job, at);
   leftOut(insight.unreadable).forEach(say);
-  const times = timesBy(insight.time, request, context);
   return {
     document: answer,
-    lines: [printable(answer.sentence), '', ...list(evidenceOf(answer, times), look)],
+    lines: [printable(answer.sentence)],
     code: answer.cause === 'unknown-job' ? USAGE : OK,
   };
 }

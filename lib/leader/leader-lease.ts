@@ -5,8 +5,6 @@ import type { Abortable, Lock } from '../lease/current-lock.js';
 export interface LeaderGrant extends AcquiredLock {
   /** Whether the lock is still held, judged by the clock at this moment. */
   readonly live: boolean;
-  /** When the lease before it would have ended, as it was seen from the line, monotonic; `-Infinity` if it was not. */
-  readonly seenUntil: number;
 }
 
 /**

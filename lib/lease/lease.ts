@@ -37,7 +37,6 @@ export class Lease {
   #failing = false;
   #inner = 0;
   #waited = 0;
-  #seenUntil = -Infinity;
   #traceId: string | undefined;
   #started: Annotation | undefined;
   #over = false;
@@ -110,15 +109,9 @@ export class Lease {
     return this.#waited;
   }
 
-  /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
-  get seenUntil(): number {
-    return this.#seenUntil;
-  }
-
   /** Its call stood in line. */
-  hasWaited(waited: number, seenUntil: number): void {
+  hasWaited(waited: number): void {
     this.#waited = waited;
-    this.#seenUntil = seenUntil;
   }
 
   /** Of the trace that its run belongs to. */

@@ -60,10 +60,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   readonly #found: Found[] = [];
   readonly #methods = new Map<Found, BoundMethod>();
   #orchestrators: readonly JobOrchestrator[] = [];
-  readonly #made = new CronJobState(
-    () => this.#orchestrators,
-    (job) => this.leader.hasStopped(job),
-  );
+  readonly #made = new CronJobState(() => this.#orchestrators);
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -72,9 +69,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly leader: LeaderJobs,
     private readonly dynamic: DynamicJobs,
   ) {
-    // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
+    // Runs before the first timer can fire, so jobs that a constructor has made are behind the gate in time.
     if (leader.election !== undefined)
-      process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery.getProviders())));
+      process.nextTick(() => leader.guard(orchestratorsAmong(discovery.getProviders())));
   }
 
   async onModuleInit(): Promise<void> {
@@ -89,7 +86,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule([...sharedKeys(store, locks), ...this.#unknownScheduler()]));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-    this.leader.pauseJobs(this.#orchestrators);
+    this.leader.guard(this.#orchestrators);
     await this.host.start();
     await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
     await this.host.checkNames(knownNames(this.#found, elections.places));
@@ -99,6 +96,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
   onApplicationBootstrap(): void {
     this.#keepMethods();
+    // A scheduler whose hooks run after ours has found its methods meanwhile, and makes their timers next.
+    this.leader.guard(this.#orchestrators);
     this.#tellOfStart();
     const runsJobs = this.#runsJobs();
     for (const found of this.#found) {
@@ -130,11 +129,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
   }
 
-  /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
+  /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would run on standbys, silently. */
   #unknownScheduler(): string[] {
     if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery.getProviders())) return [];
     const use = 'with this version of @nestjs/schedule. Use one that the README names.';
-    if (this.leader.election !== undefined) return [`leader: jobs cannot be paused ${use}`];
+    if (this.leader.election !== undefined)
+      return [`leader: standbys cannot be kept from running jobs ${use}`];
     const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
     return ticked.length === 0
       ? []

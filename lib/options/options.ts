@@ -241,7 +241,7 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    */
   readonly shutdownTimeout?: Duration | undefined;
   /**
-   * All scheduled jobs run on one elected instance: on the others, cron jobs, intervals and timeouts are paused. An
+   * All scheduled jobs run on one elected instance: the others refuse what their schedulers fire. An
    * instance without any scheduled job takes no part in that election.
    *
    * @default none: each instance fires its jobs, and each job's lock decides
