@@ -26,6 +26,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   // The store compares once more: a lease that has ended meanwhile stays as it has ended.
   const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
   if (!released) return gone(lock, await desk.look(lock));
+  await desk.noted(lock);
   const { holder } = lease;
   const ofJob = job === undefined ? {} : { job };
   desk.tell(lock, act, { fencingToken, ...ofJob });

@@ -140,8 +140,8 @@ const LASTS: Record<Fault, readonly [least: number, most: number]> = {
   'throwing-logger': [1_000, 5_000],
   // About the time after which a tick is overdue: some come back before that, and some after it.
   blackout: [4_000, 7_500],
-  // Longer than the ttl of a lease that is in the way.
-  'switch-pause': [3_000, 7_000],
+  // Longer than a run that is in the way.
+  'switch-pause': [6_000, 10_000],
   // Until the holder has noticed.
   'switch-break': [1_500, 2_500],
 };

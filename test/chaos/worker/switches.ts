@@ -34,11 +34,16 @@ export class Switches {
   }
 
   async #break(lock: string): Promise<void> {
-    const [info] = await this.locks.inspect([lock]);
-    if (info?.fencingToken === undefined) return;
-    const broken = await this.control.break({ lock, fencingToken: info.fencingToken, ...BY });
-    if (broken.result === 'broken')
-      this.recorder.write({ k: 'broken', m: monotonic(), lock, token: broken.fencingToken });
+    for (let tries = 0; tries < TRIES; tries++) {
+      const [info] = await this.locks.inspect([lock]);
+      const { fencingToken = 0, state } = info ?? {};
+      const held = state === 'held' && fencingToken > 0;
+      const broken = held ? await this.control.break({ lock, fencingToken, ...BY }) : undefined;
+      if (broken?.result === 'broken')
+        return this.recorder.write({ k: 'broken', m: monotonic(), lock, token: fencingToken });
+      // Nobody runs at the moment.
+      await sleep(REST);
+    }
   }
 
   async #resume(lock: string): Promise<void> {
