@@ -244,6 +244,18 @@ const isRun = ({ instance }: StoredRun): boolean => !instance.startsWith('paused
 export const wasBroken = ({ broken }: Model, { lock, token }: Pick<Run, 'lock' | 'token'>): boolean =>
   broken.some((line) => line.lock === lock && line.token === token);
 
+/**
+ * Whether somebody has ended the lease of a run, and its process could not have noticed by then: another run may begin before its next
+ * heartbeat.
+ */
+export const hasNotNoticed = ({ broken }: Model, { lock, token, facts }: Run, until: number): boolean =>
+  broken.some(
+    (line) =>
+      line.lock === lock &&
+      line.token === token &&
+      until <= line.m + facts.heartbeat + facts.storeTimeout + READING,
+  );
+
 /** Groups items by a key. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
   const groups = new Map<K, T[]>();

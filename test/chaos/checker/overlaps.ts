@@ -1,5 +1,5 @@
 import { describeRun, type Finding } from './finding.js';
-import { groupBy, type Model, READING, type Run } from './model.js';
+import { groupBy, hasNotNoticed, type Model, READING, type Run } from './model.js';
 
 /** Two clocks of one machine are read one after the other, ms. */
 const ALLOWANCE = 1;
@@ -19,6 +19,7 @@ export function checkOverlaps(model: Model): Finding {
   const violations = runs.flatMap(wrongBelief);
   let forgotten = 0;
   let early = 0;
+  let broken = 0;
   for (const ofLock of groupBy(runs, ({ lock }) => lock).values()) {
     let open: Run[] = [];
     for (const run of ofLock) {
@@ -28,6 +29,7 @@ export function checkOverlaps(model: Model): Finding {
         const { heartbeat, storeTimeout } = other.facts;
         const noticed = heartbeat + storeTimeout + ALLOWANCE;
         if (losses.some(({ from, to }) => run.m >= from && until <= to + noticed)) forgotten += 1;
+        else if (hasNotNoticed(model, other, until)) broken += 1;
         else if (forward.some(({ m }) => run.m >= m - READING && until <= m + noticed)) early += 1;
         else
           violations.push(
@@ -45,6 +47,7 @@ export function checkOverlaps(model: Model): Finding {
       runs: runs.length,
       'overlaps after a data loss': forgotten,
       'overlaps after the clock was set forward': early,
+      'overlaps after somebody ended a lease': broken,
     },
   };
 }

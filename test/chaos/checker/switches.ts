@@ -1,6 +1,6 @@
 import type { BrokenLine, PausedLine } from '../history.js';
 import { describeRun, type Finding } from './finding.js';
-import { type Model, READING } from './model.js';
+import { hasNotNoticed, type Model, READING } from './model.js';
 
 /** How much earlier than a pause was told it may have begun, ms: its answer came late, or the process was frozen. */
 const LATE = 6_000;
@@ -44,11 +44,12 @@ const isBlurred = ({ troubles, steps }: Model, from: number, to: number): boolea
   steps.some(({ m }) => m <= to && m >= from - LATE);
 
 /** Runs whose process could rely on a lease while somebody else held the lock as paused. */
-function runsIn({ runs }: Model, { m, lock, token }: PausedLine, to: number): string[] {
-  return runs
+function runsIn(model: Model, { m, lock, token }: PausedLine, to: number): string[] {
+  return model.runs
     .filter(
       (run) =>
         run.lock === lock &&
+        !hasNotNoticed(model, run, run.believedUntil) &&
         run.m < to - READING &&
         Math.min(run.believedUntil, to) - Math.max(run.m, m) > ALLOWANCE,
     )

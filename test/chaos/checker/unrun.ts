@@ -20,6 +20,7 @@ export type Cause =
   | 'outage of the store'
   | 'died or froze as it began'
   | 'shutting down'
+  | 'paused by somebody'
   | 'clock of the store'
   | 'no instance up'
   | 'unexplained';
@@ -34,6 +35,7 @@ const ORDER: readonly Cause[] = [
   'overtaken by a newer tick',
   'clock of the store',
   'shutting down',
+  'paused by somebody',
   // Only if it is so for all of them: see below.
   'no instance up',
 ];
@@ -109,8 +111,12 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
     case 'held':
     case 'cooling-down': {
       const blocker = blockerAt(model, facts, call, skipped);
-      return because(blocker !== undefined, blocker ?? 'held');
+      // A call that asks for less does not know that it is a pause, or stands behind one.
+      if (blocker === undefined) return because(wasSwitched(model, call.m, skipped.m), 'paused by somebody');
+      return because(true, blocker);
     }
+    case 'paused':
+      return because(wasSwitched(model, call.m, skipped.m), 'paused by somebody');
     case 'already-ran': {
       const newest = skipped.tick ?? -Infinity;
       if (newest > tick)
@@ -133,6 +139,10 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
       return because(false, 'unexplained');
   }
 }
+
+/** Whether somebody used a switch just then. */
+const wasSwitched = (model: Model, from: number, to: number): boolean =>
+  troublesIn(model, from - AFTERMATH, to).some(({ fault }) => fault.startsWith('switch-'));
 
 /** The scheduler of this instance did not fire the tick: allowed only if the instance was not up, or was busy. */
 function withoutCall(model: Model, tick: number, i: string): Judged {
