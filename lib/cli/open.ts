@@ -10,7 +10,7 @@ import { loadMysql, loadPostgres } from './drivers.js';
 import { kindOf, type Place } from './place.js';
 import { UsageError } from './usage-error.js';
 
-/** A store that is only read. */
+/** A store that is only read, but by a switch. */
 export interface OpenStore {
   readonly store: LockStore;
   close(): Promise<void>;
@@ -28,7 +28,7 @@ const CONNECTIONS = 4;
 const NAME = 'nestjs-scheduler-lock';
 
 /**
- * Connects to the store, for reading only: no table is created, and no right is tried by writing.
+ * Connects to the store: no table is created, and no right is tried by writing.
  *
  * @throws SchedulerLockConfigError if the credentials, the table or the driver do not work
  * @throws StoreUnavailableError if the store cannot be reached
