@@ -20,8 +20,11 @@ afterAll(async () => {
 });
 
 /** Those that look into the queue of a lock, and the others. */
-function counted(sent: readonly string[][]) {
-  const ofQueuedCalls = sent.filter((args) => args.some((arg) => arg.endsWith(':queue')));
+function counted(all: readonly string[][]) {
+  const has = (args: readonly string[], end: string): boolean => args.some((arg) => arg.endsWith(end));
+  // Every few seconds each instance looks for calls that were left, also while a busy machine takes longer for these.
+  const sent = all.filter((args) => !(has(args, ':queue') && has(args, ':line') && !has(args, ':dead')));
+  const ofQueuedCalls = sent.filter((args) => has(args, ':queue'));
   return { ofQueuedCalls: ofQueuedCalls.length, others: sent.length - ofQueuedCalls.length };
 }
 
