@@ -4,12 +4,12 @@ import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
 import type { InstanceInfo, InstanceState, JobView, Unreadable } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
+import { evidenceOf } from '../insight/evidence.js';
 import { isRefusal } from '../insight/read.js';
+import { Times } from '../insight/shown.js';
 import { nearest, withoutSql } from '../wording.js';
 import type { Request } from './arguments.js';
-import { evidenceOf } from './evidence.js';
 import { list, type Look, printable } from './table.js';
-import { Times } from './times.js';
 import { UsageError } from './usage-error.js';
 import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
 

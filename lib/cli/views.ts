@@ -1,8 +1,8 @@
 import { formatDuration } from '../duration.js';
+import { scheduleOf, type Times } from '../insight/shown.js';
 import type { InstanceInfo, JobStatus, JobView, RunInfo } from '../insight/types.js';
 import type { LockInfo } from '../stores/lock-store.js';
 import { type Cell, type Look, type Style, table } from './table.js';
-import type { Times } from './times.js';
 
 /*
  * Tables of what people ask for. Times in them are short: what is exact is in the JSON, and in `why`.
@@ -37,16 +37,6 @@ export function jobsTable(jobs: readonly JobView[], times: Times, look: Look): s
     cell(job.why?.sentence),
   ]);
   return table(['JOB', 'STATE', 'SCHEDULE', 'LAST', 'NEXT', 'WHY'], rows, look, [2, 4, 3]);
-}
-
-/** When a job runs: its expression, with its zone if that is not the one of the times beside it. */
-export function scheduleOf(
-  { schedule, timeZone, interval }: Pick<JobView, 'schedule' | 'timeZone' | 'interval'>,
-  zone?: string,
-): string {
-  if (interval !== undefined) return `every ${formatDuration(interval)}`;
-  if (schedule === undefined) return 'by hand';
-  return timeZone === undefined || timeZone === zone ? schedule : `${schedule} ${timeZone}`;
 }
 
 /** `Sat 03:00 completed 12 s`; of a run that goes on: `12:20 api-7f9:1:ab, 40 s`. */

@@ -4,7 +4,7 @@ import { show as asCode } from '../wording.js';
 import { hasFailed, type JobFacts, type TickDates, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts, runsOf } from './join.js';
-import { type Fleet, instanceOf, isRefusal, Reader } from './read.js';
+import { instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
 import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
@@ -36,6 +36,20 @@ export interface InsightQuery {
   readonly limit?: number;
   /** Only those that failed, passed their timeout, were aborted or interrupted. @default false */
   readonly bad?: boolean;
+}
+
+/** What one look at a store tells. @internal */
+export interface Look {
+  /** The store's time. 0: it remembers no instance. */
+  readonly time: number;
+  /** The instances, without the dates of their jobs. */
+  readonly told: readonly Told[];
+  readonly jobs: JobView[];
+  /** The locks of these jobs, each with what was kept of its runs. */
+  readonly locks: ReadonlyMap<string, LockFacts>;
+  readonly unreadable: Unreadable;
+  /** What is known of each job that needs attention, or is `unknown`. */
+  readonly facts: ReadonlyMap<string, JobFacts>;
 }
 
 /** How many entries of a lock tell how a job is. If several jobs share it, one may push out the others. */
@@ -93,16 +107,23 @@ export class Insight {
 
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
-    return this.#jobs(await this.#reader.fleet(true));
+    return (await this.look()).jobs;
   }
 
   /** All jobs, and all instances without theirs, of one look at the store. @internal */
   async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
-    const fleet = await this.#reader.fleet(true);
-    return { jobs: await this.#jobs(fleet), instances: fleet.told.map(({ info }) => info) };
+    const { jobs, told } = await this.look();
+    return { jobs, instances: told.map(({ info }) => info) };
   }
 
-  async #jobs(fleet: Fleet): Promise<JobView[]> {
+  /**
+   * All that one look at the store tells.
+   *
+   * @param most how many entries of a lock that one job has
+   * @internal
+   */
+  async look(most = FEW): Promise<Look> {
+    const fleet = await this.#reader.fleet(true);
     const jobs = await inTurns(fleet.jobs.names, (name) => {
       const few = fleet.jobs.few(name);
       return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
@@ -111,7 +132,7 @@ export class Insight {
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
     const locks = await this.#reader.allLocks([...sharing.keys()], (name) =>
-      (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
+      (sharing.get(name) ?? 0) > 1 ? SOME : most,
     );
     const views: JobView[] = [];
     const unwell = await inTurns(jobs, (few) => {
@@ -122,11 +143,22 @@ export class Insight {
     });
     // Of those people want to know why: what more instances know, with their dates.
     const all = unwell.length > 0 ? await this.#reader.fleet() : fleet;
-    const more = await inTurns(unwell, (few) => [
+    const facts = new Map<string, JobFacts>();
+    const more = await inTurns(unwell, (few) => {
+      const { job } = few[0].job;
       // Its lock was read before that: it says nothing of a tick that has come since.
-      viewOf(this.#facts(all.jobs.get(few[0].job.job) ?? few, locks, fleet.time)),
-    ]);
-    return [...views, ...more].sort(attentionFirst);
+      const known = this.#facts(all.jobs.get(job) ?? few, locks, fleet.time);
+      facts.set(job, known);
+      return [viewOf(known)];
+    });
+    return {
+      time: fleet.time,
+      told: fleet.told,
+      jobs: [...views, ...more].sort(attentionFirst),
+      locks,
+      unreadable: this.unreadable,
+      facts,
+    };
   }
 
   /**

@@ -1,7 +1,6 @@
 import { formatDuration } from '../duration.js';
-import type { RunInfo, ScheduleView, Why, WhyCause } from '../insight/types.js';
-import type { Times } from './times.js';
-import { scheduleOf } from './views.js';
+import { scheduleOf, type Times } from './shown.js';
+import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 type Pair = readonly [name: string, value: string];
 
