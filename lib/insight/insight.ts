@@ -50,6 +50,8 @@ export interface Look {
   readonly unreadable: Unreadable;
   /** What is known of each job that needs attention, or is `unknown`. */
   readonly facts: ReadonlyMap<string, JobFacts>;
+  /** Finds the dates of schedules, if `cron` is at hand. */
+  readonly ticks: TickFinder | undefined;
 }
 
 /** How many entries of a lock tell how a job is. If several jobs share it, one may push out the others. */
@@ -158,6 +160,7 @@ export class Insight {
       locks,
       unreadable: this.unreadable,
       facts,
+      ticks: this.#more.ticks,
     };
   }
 

@@ -75,9 +75,19 @@ export class SchedulerLockInsight {
     return (await this.#open()).why(job, at);
   }
 
-  async #open(): Promise<Insight> {
+  /** What people call the store. @internal */
+  get label(): string {
+    return this.#host.store.label ?? 'the store';
+  }
+
+  /** Reads the same store; sentences have times of this zone. @internal */
+  async openIn(zone: string): Promise<Insight> {
     await this.#host.start();
-    this.#insight ??= new Insight(this.#host.store, { ticks: tickFinder(() => this.#insights.cronTime) });
+    return new Insight(this.#host.store, { zone, ticks: tickFinder(() => this.#insights.cronTime) });
+  }
+
+  async #open(): Promise<Insight> {
+    this.#insight ??= await this.openIn('UTC');
     return this.#insight;
   }
 }

@@ -53,7 +53,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
   [
     'nest/',
-    '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
+    '(?!index$|testing/|cli/|board/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
     'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
   ],
   [
@@ -72,8 +72,13 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     'an entry for metrics listens from outside',
   ],
   [
+    'board/',
+    `${CONTRACT}|insight/.+|nest/scheduler-lock-insight`,
+    'the page shows what insight tells, and knows neither stores nor the engine',
+  ],
+  [
     'index',
-    '(?!testing/|cli/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql|mongo)/).+',
+    '(?!testing/|cli/|board/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql|mongo)/).+',
     'the main entry does not load the other entries',
   ],
 ];
@@ -83,6 +88,11 @@ const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][]
   // Nest's scheduler is an application's: a copy of our own could be another one.
   [/^(nest\/|events\/log)/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
   [/^(otel|prometheus)\//, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
+  [
+    /^board\/(board\.module|controller|options)$/,
+    ({ target }) => target === '@nestjs/common' || target === '@nestjs/core',
+  ],
+  [/^board\/templates$/, ({ target }) => target === 'preact' || target === 'preact-render-to-string'],
   [/^otel\//, ({ target }) => target === '@opentelemetry/api'],
   [/^prometheus\//, ({ target }) => target === 'prom-client'],
   [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
@@ -112,7 +122,7 @@ export function importProblems({ path, imports }: Source): string[] {
 }
 
 /** A path without its ending, as the rules have it. */
-const nameOf = (path: string): string => path.replace(/\.ts$/, '');
+const nameOf = (path: string): string => path.replace(/\.tsx?$/, '');
 
 /** Files that import each other in a circle, types included: `a → b → a`. */
 export function importCircles(sources: readonly Source[]): string[] {
@@ -122,7 +132,8 @@ export function importCircles(sources: readonly Source[]): string[] {
   const visit = (path: string, trail: readonly string[]): void => {
     if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
     if (done.has(path) || trail.includes(path)) return;
-    for (const { target, ours } of byPath.get(path)?.imports ?? []) if (ours) visit(target, [...trail, path]);
+    for (const { target, ours } of (byPath.get(path) ?? byPath.get(`${path}x`))?.imports ?? [])
+      if (ours) visit(target, [...trail, path]);
     done.add(path);
   };
   for (const { path } of sources) visit(path, []);
