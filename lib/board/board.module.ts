@@ -1,31 +1,41 @@
-import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
+import { type DynamicModule, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { systemClock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
-import type { Insight } from '../insight/insight.js';
 import { SchedulerLockInsight } from '../nest/scheduler-lock-insight.js';
 import { Board } from './board.js';
 import { BOARD, controllerOf } from './controller.js';
 import { optionProblems } from './option-checks.js';
 import type { SchedulerLockBoardOptions } from './options.js';
-import { type BoardSource, insightsOf } from './source.js';
+import { insightsOf } from './source.js';
 
 const MODULE = 'SchedulerLockBoardModule';
 
-/** The store of the application, as the board reads it. */
+const OPTIONS = Symbol(`options of ${MODULE}.forRoot()`);
+
+/** The board of one `forRoot()`, over the store of the application. */
 @Injectable()
-class ApplicationSource implements BoardSource {
-  readonly clock = systemClock;
-  traceUrl: string | undefined;
+class ApplicationBoard implements OnModuleInit {
+  #board: Board | undefined;
 
-  constructor(@Inject(ModuleRef) private readonly modules: ModuleRef) {}
+  constructor(
+    @Inject(OPTIONS) private readonly options: SchedulerLockBoardOptions,
+    @Inject(ModuleRef) private readonly modules: ModuleRef,
+  ) {}
 
-  label = (): string => this.#reader.label;
+  /** Not before the application starts: its parts are made in any order. */
+  onModuleInit(): void {
+    const insight = insightOf(this.modules);
+    this.#board = new Board({
+      insight: insightsOf((zone) => insight.openIn(zone)),
+      clock: insight.clock,
+      label: () => insight.label,
+      traceUrl: this.options.traceUrl,
+    });
+  }
 
-  insight = insightsOf((zone): Promise<Insight> => this.#reader.openIn(zone));
-
-  get #reader(): SchedulerLockInsight {
-    return this.modules.get(SchedulerLockInsight, { strict: false });
+  get board(): Board {
+    if (this.#board === undefined) throw new Error(`${MODULE}: the application has not started yet.`);
+    return this.#board;
   }
 }
 
@@ -53,24 +63,16 @@ export class SchedulerLockBoardModule {
       imports: options.imports ?? [],
       controllers: [controllerOf(options)],
       providers: [
-        ApplicationSource,
-        {
-          provide: BOARD,
-          inject: [ApplicationSource, ModuleRef],
-          useFactory: (source: ApplicationSource, modules: ModuleRef) => {
-            checkParts(modules);
-            source.traceUrl = options.traceUrl;
-            return new Board(source);
-          },
-        },
+        { provide: OPTIONS, useValue: options },
+        { provide: BOARD, useClass: ApplicationBoard },
       ],
     };
   }
 }
 
-function checkParts(modules: ModuleRef): void {
+function insightOf(modules: ModuleRef): SchedulerLockInsight {
   try {
-    modules.get(SchedulerLockInsight, { strict: false });
+    return modules.get(SchedulerLockInsight, { strict: false });
   } catch (cause) {
     const problem =
       `${MODULE}: this application has no SchedulerLockModule, so there is nothing to show. Add ` +

@@ -30,26 +30,26 @@ export interface PlatformResponse {
 
 /** What can be read. All of it has the guards of the board, as they are those of the class. */
 class Reading {
-  constructor(@Inject(BOARD) protected readonly board: Board) {}
+  constructor(@Inject(BOARD) private readonly host: { readonly board: Board }) {}
 
   @Get()
   async page(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.board.page(queryOf(request)));
+    send(response, await this.host.board.page(queryOf(request)));
   }
 
   @Get('api/v1/verdict')
   async verdict(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.board.api.verdict());
+    send(response, await this.host.board.api.verdict());
   }
 
   @Get('api/v1/jobs')
   async jobs(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.board.api.jobs());
+    send(response, await this.host.board.api.jobs());
   }
 
   @Get('api/v1/jobs/:job')
   async job(@Param('job') job: string, @Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.board.api.job(job));
+    send(response, await this.host.board.api.job(job));
   }
 
   @Get('api/v1/jobs/:job/runs')
@@ -58,7 +58,7 @@ class Reading {
     @Req() request: PlatformRequest,
     @Res() response: PlatformResponse,
   ): Promise<void> {
-    send(response, await this.board.api.runs(job, queryOf(request)));
+    send(response, await this.host.board.api.runs(job, queryOf(request)));
   }
 
   @Get('api/v1/jobs/:job/why')
@@ -67,17 +67,17 @@ class Reading {
     @Req() request: PlatformRequest,
     @Res() response: PlatformResponse,
   ): Promise<void> {
-    send(response, await this.board.api.why(job, queryOf(request)));
+    send(response, await this.host.board.api.why(job, queryOf(request)));
   }
 
   @Get('api/v1/instances')
   async instances(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.board.api.instances());
+    send(response, await this.host.board.api.instances());
   }
 
   @Get('api/v1/locks')
   async locks(@Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.board.api.locks());
+    send(response, await this.host.board.api.locks());
   }
 }
 

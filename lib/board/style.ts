@@ -27,7 +27,7 @@ time, .number { font-variant-numeric: tabular-nums; }
 .skip { position: absolute; left: -100vw; }
 .skip:focus { left: 1rem; top: .5rem; background: var(--card); padding: .25rem .5rem; z-index: 2; }
 .sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
-.top { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: baseline; padding: .7rem max(1rem, calc(50vw - 600px)); background: var(--card); border-bottom: 1px solid var(--edge); }
+.top { position: sticky; top: 0; z-index: 1; display: flex; flex-wrap: wrap; gap: .25rem 1.5rem; align-items: baseline; padding: .7rem max(1rem, calc(50vw - 584px)); background: var(--card); border-bottom: 1px solid var(--edge); }
 .top nav { display: flex; flex-wrap: wrap; gap: .1rem 1rem; }
 .top nav a { color: var(--faint); text-decoration: none; }
 .top nav a:hover { color: var(--link); text-decoration: underline; }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Clock } from '../clock.js';
 import { Insight, type InsightQuery } from '../insight/insight.js';
 import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
 import { tickFinder } from '../scheduler/tick-finder.js';
@@ -73,6 +74,11 @@ export class SchedulerLockInsight {
    */
   async why(job: string, at?: number | Date | string): Promise<Why> {
     return (await this.#open()).why(job, at);
+  }
+
+  /** The clock of this machine, as the locks have it. @internal */
+  get clock(): Clock {
+    return this.#host.settings.clock;
   }
 
   /** What people call the store. @internal */

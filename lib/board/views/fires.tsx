@@ -36,7 +36,8 @@ export function Fires({
   );
 }
 
-function rowOf({ job: view, next, at, isFrequent, change }: Firing, scene: Scene, span: Span): h.JSX.Element {
+function rowOf(firing: Firing, scene: Scene, span: Span): h.JSX.Element {
+  const { job: view, next, at, isFrequent, change } = firing;
   const { job, timeZone } = view;
   const often = isFrequent
     ? `more than ${MOST_FIRES} times`
@@ -65,19 +66,27 @@ function rowOf({ job: view, next, at, isFrequent, change }: Firing, scene: Scene
       </td>
       <td>{often}</td>
       <td class="strip">
-        <Line span={span} times={scene.times} height={16} label={`Fires of ${job}: ${often}`}>
-          {isFrequent ? (
-            <rect class="often" x="0" width="100%" y="5" height="6" />
-          ) : (
-            <Fragment>
-              {at.map((each) => (
-                <Shape key={each} at={each} y={8} span={span} kind="fire" d="M0-5V5" />
-              ))}
-            </Fragment>
-          )}
-          {change && <Shape at={change.at} y={8} span={span} kind="dst" />}
-        </Line>
+        <Strip fires={firing} often={often} scene={scene} span={span} />
       </td>
     </tr>
+  );
+}
+
+function Strip(props: { fires: Firing; often: string; scene: Scene; span: Span }): h.JSX.Element {
+  const { fires, often, scene, span } = props;
+  const { job, at, isFrequent, change } = fires;
+  return (
+    <Line span={span} times={scene.times} height={16} label={`Fires of ${job.job}: ${often}`}>
+      {isFrequent ? (
+        <rect class="often" x="0" width="100%" y="5" height="6" />
+      ) : (
+        <Fragment>
+          {at.map((each) => (
+            <Shape key={each} at={each} y={8} span={span} kind="fire" d="M0-5V5" />
+          ))}
+        </Fragment>
+      )}
+      {change && <Shape at={change.at} y={8} span={span} kind="dst" />}
+    </Line>
   );
 }

@@ -19,38 +19,15 @@ export function pageOf(frame: Frame): string {
   return `<!doctype html>${renderToString(<Page {...frame} />)}`;
 }
 
-function Page({ title, question, build, parts, regions, stale }: Frame): h.JSX.Element {
+function Page({ title, build, question, parts, regions, stale }: Frame): h.JSX.Element {
   return (
     <html lang="en">
-      <head>
-        <meta charSet="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <meta name="robots" content="noindex" />
-        <title>{title}</title>
-        <link rel="icon" href="data:," />
-        <link rel="stylesheet" href={`?asset=board.css&v=${build}`} />
-        <script src={`?asset=board.js&v=${build}`} defer />
-        <noscript>
-          <meta http-equiv="refresh" content="30" />
-        </noscript>
-      </head>
+      <Head title={title} build={build} />
       <body class={stale ? 'stale' : ''} data-zone={question.zone}>
         <a class="skip" href="#main">
           To the jobs
         </a>
-        <header class="top">
-          <h1>
-            <a href={linkTo(lasting(question))}>Scheduled jobs</a>
-          </h1>
-          <nav aria-label="Parts of this page">
-            {regions.map(({ id, title: name }) => (
-              <a key={id} href={`#${id}`}>
-                {name}
-              </a>
-            ))}
-          </nav>
-        </header>
+        <Top question={question} regions={regions} />
         <p id="said" class="sr" role="status" />
         <p id="notice" class="notice" role="alert" hidden />
         <main id="main" dangerouslySetInnerHTML={{ __html: parts.join('') }} />
@@ -61,6 +38,38 @@ function Page({ title, question, build, parts, regions, stale }: Frame): h.JSX.E
     </html>
   );
 }
+
+/** Its files are the only ones that the policy of the page lets a browser load. */
+const Head = ({ title, build }: Pick<Frame, 'title' | 'build'>): h.JSX.Element => (
+  <head>
+    <meta charSet="utf-8" />
+    <meta name="viewport" content="width=device-width, initial-scale=1" />
+    <meta name="color-scheme" content="light dark" />
+    <meta name="robots" content="noindex" />
+    <title>{title}</title>
+    <link rel="icon" href="data:," />
+    <link rel="stylesheet" href={`?asset=board.css&v=${build}`} />
+    <script src={`?asset=board.js&v=${build}`} defer />
+    <noscript>
+      <meta http-equiv="refresh" content="30" />
+    </noscript>
+  </head>
+);
+
+const Top = ({ question, regions }: Pick<Frame, 'question' | 'regions'>): h.JSX.Element => (
+  <header class="top">
+    <h1>
+      <a href={linkTo(lasting(question))}>Scheduled jobs</a>
+    </h1>
+    <nav aria-label="Parts of this page">
+      {regions.map(({ id, title: name }) => (
+        <a key={id} href={`#${id}`}>
+          {name}
+        </a>
+      ))}
+    </nav>
+  </header>
+);
 
 /** A part that could not be made: the others are shown. */
 export const BrokenPart = ({ id, problem }: { id: string; problem: string }): h.JSX.Element => (

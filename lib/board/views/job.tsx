@@ -18,8 +18,6 @@ export function Job({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Ele
   const { runs } = looked.kept.get(view.job) ?? NOTHING_KEPT;
   const { since, clauses } = costOf(looked, view);
   const sentence = sentenceIn(looked.facts.get(view.job), view, timesIn(question.zone));
-  const usual = usualOf(runs);
-  const lock = lockOf(looked, view)?.lock;
   return (
     <Region id="job" title={displayName(view.job)}>
       <p>
@@ -32,32 +30,45 @@ export function Job({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Ele
         )}
       </p>
       {sentence !== undefined && <p class="sentence">{sentence}</p>}
-      {clauses.length > 0 && <p class="cost">Cost so far: {clauses.join(' · ')}</p>}
-      <dl class="facts">
-        <Fact name="Schedule">{scheduleOf(view, question.zone)}</Fact>
-        <Fact name="Next">
-          <Time at={view.next} times={times} />
-        </Fact>
-        <Fact name="Last success">
-          <Run run={runs.find(({ outcome }) => outcome === 'completed')} scene={scene} />
-        </Fact>
-        <Fact name="Last error">
-          <Run run={runs.find((run) => !['completed', 'running'].includes(kindOf(run)))} scene={scene} />
-        </Fact>
-        <Fact name="Usually takes">{usual === undefined ? 'not known' : formatDuration(usual)}</Fact>
-        <Fact name="Lock">
-          {view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock)}
-          {lock !== undefined && `, ${lock.state}`}
-        </Fact>
-        <Fact name="Instances">
-          {view.instances.length === 0
-            ? 'none is up'
-            : view.instances.slice(0, 8).map(displayName).join(', ')}
-          {view.instances.length > 8 && ` and ${view.instances.length - 8} more`}
-        </Fact>
-      </dl>
+      {clauses.length > 0 && (
+        <p class="cost">
+          {view.attention ? 'Cost so far: ' : ''}
+          {clauses.join(' · ')}
+        </p>
+      )}
+      <Facts scene={scene} view={view} />
       <Durations runs={runs} scene={scene} />
     </Region>
+  );
+}
+
+function Facts({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
+  const { times, question, looked } = scene;
+  const { runs } = looked.kept.get(view.job) ?? NOTHING_KEPT;
+  const usual = usualOf(runs);
+  const lock = lockOf(looked, view)?.lock;
+  return (
+    <dl class="facts">
+      <Fact name="Schedule">{scheduleOf(view, question.zone)}</Fact>
+      <Fact name="Next">
+        <Time at={view.next} times={times} />
+      </Fact>
+      <Fact name="Last success">
+        <Run run={runs.find(({ outcome }) => outcome === 'completed')} scene={scene} />
+      </Fact>
+      <Fact name="Last error">
+        <Run run={runs.find((run) => !['completed', 'running'].includes(kindOf(run)))} scene={scene} />
+      </Fact>
+      <Fact name="Usually takes">{usual === undefined ? 'not known' : formatDuration(usual)}</Fact>
+      <Fact name="Lock">
+        {view.lock === undefined ? 'made from the arguments of each call' : displayName(view.lock)}
+        {lock !== undefined && `, ${lock.state}`}
+      </Fact>
+      <Fact name="Instances">
+        {view.instances.length === 0 ? 'none is up' : view.instances.slice(0, 8).map(displayName).join(', ')}
+        {view.instances.length > 8 && ` and ${view.instances.length - 8} more`}
+      </Fact>
+    </dl>
   );
 }
 
@@ -95,7 +106,7 @@ function Durations({ runs, scene }: { runs: readonly RunInfo[]; scene: Scene }):
               <title>{`${scene.times.short(run.startedAt)} ${run.outcome}, ${formatDuration(run.duration ?? 0)}`}</title>
               <rect
                 class={`run ${kindOf(run)}`}
-                x={`${(n / MOST) * 100}%`}
+                x={`${((MOST - ended.length + n) / MOST) * 100}%`}
                 width={`${80 / MOST}%`}
                 y={70 - height}
                 height={height}

@@ -22,27 +22,7 @@ export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.El
         <Nothing>None is on record.</Nothing>
       ) : (
         <Fragment>
-          {inSpan.length > 0 && (
-            <div class="lanes">
-              <span />
-              <Axis span={span} times={scene.times} />
-              <span class="lane-name">Away</span>
-              <Line span={span} times={scene.times} height={20} label={`Outages: ${inSpan.length}`}>
-                {inSpan.map(({ from, to = scene.looked.now }) => (
-                  <rect
-                    key={from}
-                    class="outage"
-                    x={placeOf(from, span)}
-                    width={widthOf(to - Math.max(from, span.from), span, 0.8)}
-                    y="4"
-                    height="12"
-                  >
-                    <title>{`${scene.times.short(from)} to ${scene.times.short(to)}`}</title>
-                  </rect>
-                ))}
-              </Line>
-            </div>
-          )}
+          {inSpan.length > 0 && <Spans scene={scene} span={span} outages={inSpan} />}
           <Table
             label="Outages, newest first"
             heads={['From', 'To', 'Took', 'Seen by', 'Jobs that missed a tick']}
@@ -52,6 +32,31 @@ export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.El
         </Fragment>
       )}
     </Region>
+  );
+}
+
+function Spans(props: { scene: Scene; span: Span; outages: readonly Outage[] }): h.JSX.Element {
+  const { scene, span, outages: inSpan } = props;
+  return (
+    <div class="lanes">
+      <span />
+      <Axis span={span} times={scene.times} />
+      <span class="lane-name">Away</span>
+      <Line span={span} times={scene.times} height={20} label={`Outages: ${inSpan.length}`}>
+        {inSpan.map(({ from, to = scene.looked.now }) => (
+          <rect
+            key={from}
+            class="outage"
+            x={placeOf(from, span)}
+            width={widthOf(to - Math.max(from, span.from), span, 0.8)}
+            y="4"
+            height="12"
+          >
+            <title>{`${scene.times.short(from)} to ${scene.times.short(to)}`}</title>
+          </rect>
+        ))}
+      </Line>
+    </div>
   );
 }
 
