@@ -1,3 +1,4 @@
+import type { Server } from 'node:http';
 import type { CanActivate, ExecutionContext, INestApplication, Type } from '@nestjs/common';
 import { Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -73,6 +74,9 @@ export async function site(options: SiteOptions): Promise<Site> {
   return {
     app,
     url: `${(await app.getUrl()).replace('[::1]', '127.0.0.1')}/${path}`,
-    close: () => app.close(),
+    close: async () => {
+      (app.getHttpServer() as Server).closeAllConnections();
+      await app.close();
+    },
   };
 }
