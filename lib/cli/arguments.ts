@@ -22,6 +22,8 @@ export interface Request {
   /** Epoch milliseconds. */
   readonly at?: number;
   readonly limit: number;
+  /** 0: a free one. */
+  readonly port: number;
   readonly json: boolean;
   readonly watch: boolean;
   readonly bad: boolean;
@@ -66,6 +68,7 @@ export function readArguments(
     ...(job !== undefined && { job }),
     ...(at !== undefined && { at }),
     limit: limitOf(text('limit')),
+    port: portOf(text('port')),
     json: values.has('json'),
     watch: values.has('watch'),
     bad: values.has('bad'),
@@ -172,6 +175,11 @@ function limitOf(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
   throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MOST}.`);
+}
+
+function portOf(text = '0'): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`--port: ${show(text)} is no port. Give a number up to 65535.`);
 }
 
 function timeOf(text: string | undefined, zone: string): number | undefined {

@@ -43,10 +43,18 @@ export const AWAY = 3;
 
 type Run = (request: Request, context: Context) => Promise<Answer>;
 
-const RUNS: Readonly<Record<Request['command'], Run>> = { status, runs, why, instances, locks };
+const RUNS: Readonly<Record<Exclude<Request['command'], 'board'>, Run>> = {
+  status,
+  runs,
+  why,
+  instances,
+  locks,
+};
 
 /** Reads what a command shows. Rejects as the store does. */
 export function answerOf(request: Request, context: Context): Promise<Answer> {
+  // It has no answer that ends: `run` serves it.
+  if (request.command === 'board') return Promise.reject(new UsageError('board: there is nothing to print.'));
   return RUNS[request.command](request, context);
 }
 

@@ -8,6 +8,7 @@ export const COMMANDS = {
   why: 'why a job ran, or did not run: <job>',
   instances: 'the instances of the last days, and the jobs that they know',
   locks: 'all locks of the store: it looks for them, which takes long on a server with many keys',
+  board: 'a page of all that in a browser, on this machine only, until Ctrl+C',
   sql: 'prints the SQL that a database needs, with rights for a user; it connects to nothing',
   acl: 'prints the rights that a user of Redis needs; it connects to nothing',
 } as const;
@@ -44,6 +45,7 @@ export const OPTIONS = {
   limit: { value: '<count>', help: 'how many runs at most, 1 to 1000 (default: 20)', of: ['runs'] },
   bad: { help: 'only runs that failed, were aborted or interrupted', of: ['runs'] },
   at: { value: '<time>', help: 'the time in question: 2026-11-22T03:00, in the zone', of: ['why'] },
+  port: { value: '<number>', help: 'where the page is (default: a free one)', of: ['board'] },
   store: { value: '<kind>', help: 'postgres, or mysql', of: ['sql'] },
   grant: { value: '<user>', help: 'who gets the rights', of: ['sql'] },
   shedlock: { help: "the table in ShedLock's own shape, with our columns added", of: ['sql'] },

@@ -2,7 +2,9 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { TickFinder } from '../insight/facts.js';
+import { insightsOf } from '../board/source.js';
 import { Insight } from '../insight/insight.js';
+import type { LockStore } from '../stores/lock-store.js';
 import { asClause, withoutSql } from '../wording.js';
 import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
@@ -10,6 +12,7 @@ import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
 import { type Place, withoutSecrets } from './place.js';
 import { type Print, printed } from './print.js';
+import { servePage } from './serve.js';
 import { coloured, plain, printable, shortened, widthOf } from './table.js';
 import { UsageError } from './usage-error.js';
 
@@ -72,6 +75,7 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
   const { store, close } = await shell.open(request.place);
   try {
     const ticks = shell.ticks();
+    if (request.command === 'board') return await serve(request, store, ticks, shell);
     const { stdout, stderr, clock } = shell;
     let insight: Insight | undefined;
     const context: Context = {
@@ -97,6 +101,29 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     // What was answered stays so. A connection that waits for a table may have been closed.
     await close().catch(() => undefined);
   }
+}
+
+/** Serves the page until a person ends it. */
+async function serve(
+  { port }: Request,
+  store: LockStore,
+  ticks: TickFinder | undefined,
+  { stdout, clock, onInterrupt }: Shell,
+): Promise<number> {
+  const interrupted = new Promise<void>((resolve) => onInterrupt(resolve));
+  const { address, close } = await servePage(
+    {
+      insight: insightsOf(async (zone) => new Insight(store, { zone, ...(ticks && { ticks }) })),
+      clock,
+      label: () => store.label ?? 'the store',
+      traceUrl: undefined,
+    },
+    port,
+  );
+  stdout.write(`${address}\nOnly for who has this address. Ctrl+C ends it.\n`);
+  await interrupted;
+  close();
+  return 0;
 }
 
 const hasColours = ({ stdout, env }: Shell): boolean =>
