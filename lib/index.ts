@@ -37,6 +37,7 @@ export { tickOf } from './scheduler/tick-of.js';
 export { SchedulerLockEvents, type SchedulerLockListener } from './events/scheduler-lock.events.js';
 export type {
   AcquiredEvent,
+  ControlledEvent,
   DeadLetteredEvent,
   ElectedEvent,
   HookFailedEvent,
@@ -72,16 +73,39 @@ export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
 export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';
 export type { TickDates, TickFinder } from './insight/facts.js';
 export type {
+  ControlInfo,
   InstanceInfo,
   InstanceState,
   JobStatus,
   JobView,
+  PauseInfo,
   RunInfo,
   ScheduleView,
   Unreadable,
   Why,
   WhyCause,
 } from './insight/types.js';
+
+// Control
+export { SchedulerLockControl } from './nest/scheduler-lock-control.js';
+export { Control } from './control/control.js';
+export type { ControlOptions } from './control/desk.js';
+export type {
+  BreakRequest,
+  BreakResult,
+  By,
+  ControlSwitches,
+  NobodyHas,
+  PauseRequest,
+  PauseResult,
+  RedeliverRequest,
+  RedeliverResult,
+  ResumeRequest,
+  ResumeResult,
+  RunNowResult,
+  RunRequest,
+  Target,
+} from './control/types.js';
 
 // Errors
 export {
@@ -129,8 +153,11 @@ export type {
   NextResult,
 } from './stores/event-store.js';
 export type {
+  Annotation,
   Beat,
   BeatResult,
+  ControlAct,
+  ControlAction,
   HistoryEntry,
   HistoryQuery,
   HistoryStore,
@@ -144,7 +171,9 @@ export type {
   MissResult,
   RunEntry,
   RunRecord,
+  Trigger,
 } from './stores/history-store.js';
+export type { PausedBy } from './stores/pause.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,

@@ -1,5 +1,5 @@
 import { given, type JobFacts } from '../insight/facts.js';
-import type { Look } from '../insight/insight.js';
+import type { Look } from '../insight/look.js';
 import { type LockFacts, runsOf } from '../insight/join.js';
 import { sentenceOf } from '../insight/sentence.js';
 import { inTurns } from '../insight/turns.js';

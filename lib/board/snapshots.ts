@@ -1,5 +1,5 @@
 import { type Clock, noLongerThan } from '../clock.js';
-import type { Look } from '../insight/insight.js';
+import type { Look } from '../insight/look.js';
 import { asClause, withoutSql } from '../wording.js';
 import { type Looked, lookedAt } from './looked.js';
 

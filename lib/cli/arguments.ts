@@ -11,6 +11,7 @@ import {
 } from './options.js';
 import { checkPlace, type Place } from './place.js';
 import { type Print, type PrintCommand, PRINTS } from './print.js';
+import { type Act, isSwitch, readAct, targetProblem } from './switch-arguments.js';
 import { UsageError } from './usage-error.js';
 
 /** What a person has asked for. */
@@ -27,6 +28,8 @@ export interface Request {
   readonly json: boolean;
   readonly watch: boolean;
   readonly bad: boolean;
+  /** For a switch: who does what, and why. */
+  readonly act?: Act;
 }
 
 type Values = ReadonlyMap<OptionName, string | true>;
@@ -72,6 +75,9 @@ export function readArguments(
     json: values.has('json'),
     watch: values.has('watch'),
     bad: values.has('bad'),
+    ...(isSwitch(command) && {
+      act: readAct(command, { job, text, throughPause: values.has('through-pause') }),
+    }),
   };
 }
 
@@ -157,16 +163,17 @@ function checkOwner(name: OptionName, command: Command): void {
 }
 
 function jobOf(command: Command, words: readonly string[]): string | undefined {
-  const most = command === 'runs' || command === 'why' ? 1 : 0;
+  const most = command === 'runs' || command === 'why' || isSwitch(command) ? 1 : 0;
   if (words.length > most)
     throw new UsageError(
       most === 0
         ? `${command} takes no further words, only options.`
-        : `${command} takes the name of one job. Put quotation marks around a name with blanks.`,
+        : `${command} takes one name. Put quotation marks around a name with blanks.`,
     );
   const [job] = words;
   if (command === 'why' && job === undefined)
     throw new UsageError('Say which job: why <job>. `status` shows their names.');
+  if (isSwitch(command)) targetProblem(command, job);
   if (job?.trim() === '') throw new UsageError('The name of the job is empty.');
   return job;
 }

@@ -5,6 +5,7 @@ import type { TickFinder } from '../insight/facts.js';
 import { insightsOf } from '../board/source.js';
 import { Insight } from '../insight/insight.js';
 import type { LockStore } from '../stores/lock-store.js';
+import { Control } from '../control/control.js';
 import { asClause, withoutSql } from '../wording.js';
 import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
@@ -34,6 +35,8 @@ export interface Shell {
   readonly version: string;
   /** Connects to the store. */
   readonly open: (place: Place) => Promise<OpenStore>;
+  /** Who uses this machine, for whatever is noted of a switch. */
+  readonly actor: () => string;
   /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
   readonly ticks: () => TickFinder | undefined;
   /** Registers a listener for Ctrl+C. */
@@ -78,12 +81,18 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     if (request.command === 'board') return await serve(request, store, ticks, shell);
     const { stdout, stderr, clock } = shell;
     let insight: Insight | undefined;
+    let control: Control | undefined;
+    const actor = shell.actor();
     const context: Context = {
       store,
       // Not before it is needed: a store without a history has locks, too.
       get insight() {
         return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
       },
+      get control() {
+        return (control ??= new Control(store, { clock, instance: actor }));
+      },
+      actor,
       clock,
       look: {
         paint: hasColours(shell) ? coloured : plain,

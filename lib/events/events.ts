@@ -1,5 +1,5 @@
 import type { LostReason, RevokedReason, SkipReason } from '../errors.js';
-import type { MissReason } from '../stores/history-store.js';
+import type { ControlAct, MissReason } from '../stores/history-store.js';
 import type { RefusalFacts, ReleaseOutcome } from '../stores/lock-store.js';
 
 /** Fields of every event about one lock. */
@@ -308,6 +308,15 @@ export interface HookFailedEvent extends LeaseFacts {
   readonly error: unknown;
 }
 
+/** A person has used a switch here, or a run that a person has asked for begins here: see `docs/control.md`. */
+export interface ControlledEvent extends LockFacts, ControlAct {
+  readonly type: 'controlled';
+  /** Of the lease that began or ended. Absent if there was none. */
+  readonly fencingToken?: number;
+  /** For `pause`: until when, by the store's clock, epoch milliseconds. */
+  readonly until?: number;
+}
+
 /** Every event, told apart by `type`. */
 export type SchedulerLockEvent =
   | AcquiredEvent
@@ -330,6 +339,7 @@ export type SchedulerLockEvent =
   | ElectedEvent
   | RevokedEvent
   | HookFailedEvent
+  | ControlledEvent
   | ShutdownWaitingEvent
   | ShutdownLeftEvent
   | OutageStartedEvent

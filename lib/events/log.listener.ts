@@ -128,6 +128,20 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     level: 'warn',
     text: (event) => `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
   },
+  controlled: {
+    level: 'log',
+    text(event) {
+      const { action, actor, reason, until, count } = event;
+      const what = {
+        pause: `paused${until === undefined ? '' : ` until ${new Date(until).toISOString()}`}`,
+        resume: 'resumed',
+        break: `the lease with fencing token ${event.fencingToken} was ended`,
+        run: 'run by hand',
+        redeliver: `${count ?? 0} dead letters put back`,
+      }[action];
+      return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
+    },
+  },
   overdue: {
     level: 'error',
     text(event) {

@@ -1,6 +1,6 @@
 import { formatDuration } from '../duration.js';
 import { scheduleOf, type Times } from './shown.js';
-import type { RunInfo, ScheduleView, Why, WhyCause } from './types.js';
+import type { PauseInfo, RunInfo, ScheduleView, Why, WhyCause } from './types.js';
 
 type Pair = readonly [name: string, value: string];
 
@@ -25,6 +25,7 @@ const FACTS: { readonly [C in WhyCause['cause']]: (cause: Of<C>, times: Times) =
   'store-away': (cause, times) => [...spanOf(cause, times), ...instancesOf(cause)],
   missed: ({ reasons }, times) => reasons.map((reason) => ['instance', reasonOf(reason, times)]),
   'no-instance': (cause, times) => [...spanOf(cause, times), ...textsOf([['last instance', cause.last]])],
+  paused: ({ pause }, times) => pauseEvidence(pause, times),
   off: (cause) => instancesOf(cause),
   'clocks-behind': (cause) => [['behind', formatDuration(cause.behind)], ...instancesOf(cause)],
   'schedules-differ': (cause) => schedulesOf(cause),
@@ -64,6 +65,9 @@ function runOf(run: RunInfo, times: Times): Pair[] {
     ...textsOf([
       ['took', duration === undefined ? undefined : formatDuration(duration)],
       ['outcome', run.outcome],
+      ['trigger', run.trigger],
+      [run.by?.action === 'break' ? 'ended by' : 'started by', run.by?.actor],
+      ['reason', run.by?.reason],
       ['attempt', attempt > 1 ? String(attempt) : undefined],
       ['fencing token', String(fencingToken)],
       ['error', run.error],
@@ -71,6 +75,19 @@ function runOf(run: RunInfo, times: Times): Pair[] {
     ]),
   ];
 }
+
+const pauseEvidence = (
+  { lock, actor, reason, since, until, fencingToken }: PauseInfo,
+  times: Times,
+): Pair[] => [
+  ...textsOf([
+    ['lock', lock],
+    ['paused by', actor],
+    ['reason', reason],
+  ]),
+  ...timesOf({ since, until }, times),
+  ['fencing token', String(fencingToken)],
+];
 
 function schedulesOf({ schedules }: { readonly schedules: readonly ScheduleView[] }): Pair[] {
   return schedules.map((schedule) => [

@@ -1,13 +1,16 @@
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
-import { hasFailed, type JobFacts, type TickDates, type TickFinder, wasInterrupted } from './facts.js';
+import { asksOnce } from './dates.js';
+import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
-import { factsOf, type LockFacts, runsOf } from './join.js';
+import type { Look } from './look.js';
+import { controlsOf } from './controls.js';
+import { factsOf, leasesOf, type LockFacts, runsOf } from './join.js';
 import { instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
-import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
+import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { attentionFirst, shortViewOf, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
@@ -36,22 +39,6 @@ export interface InsightQuery {
   readonly limit?: number;
   /** Only those that failed, passed their timeout, were aborted or interrupted. @default false */
   readonly bad?: boolean;
-}
-
-/** What one look at a store tells. @internal */
-export interface Look {
-  /** The store's time. 0: it remembers no instance. */
-  readonly time: number;
-  /** The instances, without the dates of their jobs. */
-  readonly told: readonly Told[];
-  readonly jobs: JobView[];
-  /** The locks of these jobs, each with what was kept of its runs. */
-  readonly locks: ReadonlyMap<string, LockFacts>;
-  readonly unreadable: Unreadable;
-  /** What is known of each job that needs attention, or is `unknown`. */
-  readonly facts: ReadonlyMap<string, JobFacts>;
-  /** Finds the dates of schedules, if `cron` is at hand. */
-  readonly ticks: TickFinder | undefined;
 }
 
 /** How many entries of a lock tell how a job is. If several jobs share it, one may push out the others. */
@@ -185,21 +172,45 @@ export class Insight {
    * @throws SchedulerLockConfigError for a job or a lock without a name, and a limit that is out of range
    */
   async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
-    const { job, lock, limit = 20, bad = false } = query;
-    if (job !== undefined) checkName('runs()', job);
-    if (lock !== undefined) checkName('runs()', lock, 'lock');
-    if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
-      throw problem(`runs(): limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
-    const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const locks = await this.#reader.locks(names, () => (bad || job !== undefined ? ALL : limit));
-    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
-    return [...locks.values()]
+    const { job, limit = 20, bad = false } = query;
+    const locks = await this.#kept('runs()', query, bad || job !== undefined ? ALL : limit);
+    return locks
       .flatMap(runsOf)
       .filter(
         (run) => (job === undefined || run.job === job) && (!bad || hasFailed(run) || wasInterrupted(run)),
       )
       .sort((one, other) => other.fencingToken - one.fencingToken)
       .slice(0, limit);
+  }
+
+  /**
+   * What people did, newest first: to the lock of a job, to a lock, or to all locks of jobs that instances know.
+   *
+   * @throws SchedulerLockConfigError for a job or a lock without a name, and a limit that is out of range
+   */
+  async controls(query: Omit<InsightQuery, 'bad'> = {}): Promise<ControlInfo[]> {
+    const { limit = 20 } = query;
+    const locks = await this.#kept('controls()', query, ALL);
+    return locks
+      .flatMap((facts) => controlsOf(leasesOf(facts), facts.lock))
+      .sort((one, other) => other.at - one.at)
+      .slice(0, limit);
+  }
+
+  /** What is kept of a lock, or of several. */
+  async #kept(
+    method: string,
+    { job, lock, limit = 20 }: Omit<InsightQuery, 'bad'>,
+    most: number,
+  ): Promise<LockFacts[]> {
+    if (job !== undefined) checkName(method, job);
+    if (lock !== undefined) checkName(method, lock, 'lock');
+    if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
+      throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
+    const names = lock === undefined ? await this.#locksFor(job) : [lock];
+    const locks = await this.#reader.locks(names, () => most);
+    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
+    return [...locks.values()];
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -248,21 +259,6 @@ export class Insight {
     const names = new Set(known.map(({ lock }) => lock).filter((name) => name !== undefined));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
-}
-
-/** More schedules than a fleet has, unless it makes up new ones all the time. */
-const MAX_SCHEDULES = 2_000;
-
-/** Asks for each schedule once: to read an expression takes longer than to find a date. */
-function asksOnce(ticks: TickFinder): TickFinder {
-  const found = new Map<string, TickDates>();
-  return (schedule, timeZone) => {
-    const key = timeZone === undefined ? schedule : `${schedule}\n${timeZone}`;
-    const dates = found.get(key) ?? ticks(schedule, timeZone);
-    if (found.size >= MAX_SCHEDULES) found.clear();
-    if (dates !== undefined) found.set(key, dates);
-    return dates;
-  };
 }
 
 const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);

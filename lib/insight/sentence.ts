@@ -49,7 +49,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `It hangs on ${some(instances.map(displayName))}: a run that began at ${words.fullTime(run.startedAt)}, ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
   interrupted: ({ run }, words) =>
     run.outcome === 'aborted'
-      ? `${begunOf(run, words)}, aborted${after(run)}, as the instance was shutting down or had lost the lock${because(run)}.`
+      ? `${begunOf(run, words)}, aborted${after(run)}, as ${abortedBy(run)}${because(run)}.`
       : `${begunOf(run, words)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
   overrun: ({ run }, words) => `${nobody(words)}: ${overrunOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
@@ -57,6 +57,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
+  paused: (cause, words) => paused(cause, words),
   off: ({ instances }, { facts }) =>
     facts.knownBy.every(({ state }) => state !== 'up')
       ? `It was switched off (\`enabled: false\`) where it was known last: ${some(instances.map(displayName))}.`
@@ -115,13 +116,22 @@ function some(texts: readonly string[], most = 3, separator = ', '): string {
 }
 
 /** Where and when a run began: `The tick of … ran on api-1: started at …`. */
-function begunOf({ tick, attempt = 1, instance, startedAt }: RunInfo, words: Words): string {
+function begunOf(run: RunInfo, words: Words): string {
+  const { tick, attempt = 1, instance, startedAt } = run;
   const again = attempt > 1 ? `, for the ${ordinal(attempt)} time` : '';
   const on = displayName(instance);
   if (tick !== undefined)
     return `The tick of ${words.fullTime(tick)} ran on ${on}${again}: started at ${words.time(startedAt)}`;
-  const byHand = words.facts.known.kind === 'interval' ? '' : ' by hand';
-  return `It ran on ${on}: started${byHand} at ${words.time(startedAt)}`;
+  return `It ran on ${on}: started${startedBy(run, words)} at ${words.time(startedAt)}`;
+}
+
+/** Who or what has started a run without a tick. */
+function startedBy({ trigger, by }: RunInfo, { facts: { known } }: Words): string {
+  if (by?.action === 'run')
+    return ` by ${by.actor}${by.reason === undefined ? '' : ` (${asClause(by.reason)})`}`;
+  if (trigger === 'queued') return ' by a queued call';
+  if (trigger === 'schedule' || (trigger === undefined && known.kind === 'interval')) return '';
+  return ' by hand';
 }
 
 const ordinal = (count: number): string => ['', 'first', 'second', 'third'][count] ?? `${count}th`;
@@ -136,6 +146,12 @@ function endOf(run: RunInfo): string {
   if (run.outcome === 'completed') return `completed${after(run)}`;
   if (run.outcome === 'timed-out') return `went past its timeout, and ended${after(run)}${because(run)}`;
   return `failed${after(run)}${because(run)}`;
+}
+
+function abortedBy({ by }: RunInfo): string {
+  if (by?.action !== 'break') return 'the instance was shutting down or had lost the lock';
+  const why = by.reason === undefined ? '' : ` (${asClause(by.reason)})`;
+  return `${by.actor} has ended its lease${why}; the job itself may have gone on`;
 }
 
 function overrunOf(run: RunInfo, words: Words): string {
@@ -216,6 +232,19 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? ''
       : ` It is switched off on ${some(off.map(({ instance }) => displayName(instance)))}.`;
   return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.${rest}`;
+}
+
+function paused({ pause }: Of<'paused'>, words: Words): string {
+  const { actor, reason, since, until, lock } = pause;
+  const { known, time } = words.facts;
+  const isNow = until > time;
+  const what = lock === known.job ? 'It' : `Its lock ${displayName(lock)}`;
+  const about =
+    isNow && words.tick === undefined
+      ? what
+      : `${nobody(words)}: ${what === 'It' ? 'it' : what.replace('Its', 'its')}`;
+  const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}`;
+  return `${about} ${isNow ? 'is' : 'was'} ${who}${reason === undefined ? '' : ` (${asClause(reason)})`}.`;
 }
 
 /** `0 3 * * * in UTC on api-1, api-2`. */

@@ -219,7 +219,8 @@ export class Watch {
     if (status === 'off') return this.#isFleetOld(this.#offFor(state));
     if (status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
-    return isOpen(judgement) || status === 'overdue';
+    // A pause may have been lifted.
+    return isOpen(judgement) || status === 'overdue' || status === 'paused';
   }
 
   /** After what time to ask again whether a job is off everywhere: where it is on may be about to start, too. */
@@ -291,6 +292,7 @@ export class Watch {
   #recheckOf(state: SeenJob, judgement: Judgement): number {
     const { status, attention } = judgement;
     if (isOpen(judgement)) return AGAIN;
+    if (status === 'paused') return RECHECK;
     if (status === 'unknown') return RECHECK;
     const { disagreeSince } = state;
     if (!attention && status !== 'off' && disagreeSince === undefined) return Infinity;

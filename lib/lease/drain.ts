@@ -1,9 +1,10 @@
-import { LockStateError } from '../errors.js';
 import type { DeadLetteredEvent } from '../events/events.js';
 import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../stores/event-store.js';
+import type { Annotation } from '../stores/history-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
+import { personOf, readArguments } from './queued-arguments.js';
 import { wasNotApplied } from './undo.js';
 import type { LockCall, LockSettings, RunResult } from './lock-call.js';
 import type { Admission } from './open-call.js';
@@ -172,6 +173,8 @@ export class Drain extends Holding {
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, event: id };
     const facts = { key, delivery, queuedAt, merged };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
+    const by = personOf(args);
+    lease.wasStarted(by === undefined ? QUEUED : { trigger: 'control', by });
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 
@@ -192,17 +195,4 @@ export class Drain extends Holding {
   }
 }
 
-/** What cannot be read fails its run, and becomes a dead letter. */
-function readArguments(lock: string, args: string): readonly unknown[] {
-  let read: unknown;
-  try {
-    read = JSON.parse(args);
-  } catch {
-    // Its message has a part of the arguments, which are not for the log.
-  }
-  if (Array.isArray(read)) return read;
-  throw new LockStateError(
-    lock,
-    'the arguments of a kept call are no JSON array, so it cannot run. Only this library should write into its store.',
-  );
-}
+const QUEUED: Annotation = { trigger: 'queued' };

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
+import type { Annotation } from '../stores/history-store.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit, LeaseFacts } from '../events/events.js';
@@ -38,6 +39,7 @@ export class Lease {
   #waited = 0;
   #seenUntil = -Infinity;
   #traceId: string | undefined;
+  #started: Annotation | undefined;
   #over = false;
 
   #deadline: number;
@@ -126,6 +128,15 @@ export class Lease {
 
   traced(id: string): void {
     this.#traceId = id;
+  }
+
+  /** What has started its run, if the lease itself does not tell. */
+  get started(): Annotation | undefined {
+    return this.#started;
+  }
+
+  wasStarted(started: Annotation | undefined): void {
+    this.#started = started;
   }
 
   /** A nested call of its job begins. */

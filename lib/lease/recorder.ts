@@ -39,6 +39,9 @@ export class Recorder {
     const error = 'error' in ended ? this.#textOf(ended.error) : '';
     if (error !== '') record.error = error;
     if (lease.traceId !== undefined) record.traceId = lease.traceId;
+    const { trigger, by } = lease.started ?? {};
+    if (trigger !== undefined) record.trigger = trigger;
+    if (by !== undefined) record.by = by;
     return record;
   }
 

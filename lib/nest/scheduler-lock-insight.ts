@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Clock } from '../clock.js';
 import { Insight, type InsightQuery } from '../insight/insight.js';
-import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
+import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
 import { tickFinder } from '../scheduler/tick-finder.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -59,6 +59,11 @@ export class SchedulerLockInsight {
   /** Runs that are kept, and those that go on, newest first. */
   async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
     return (await this.#open()).runs(query);
+  }
+
+  /** What people did with the switches, newest first: see `docs/control.md`. */
+  async controls(query: Omit<InsightQuery, 'bad'> = {}): Promise<ControlInfo[]> {
+    return (await this.#open()).controls(query);
   }
 
   /** The instances of the last days: those that are up first. */

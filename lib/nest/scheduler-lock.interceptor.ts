@@ -15,6 +15,7 @@ import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { EventCall } from '../queue/queues.js';
+import type { Annotation } from '../stores/history-store.js';
 import { show } from '../wording.js';
 import { logError, logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
@@ -98,7 +99,15 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       return proceed();
     };
     try {
-      const call: LockCall = { ...made, kind: 'fired', settings, start, brief: this.#isBrief(bound) };
+      const started = triggerOf(scheduled, start);
+      const call: LockCall = {
+        ...made,
+        kind: 'fired',
+        settings,
+        start,
+        started,
+        brief: this.#isBrief(bound),
+      };
       const result = await this.#execute(bound, call, work);
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
@@ -200,6 +209,15 @@ function made(
     );
   }
 }
+
+/** What its tick does not tell of the start. */
+function triggerOf({ again }: ScheduledCall, start: JobStart | undefined): Annotation | undefined {
+  if (again) return CAUGHT_UP;
+  return start?.tick === undefined ? BY_SCHEDULE : undefined;
+}
+
+const CAUGHT_UP: Annotation = { trigger: 'catch-up' };
+const BY_SCHEDULE: Annotation = { trigger: 'schedule' };
 
 function isStoreError(error: unknown): boolean {
   return error instanceof StoreUnavailableError || error instanceof LockStateError;

@@ -3,6 +3,7 @@ import type { JobStart } from '../job-start.js';
 import type { DeadLetter, EventStore } from './event-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
+import type { PausedBy } from './pause.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 
@@ -233,6 +234,8 @@ export interface RefusalFacts {
   readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
+  /** For `paused`: by whom, why, and until when. A store need not know of pauses: the text of the holder says it. */
+  readonly paused?: PausedBy;
 }
 
 /** Options of {@link LockStore.extend}. */
@@ -283,6 +286,11 @@ export interface LockInfo {
   readonly expiresIn?: number;
   /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
+  /**
+   * Token of the lease that has the lock, if it is one of this library: with it, a person can end that lease. For the switches, and not to
+   * be shown. Absent if the lock is not held.
+   */
+  readonly token?: string;
   /** The job of the newest lease, where the store knows it. */
   readonly job?: string;
   /** Whether the lock is free because its newest lease has ended by itself. Absent: no. */
@@ -296,6 +304,9 @@ export interface LockInfo {
   /** Why the store cannot tell which events there are: then `queued` and `dead` are absent. */
   readonly unknown?: string;
 }
+
+/** A lock as people are shown it. */
+export const withoutToken = ({ token: _token, ...info }: LockInfo): LockInfo => info;
 
 /** The last start of a job. */
 export interface JobInfo {

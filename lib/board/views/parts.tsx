@@ -114,6 +114,7 @@ const SHAPES: Readonly<Record<JobStatus, string>> = {
   unknown: '?',
   running: '▶',
   off: '○',
+  paused: '‖',
   new: '◇',
   ok: '✓',
 };
@@ -130,7 +131,12 @@ export function Status({ view }: { view: JobView }): h.JSX.Element {
   );
 }
 
-const TONES: Partial<Record<JobStatus, string>> = { ok: 'good', running: 'going', unknown: 'doubt' };
+const TONES: Partial<Record<JobStatus, string>> = {
+  ok: 'good',
+  running: 'going',
+  unknown: 'doubt',
+  paused: 'doubt',
+};
 
 const OUTCOMES = { hung: '▲', running: '▶', failed: '✕', interrupted: '⚡', completed: '✓' } as const;
 const RUN_TONES = {

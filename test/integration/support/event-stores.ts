@@ -36,7 +36,8 @@ export const EVENT_STORES: readonly [name: string, open: () => Promise<EventFlee
       const pool = database.pool(server.url);
       const table = uniqueTable('events');
       const drop = async (): Promise<void> => {
-        for (const each of [table, `${table}_events`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
+        for (const each of ['', '_events', '_runs', '_instances'].map((end) => table + end))
+          await pool.write(`DROP TABLE IF EXISTS ${each}`);
         await pool.end();
         await server.stop();
       };

@@ -256,6 +256,7 @@ const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   overrun: ['overrun'],
   running: ['running'],
   off: ['off'],
+  paused: ['paused'],
   unknown: ['unknown'],
   overdue: ['unknown', 'no-instance', 'missed', 'store-away', 'lock-taken'],
   interrupted: ['interrupted'],

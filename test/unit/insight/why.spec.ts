@@ -551,6 +551,7 @@ test('the cases are of every cause', () => {
     'clocks-behind': true,
     'no-instance': true,
     off: true,
+    paused: true,
     'schedules-differ': true,
     'not-a-tick': true,
     pending: true,

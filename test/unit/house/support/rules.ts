@@ -6,7 +6,7 @@ const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
 const CONTRACT =
-  'stores/(lock-store|lease-ref|event-store|history-store|readable|fast-port|line|rules|holder-text|foreign-clients)';
+  'stores/(lock-store|lease-ref|event-store|history-store|readable|fast-port|line|pause|queued-arguments|rules|holder-text|foreign-clients)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -39,8 +39,13 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     'insight knows the contract, and neither Nest nor drivers nor cron',
   ],
   [
+    'control/',
+    `${CONTRACT}|events/events|insight/.+|store-access/time-limits`,
+    'switches know a store and what is read of it, and neither Nest nor the engine',
+  ],
+  [
     'cli/',
-    `${CONTRACT}|insight/.+|board/(answer|board|route|source)|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl)|stores/postgres/(postgres-lock.store|postgres-dialect|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
+    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl)|stores/postgres/(postgres-lock.store|postgres-dialect|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
     'the shell reads by insight, opens stores, and knows nothing of Nest',
   ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
@@ -73,7 +78,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'board/',
-    `${CONTRACT}|insight/.+|nest/scheduler-lock-insight`,
+    `${CONTRACT}|insight/.+|control/types|nest/scheduler-lock-(insight|control)`,
     'the page shows what insight tells, and knows neither stores nor the engine',
   ],
   [
