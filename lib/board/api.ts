@@ -4,6 +4,7 @@ import { readTime } from '../insight/times.js';
 import { type Answer, json } from './answer.js';
 import { failureText, type Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
+import { withoutToken } from '../stores/lock-store.js';
 import { verdictOf } from './views/verdict.js';
 
 /*
@@ -43,7 +44,7 @@ export class Api {
 
   locks(): Promise<Answer> {
     return this.#ofSnapshot(({ locks }) => ({
-      locks: [...locks.values()].flatMap(({ lock }) => lock ?? []),
+      locks: [...locks.values()].flatMap(({ lock }) => (lock === undefined ? [] : withoutToken(lock))),
     }));
   }
 

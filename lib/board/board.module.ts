@@ -1,6 +1,7 @@
 import { type DynamicModule, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../errors.js';
+import { SchedulerLockControl } from '../nest/scheduler-lock-control.js';
 import { SchedulerLockInsight } from '../nest/scheduler-lock-insight.js';
 import { Board } from './board.js';
 import { BOARD, controllerOf } from './controller.js';
@@ -30,6 +31,7 @@ class ApplicationBoard implements OnModuleInit {
       clock: insight.clock,
       label: () => insight.label,
       traceUrl: this.options.traceUrl,
+      control: this.options.control && this.modules.get(SchedulerLockControl, { strict: false }),
     });
   }
 

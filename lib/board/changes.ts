@@ -31,6 +31,7 @@ export async function changesOf(looked: Looked, since: number): Promise<Change[]
     ...versionsOf(looked.told),
     ...(await schedulesOf(looked.told, since)),
     ...goneOf(looked.told),
+    ...switchesOf(looked),
     ...outagesOf(looked.misses).map(({ from, to, instances, jobs }): Change => ({
       kind: 'outage',
       at: from,
@@ -46,6 +47,15 @@ export async function changesOf(looked: Looked, since: number): Promise<Change[]
       counts.set(kind, count);
       return count <= MOST_CHANGES;
     });
+}
+
+function switchesOf({ controls }: Looked): Change[] {
+  return controls.map(({ action, actor, reason, at, lock, job }) => ({
+    kind: 'switch',
+    at,
+    text: `${job ?? lock}: ${action} by ${actor}${reason === undefined ? '' : ` (${reason})`}`,
+    ...(job !== undefined && { job }),
+  }));
 }
 
 /** One for each tick, however many instances have told of it. */

@@ -1,8 +1,10 @@
 import {
+  Body,
   Controller,
   Get,
   Inject,
   Param,
+  Post,
   Req,
   Res,
   type Type,
@@ -19,6 +21,7 @@ export const BOARD = Symbol('board of SchedulerLockBoardModule');
 /** What is needed of a request of Express, and of Fastify. */
 export interface PlatformRequest {
   readonly url: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /** What is needed of a response of Express, and of Fastify. */
@@ -30,11 +33,12 @@ export interface PlatformResponse {
 
 /** What can be read. All of it has the guards of the board, as they are those of the class. */
 class Reading {
-  constructor(@Inject(BOARD) private readonly host: { readonly board: Board }) {}
+  constructor(@Inject(BOARD) protected readonly host: { readonly board: Board }) {}
 
   @Get()
   async page(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
-    send(response, await this.host.board.page(queryOf(request)));
+    const answer = await this.host.board.page(queryOf(request), request.headers);
+    send(response, answer);
   }
 
   @Get('api/v1/verdict')
@@ -82,11 +86,29 @@ class Reading {
 }
 
 /** The controller of one board. Its routes have no version: others would change where the page is. */
-export function controllerOf({ path, guards }: SchedulerLockBoardOptions): Type<unknown> {
+export function controllerOf({ path, guards, control }: SchedulerLockBoardOptions): Type<unknown> {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
   class SchedulerLockBoardController extends Reading {}
-  return SchedulerLockBoardController;
+  if (control === undefined) return SchedulerLockBoardController;
+  const { guards: controlGuards, actor: actorOf } = control;
+
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(...guards)
+  class SchedulerLockBoardSwitchesController extends Reading {
+    @Post('api/v1/:of/:name/:action')
+    @UseGuards(...controlGuards)
+    async act(
+      @Param() params: { readonly of: string; readonly name: string; readonly action: string },
+      @Body() body: unknown,
+      @Req() request: PlatformRequest,
+      @Res() response: PlatformResponse,
+    ): Promise<void> {
+      const actor = (): string | Promise<string> => actorOf(request as never);
+      send(response, await this.host.board.act({ ...params, body, headers: request.headers, actor }));
+    }
+  }
+  return SchedulerLockBoardSwitchesController;
 }
 
 const queryOf = ({ url }: PlatformRequest): string => url.split('?').slice(1).join('?');

@@ -12,17 +12,18 @@ export interface Cost {
 }
 
 /** So many ticks are counted: the dates of an expression take their time. */
-const MOST = 200;
+const MOST = 60;
 
 export function costOf(looked: Looked, view: JobView): Cost {
   const kept = looked.kept.get(view.job) ?? NOTHING_KEPT;
-  const since = sinceOf(looked, view, kept);
-  const clauses = [...missedOf(looked, view, kept), ...failedOf(view), ...goingOf(looked, view, kept)];
+  const missed = missedTicks(looked, view);
+  const since = sinceOf(view, kept, missed);
+  const clauses = [...missedOf(missed, kept), ...failedOf(view), ...goingOf(looked, view, kept)];
   return { ...(since !== undefined && { since }), clauses };
 }
 
-function sinceOf(looked: Looked, view: JobView, { runs }: Kept): number | undefined {
-  if (view.status === 'overdue') return missedTicks(looked, view)[0] ?? view.overdue;
+function sinceOf(view: JobView, { runs }: Kept, missed: readonly number[]): number | undefined {
+  if (view.status === 'overdue') return missed[0] ?? view.overdue;
   if (view.status === 'failing') {
     const failed = runs.filter((run) => hasFailed(run)).slice(0, view.failures);
     return failed.at(-1)?.startedAt ?? view.last?.startedAt;
@@ -51,8 +52,8 @@ function missedTicks(looked: Looked, view: JobView): number[] {
   return ticks;
 }
 
-function missedOf(looked: Looked, view: JobView, { misses }: Kept): string[] {
-  const now = missedTicks(looked, view).length;
+function missedOf(missed: readonly number[], { misses }: Kept): string[] {
+  const now = missed.length;
   if (now > 0) return [`${now >= MOST ? `${MOST} or more` : now} ${plural(now, 'tick')} not run`];
   const before = new Set(misses.map(({ tick }) => tick)).size;
   return before > 0 ? [`${before} missed ${plural(before, 'tick')} on record`] : [];

@@ -30,6 +30,8 @@ export interface Lane {
 /** So many lanes, and so many runs on each, are drawn. */
 export const MOST_LANES = 30;
 const MOST_BARS = 120;
+/** And so many in all. */
+const MOST_IN_ALL = 900;
 const MOST_LINES = 4;
 
 /** The lanes of a time, ordered by name: an order that stays as it is. */
@@ -46,10 +48,11 @@ export async function lanesOf(
   const there = told.filter((one) => one.info.state === 'up' || one.info.seenAt >= from);
   const infos = new Map(there.map((one) => [one.info.instance, one]));
   const names = [...new Set([...infos.keys(), ...byInstance.keys()])].sort();
+  const most = Math.min(MOST_BARS, Math.ceil(MOST_IN_ALL / Math.min(MOST_LANES, names.length)));
   return inTurns(names, (instance) => {
     const one = infos.get(instance);
     const own = byInstance.get(instance) ?? [];
-    const shown = mostTelling(own);
+    const shown = mostTelling(own, most);
     const { bars, lines } = stacked(shown, overlapping, to);
     return [
       {
@@ -69,10 +72,10 @@ export const endOf = ({ startedAt, endedAt, duration, outcome }: RunInfo, now: n
   outcome === 'running' ? now : Math.min(endedAt ?? startedAt, startedAt + (duration ?? Infinity));
 
 /** Those that went wrong or go on, and then the newest ones. */
-function mostTelling(runs: readonly RunInfo[]): RunInfo[] {
-  if (runs.length <= MOST_BARS) return [...runs];
+function mostTelling(runs: readonly RunInfo[], most: number): RunInfo[] {
+  if (runs.length <= most) return [...runs];
   const tells = (run: RunInfo): boolean => run.outcome !== 'completed' || (run.attempt ?? 1) > 1;
-  return [...runs.filter(tells), ...runs.filter((run) => !tells(run))].slice(0, MOST_BARS);
+  return [...runs.filter(tells), ...runs.filter((run) => !tells(run))].slice(0, most);
 }
 
 function stacked(

@@ -1,9 +1,10 @@
 import { given, type JobFacts } from '../insight/facts.js';
 import type { Look } from '../insight/look.js';
-import { type LockFacts, runsOf } from '../insight/join.js';
+import { controlsOf, isRun } from '../insight/controls.js';
+import { leasesOf, type LockFacts } from '../insight/join.js';
 import { sentenceOf } from '../insight/sentence.js';
 import { inTurns } from '../insight/turns.js';
-import type { JobView, RunInfo } from '../insight/types.js';
+import type { ControlInfo, JobView, RunInfo } from '../insight/types.js';
 import type { MissEntry } from '../stores/history-store.js';
 
 /** What is kept of a job. */
@@ -23,6 +24,8 @@ export interface Looked extends Omit<Look, 'jobs'> {
   readonly kept: ReadonlyMap<string, Kept>;
   /** All runs that are kept, those without a job included, newest first. */
   readonly runs: readonly RunInfo[];
+  /** What people did, newest first. */
+  readonly controls: readonly ControlInfo[];
   /** The newest first. */
   readonly misses: readonly MissEntry[];
 }
@@ -37,11 +40,14 @@ export async function lookedAt(look: Look): Promise<Looked> {
     kept.set(job, found);
     return found;
   };
+  const controls: ControlInfo[] = [];
   let now = look.time;
   const runs = await inTurns(look.locks.values(), (facts) => {
     now = Math.max(now, facts.lock?.time ?? 0);
     for (const entry of facts.entries) if (entry.type === 'miss') of(entry.job).misses.push(entry);
-    const found = runsOf(facts);
+    const leases = leasesOf(facts);
+    controls.push(...controlsOf(leases, facts.lock));
+    const found = leases.filter(isRun);
     for (const run of found) if (run.job !== undefined) of(run.job).runs.push(run);
     return found;
   });
@@ -51,6 +57,7 @@ export async function lookedAt(look: Look): Promise<Looked> {
     ...look,
     now,
     kept,
+    controls: controls.sort((one, other) => other.at - one.at),
     runs: runs.sort((one, other) => other.fencingToken - one.fencingToken),
     misses: misses.sort((one, other) => other.tick - one.tick),
   };

@@ -1,5 +1,7 @@
 import { atEndOfTurn } from '../clock.js';
 import { Times } from '../insight/shown.js';
+import { inTurns } from '../insight/turns.js';
+import { costOf } from './cost.js';
 import { changesOf } from './changes.js';
 import { DAY, firesOf } from './fires.js';
 import { lanesOf } from './lanes.js';
@@ -8,7 +10,7 @@ import type { Question } from './question.js';
 import { failureText, type Snapshot, type Snapshots } from './snapshots.js';
 import type { BoardSource } from './source.js';
 import { h, renderToString } from './templates.js';
-import { Attention } from './views/attention.js';
+import { Attention, MOST_ATTENTION } from './views/attention.js';
 import { Changes } from './views/changes.js';
 import { Fires } from './views/fires.js';
 import { BrokenPart, NothingKnown, pageOf } from './views/frame.js';
@@ -20,6 +22,7 @@ import { Locks } from './views/locks.js';
 import { Outages } from './views/outages.js';
 import type { Scene } from './views/parts.js';
 import { Running } from './views/running.js';
+import { Switches } from './views/switches.js';
 import { VerdictLine } from './views/verdict.js';
 
 /** A part of a page: what it needs is worked out before it is drawn. */
@@ -72,7 +75,13 @@ export class Pages {
 
   #scene(looked: Looked, question: Question): Scene {
     const { traceUrl } = this.source;
-    return { looked, question, times: new Times(question.zone, looked.now), traceUrl, control: false };
+    return {
+      looked,
+      question,
+      times: new Times(question.zone, looked.now),
+      traceUrl,
+      control: this.source.control !== undefined,
+    };
   }
 
   #verdict(scene: Scene, { age, failure }: Snapshot): h.JSX.Element {
@@ -116,6 +125,9 @@ export class Pages {
     return [
       ...(at === undefined ? [] : [answer]),
       { id: 'job', title: 'Job', draw: () => h(Job, { scene: own, view }) },
+      ...(scene.control
+        ? [{ id: 'switches', title: 'Switches', draw: () => h(Switches, { scene: own, view }) }]
+        : []),
       lanesPart(own),
       firesPart(own),
       { id: 'locks', title: 'Locks', draw: () => h(Locks, { scene: own }) },
@@ -152,11 +164,21 @@ const firesPart = (scene: Scene): Part => ({
   },
 });
 
+const attentionPart = (scene: Scene): Part => ({
+  id: 'attention',
+  title: 'Attention',
+  draw: async () => {
+    const unwell = scene.looked.jobs.filter(({ attention }) => attention).slice(0, MOST_ATTENTION);
+    const costs = await inTurns(unwell, (view) => [[view.job, costOf(scene.looked, view)] as const]);
+    return h(Attention, { scene, costs: new Map(costs) });
+  },
+});
+
 /** All jobs: what is most urgent comes first. */
 function overview(scene: Scene): Part[] {
   const span = spanOf(scene);
   return [
-    { id: 'attention', title: 'Attention', draw: () => h(Attention, { scene }) },
+    attentionPart(scene),
     {
       id: 'changes',
       title: 'Changes',

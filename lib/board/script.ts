@@ -89,7 +89,8 @@ export const SCRIPT = /* js */ `(() => {
     const form = event.target;
     if (!form.dataset.action) return;
     event.preventDefault();
-    const output = form.querySelector('output');
+    const output = byId('done');
+    output.hidden = false;
     const button = event.submitter ?? form.querySelector('button');
     button.disabled = true;
     output.textContent = '…';

@@ -47,6 +47,11 @@ export class Snapshots {
     return this.#snapshot();
   }
 
+  /** Somebody has changed something: the next one who asks is told of it. */
+  expire(): void {
+    this.#triedAt = -Infinity;
+  }
+
   #snapshot(): Snapshot {
     const age = this.clock.monotonic() - this.#askedAt;
     const isSlow = this.#reading !== undefined && this.clock.monotonic() - this.#triedAt >= PATIENCE;

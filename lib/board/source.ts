@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.js';
+import type { ControlSwitches } from '../control/types.js';
 import type { Insight } from '../insight/insight.js';
 
 /** What a board needs of where it stands. */
@@ -9,6 +10,8 @@ export interface BoardSource {
   /** What people call the store. It has no credentials. */
   readonly label: () => string;
   readonly traceUrl: string | undefined;
+  /** Absent: the page only reads. */
+  readonly control?: ControlSwitches | undefined;
 }
 
 /** So many zones are read in at a time: people of one team are in a few. */

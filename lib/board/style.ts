@@ -107,6 +107,7 @@ svg { display: block; overflow: visible; }
 .usual { stroke: var(--text); stroke-width: 2; }
 .durations { border-bottom: 1px solid var(--edge); }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .6rem 0; color: var(--faint); font-size: .85rem; }
+#done { position: sticky; top: 3.2rem; z-index: 1; color: var(--text); background: var(--going-soft); border: 1px solid var(--going); border-radius: 8px; padding: .5rem 1rem; width: min(1168px, calc(100vw - 2rem)); }
 .switches { display: grid; gap: .75rem; }
 .switches form { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; }
 .stale main { filter: grayscale(1); opacity: .75; }

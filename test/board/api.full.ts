@@ -12,7 +12,7 @@ interface Operation {
 
 const FILE = 'monitoring/board-api.json';
 const document = JSON.parse(readFileSync(join(projectRoot, FILE), 'utf8')) as {
-  paths: Readonly<Record<string, { get: Operation }>>;
+  paths: Readonly<Record<string, { get?: Operation }>>;
   components: object;
 };
 
@@ -30,7 +30,7 @@ ajv.addSchema({ $id: 'board', components: closedDocument.components });
 
 /** What is wrong with an answer, by the file. */
 function problemsOf(path: string, status: number, answer: unknown): string[] {
-  const schema = closedDocument.paths[path]?.get.responses[status]?.content['application/json'].schema;
+  const schema = closedDocument.paths[path]?.get?.responses[status]?.content['application/json'].schema;
   if (schema === undefined) return [`${FILE} has no ${status} of ${path}`];
   const text = JSON.stringify(schema).replaceAll('"#/components', '"board#/components');
   const validate = ajv.compile(JSON.parse(text) as object);
@@ -74,7 +74,11 @@ test.each(asked)(`${FILE} describes the answer to %s %s`, async (path, job) => {
 
 test('each path that the file describes was asked for', () => {
   const paths = new Set(asked.map(([path]) => path.split('?')[0]));
-  expect([...paths].sort()).toEqual(Object.keys(document.paths).sort());
+  expect([...paths].sort()).toEqual(
+    Object.keys(document.paths)
+      .filter((path) => document.paths[path]?.get !== undefined)
+      .sort(),
+  );
 });
 
 test('an answer with a field more, or one less, is found', () => {

@@ -1,6 +1,6 @@
 import { timesIn } from '../../insight/times.js';
 import type { JobView } from '../../insight/types.js';
-import { costOf } from '../cost.js';
+import type { Cost } from '../cost.js';
 import { sentenceIn } from '../looked.js';
 import { linkTo } from '../question.js';
 import { h } from '../templates.js';
@@ -10,7 +10,13 @@ import { each, JobLink, lasting, Nothing, Region, type Scene, Status, Time } fro
 export const MOST_ATTENTION = 30;
 
 /** The jobs that a person should look at. */
-export function Attention({ scene }: { scene: Scene }): h.JSX.Element {
+export function Attention({
+  scene,
+  costs,
+}: {
+  scene: Scene;
+  costs: ReadonlyMap<string, Cost>;
+}): h.JSX.Element {
   const all = scene.looked.jobs.filter(({ attention }) => attention);
   const more = all.length - MOST_ATTENTION;
   return (
@@ -18,7 +24,9 @@ export function Attention({ scene }: { scene: Scene }): h.JSX.Element {
       {all.length === 0 ? (
         <Nothing>No job is known to need attention.</Nothing>
       ) : (
-        <ul class="cases">{each(all.slice(0, MOST_ATTENTION), (view) => caseOf(view, scene), 1)}</ul>
+        <ul class="cases">
+          {each(all.slice(0, MOST_ATTENTION), (view) => caseOf(view, scene, costs.get(view.job)), 1)}
+        </ul>
       )}
       {more > 0 && (
         <p class="note">
@@ -30,8 +38,8 @@ export function Attention({ scene }: { scene: Scene }): h.JSX.Element {
   );
 }
 
-function caseOf(view: JobView, scene: Scene): h.JSX.Element {
-  const { since, clauses } = costOf(scene.looked, view);
+function caseOf(view: JobView, scene: Scene, cost: Cost | undefined): h.JSX.Element {
+  const { since, clauses = [] } = cost ?? {};
   const sentence = sentenceIn(scene.looked.facts.get(view.job), view, timesIn(scene.question.zone));
   return (
     <li key={view.job}>

@@ -29,6 +29,7 @@ function Page({ title, build, question, parts, regions, stale }: Frame): h.JSX.E
         </a>
         <Top question={question} regions={regions} />
         <p id="said" class="sr" role="status" />
+        <p id="done" class="notice" role="status" hidden />
         <p id="notice" class="notice" role="alert" hidden />
         <main id="main" dangerouslySetInnerHTML={{ __html: parts.join('') }} />
         <footer id="clock" data-live>

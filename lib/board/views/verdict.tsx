@@ -8,6 +8,7 @@ export interface Verdict {
   readonly attention: number;
   readonly unknown: number;
   readonly off: number;
+  readonly paused: number;
   readonly fine: number;
   readonly instancesUp: number;
   /** Whether nothing is missing from the answer. */
@@ -23,20 +24,22 @@ export function verdictOf({
   const calm = jobs.filter((job) => !job.attention);
   const unknown = calm.filter(({ status }) => status === 'unknown').length;
   const off = calm.filter(({ status }) => status === 'off').length;
+  const paused = calm.filter(({ status }) => status === 'paused').length;
   const { instances, runs, parts } = unreadable;
   return {
     attention,
     unknown,
     off,
-    fine: calm.length - unknown - off,
+    paused,
+    fine: calm.length - unknown - off - paused,
     instancesUp: told.filter(({ info }) => info.state === 'up').length,
     complete: instances + runs + parts.length === 0,
   };
 }
 
 /** Whether a person can look away: nothing is known to be wrong, and nothing is missing. */
-const isCalm = ({ attention, unknown, instancesUp, complete, fine, off }: Verdict): boolean =>
-  attention === 0 && unknown === 0 && instancesUp > 0 && complete && fine + off > 0;
+const isCalm = ({ attention, unknown, instancesUp, complete, fine, off, paused }: Verdict): boolean =>
+  attention === 0 && unknown === 0 && instancesUp > 0 && complete && fine + off + paused > 0;
 
 /** The first line of the page. @param age of the answer, ms @param failure why there is no newer one */
 export function VerdictLine(props: {
@@ -79,12 +82,13 @@ export function VerdictLine(props: {
 
 export const ageText = (age: number): string => `${Math.round(age / 1_000)} s old`;
 
-function headlineOf({ attention, unknown, off, fine }: Verdict): string {
-  if (attention + unknown + off + fine === 0) return 'No job is known';
+function headlineOf({ attention, unknown, off, paused, fine }: Verdict): string {
+  if (attention + unknown + off + paused + fine === 0) return 'No job is known';
   const parts = [
     attention > 0 ? `${attention} ${attention === 1 ? 'needs' : 'need'} attention` : 'None needs attention',
     `${fine} fine`,
     ...(unknown > 0 ? [`${unknown} unknown`] : []),
+    ...(paused > 0 ? [`${paused} paused`] : []),
     ...(off > 0 ? [`${off} switched off`] : []),
   ];
   return parts.join(', ');
