@@ -22,6 +22,7 @@ test('a command alone has its defaults, and the URL of the environment', () => {
     command: 'status',
     place: { url: 'redis://db:6379', keyPrefix: undefined, table: undefined, schema: undefined },
     zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
+    port: 0,
     limit: 20,
     json: false,
     watch: false,
