@@ -24,7 +24,7 @@ export { SchedulerLeader } from './nest/scheduler-leader.js';
 export { assertLocked, currentLock, type Lock } from './lease/current-lock.js';
 export type { AcquiredLock } from './lease/acquired-lock.js';
 export type { Around } from './lease/around.js';
-export type { EventFacts, RunResult, Skipped } from './lease/lock-call.js';
+export type { QueuedCallFacts, RunResult, Skipped } from './lease/lock-call.js';
 export type { PingResult } from './store-access/ping.js';
 export { SchedulerLockService } from './nest/scheduler-lock.service.js';
 
@@ -144,14 +144,14 @@ export type {
 } from './stores/lock-store.js';
 export type {
   DeadLetter,
-  DeliveredEvent,
+  DeliveredCall,
   Enqueued,
-  EventStore,
-  LeftEvents,
-  NewEvent,
+  QueuedCallStore,
+  LeftCalls,
+  NewQueuedCall,
   NextOptions,
   NextResult,
-} from './stores/event-store.js';
+} from './stores/queued-call-store.js';
 export type {
   Annotation,
   Beat,
@@ -174,6 +174,15 @@ export type {
   Trigger,
 } from './stores/history-store.js';
 export type { PausedBy } from './stores/pause.js';
+export { DocumentLockStore, type DocumentLockStoreOptions } from './store/document-lock-store.js';
+export type {
+  Change as DocumentChange,
+  DocumentsRead,
+  LockDocuments,
+  ReadDocument,
+  Renewal as DocumentRenewal,
+  Seen as SeenDocument,
+} from './store/port.js';
 export { MemoryLockStore } from './stores/memory/memory-lock.store.js';
 export type {
   RedisClient,

@@ -164,18 +164,19 @@ function checkOwner(name: OptionName, command: Command): void {
 
 function jobOf(command: Command, words: readonly string[]): string | undefined {
   const most = command === 'runs' || command === 'why' || isSwitch(command) ? 1 : 0;
-  if (words.length > most)
-    throw new UsageError(
-      most === 0
-        ? `${command} takes no further words, only options.`
-        : `${command} takes one name. Put quotation marks around a name with blanks.`,
-    );
+  if (words.length > most) throw new UsageError(tooMany(command, most));
   const [job] = words;
   if (command === 'why' && job === undefined)
     throw new UsageError('Say which job: why <job>. `status` shows their names.');
   if (isSwitch(command)) targetProblem(command, job);
   if (job?.trim() === '') throw new UsageError('The name of the job is empty.');
   return job;
+}
+
+function tooMany(command: Command, most: number): string {
+  if (most === 0) return `${command} takes no further words, only options.`;
+  const what = command === 'break' || command === 'redeliver' ? 'lock' : 'job';
+  return `${command} takes the name of one ${what}. Put quotation marks around a name with blanks.`;
 }
 
 function limitOf(text: string | undefined): number {

@@ -11,13 +11,12 @@ import type {
   Unreadable,
 } from '../insight/types.js';
 import { displayName } from '../lock-name.js';
-import { evidenceOf } from '../insight/evidence.js';
 import { isRefusal } from '../insight/read.js';
 import { Times } from '../insight/shown.js';
 import { nearest, withoutSql } from '../wording.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Request } from './arguments.js';
-import { list, type Look, printable } from './table.js';
+import { type Look, printable } from './table.js';
 import { isSwitch, type Switch } from './switch-arguments.js';
 import { done } from './switches.js';
 import { UsageError } from './usage-error.js';
@@ -232,13 +231,12 @@ function jobAdvice(job: string, names: readonly string[]): string {
 
 async function why(request: Request, context: Context): Promise<Answer> {
   const { job = '', at } = request;
-  const { insight, look, say } = context;
+  const { insight, say } = context;
   const answer = await insight.why(job, at);
   leftOut(insight.unreadable).forEach(say);
-  const times = timesBy(insight.time, request, context);
   return {
     document: answer,
-    lines: [printable(answer.sentence), '', ...list(evidenceOf(answer, times), look)],
+    lines: [printable(answer.sentence)],
     code: answer.cause === 'unknown-job' ? USAGE : OK,
   };
 }

@@ -18,17 +18,25 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
   const pause = pauseNow(info);
   if (pause !== undefined) return { result: 'is-pause', pause };
-  const lease = leaseOf(info, { token: info.token, fencingToken });
+  const job = info.job ?? (await onlyJob(desk, lock));
+  const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
   const act = actOf('break', request);
   const since = info.since ?? info.time;
   const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
   // The store compares once more: a lease that has ended meanwhile stays as it has ended.
   const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
   if (!released) return gone(lock, await desk.look(lock));
-  const { job, holder } = lease;
+  await desk.noted(lock);
+  const { holder } = lease;
   const ofJob = job === undefined ? {} : { job };
   desk.tell(lock, act, { fencingToken, ...ofJob });
   return { result: 'broken', lock, fencingToken, holder, ...ofJob };
+}
+
+/** A table does not tell for which job a call by hand has taken its lock. */
+async function onlyJob(desk: Desk, lock: string): Promise<string | undefined> {
+  const found = await desk.find({ lock });
+  return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
 }
 
 /** The lease, with the start of the job that it records: that counts as interrupted then. */

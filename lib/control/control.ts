@@ -1,3 +1,4 @@
+import type { PauseInfo } from '../insight/types.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { breakLease } from './break.js';
 import { type ControlOptions, Desk } from './desk.js';
@@ -43,6 +44,11 @@ export class Control implements ControlSwitches {
 
   break(request: BreakRequest): Promise<BreakResult> {
     return breakLease(this.#desk, request);
+  }
+
+  /** The pause of a lock that is in force. @internal */
+  pauseOf(lock: string): Promise<PauseInfo | undefined> {
+    return this.#desk.pauseOf(lock);
   }
 
   runNow(request: RunRequest): Promise<RunNowResult> {

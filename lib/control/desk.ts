@@ -107,6 +107,14 @@ export class Desk {
     return { result: 'nobody-has-it', job, jobs, ...(why !== undefined && { why }) };
   }
 
+  /**
+   * Resolves when what was done is in the history, or that fails. A database may keep a record some time after its release, and does so
+   * before it tells of any: whoever did it may end the process next.
+   */
+  async noted(lock: string): Promise<void> {
+    await this.ask(this.history.entries({ name: lock, limit: 1 })).catch(() => undefined);
+  }
+
   /** Tells those who listen here. */
   tell(
     lock: string,

@@ -190,6 +190,8 @@ export async function endPause(
   const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
   // As what went wrong it is not pushed out by runs that completed.
   const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
-  if (released) desk.tell(lock, act, { fencingToken });
-  return released;
+  if (!released) return false;
+  await desk.noted(lock);
+  desk.tell(lock, act, { fencingToken });
+  return true;
 }

@@ -12,10 +12,9 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   given.done();
   const { lock, id, actor } = request;
   const { store, kept, clock } = desk;
-  if (store.events === undefined)
+  if (store.queuedCalls === undefined)
     throw new SchedulerLockConfigError(['redeliver(): the store keeps no queued calls.']);
-  const count = await desk.ask(store.events.redeliver(lock));
-  void id;
+  const count = await desk.ask(store.queuedCalls.redeliver(lock, id));
   if (count === 0) return { result: 'redelivered', lock, count };
   const act = { ...actOf('redeliver', request), count };
   const time = (await desk.look(lock))?.time ?? clock.now();

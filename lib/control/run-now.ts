@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { parseDuration } from '../duration.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import { pauseNow } from '../insight/controls.js';
 import type { KnownByAll } from '../insight/fleet-jobs.js';
@@ -12,7 +13,8 @@ import { endPause, GREATEST, Place } from './pause.js';
 import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
 
 const HOUR = 3_600_000;
-const DAY = 86_400_000;
+/** How long one may wait for the end of a run, ms. */
+export const LONGEST_WAIT = 86_400_000;
 /** How long to look for the start of a run if nobody is in the way, ms: instances look for calls every few seconds. */
 const START = 10_000;
 /** How often to look, ms. */
@@ -36,48 +38,52 @@ interface Call {
 
 /** Queues a call of a job, which an instance that has the job takes, and tells what becomes of it. */
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
-  const args = checked(request);
-  const { events } = desk.store;
-  if (events === undefined)
+  const args = checkRun(request);
+  const lock = await lockOf(desk, request.job);
+  if (typeof lock !== 'string') return lock;
+  const info = await desk.look(lock);
+  const offset = (info?.time ?? 0) - desk.clock.now();
+  const pause = pauseNow(info);
+  if (pause !== undefined && request.throughPause !== true) return { result: 'paused', pause };
+  const call = await enqueue(desk, { request, args, lock, priority: pause === undefined ? 0 : GREATEST });
+  if (call === undefined) return { result: 'skipped', reason: 'queue-full' };
+  if (pause === undefined || info === undefined) return follow(desk, call);
+  return throughThePause(desk, call, { pause, info, offset, request });
+}
+
+interface ToQueue {
+  readonly request: RunRequest;
+  readonly args: readonly unknown[];
+  readonly lock: string;
+  readonly priority: number;
+}
+
+/** @returns `undefined` if the lock has as many calls as it may have */
+async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): Promise<Call | undefined> {
+  const { queuedCalls } = desk.store;
+  if (queuedCalls === undefined)
     throw new SchedulerLockConfigError([
       'runNow(): the store keeps no queued calls, so no other process hears of it.',
     ]);
-  const { job, key, throughPause = false } = request;
-  const lock = await lockOf(desk, job);
-  if (typeof lock !== 'string') return lock;
-  const info = await desk.look(lock);
-  const pause = pauseNow(info);
-  if (pause !== undefined && !throughPause) return { result: 'paused', pause };
+  const { job, key } = request;
   const id = randomUUID();
   const by: ControlAct = { ...actOf('run', request), call: id };
-  const call = {
-    name: lock,
-    id,
-    job,
-    args: writeQueued(args, by),
-    priority: pause === undefined ? 0 : GREATEST,
-    max: MOST,
-    // Whoever wants one run wants no second one behind his back: an interrupted run leaves a dead letter.
-    redeliver: 0,
-    ...(key !== undefined && { key }),
-  };
-  const { queued } = await desk.ask(events.enqueue(call));
-  if (!queued) return { result: 'skipped', reason: 'queue-full' };
-  const toTheEnd = request.wait !== undefined;
-  const wait = new Given('runNow()').duration('wait', request.wait, { usual: START, most: DAY });
-  const own: Call = { id, lock, deadline: desk.clock.monotonic() + wait, toTheEnd };
-  if (pause !== undefined && info !== undefined) return throughThePause(desk, own, { pause, info, request });
-  return follow(desk, own);
+  // Whoever wants one run wants no second one behind their back: an interrupted run leaves a dead letter.
+  const call = { name: lock, id, job, args: writeQueued(args, by), priority, max: MOST, redeliver: 0 };
+  const { queued } = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
+  const wait = parseDuration(request.wait) ?? START;
+  const deadline = desk.clock.monotonic() + wait;
+  return queued ? { id, lock, deadline, toTheEnd: request.wait !== undefined } : undefined;
 }
 
-/** The arguments of the call. */
-function checked({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
+/** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */
+export function checkRun({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
   const given = new Given('runNow()');
   given.name('job', job);
   given.actor(actor);
   given.reason(reason, false);
   if (key !== undefined) given.key(key);
-  given.duration('wait', wait, { usual: START, most: DAY });
+  given.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
   given.json('args', args, MOST_BYTES);
   given.done();
   return args;
@@ -159,6 +165,8 @@ async function runOf(desk: Desk, { lock, id }: Call): Promise<RunEntry | undefin
 interface Paused {
   readonly pause: PauseInfo;
   readonly info: LockInfo;
+  /** How much the clock of the store is ahead of the one here, ms. */
+  readonly offset: number;
   readonly request: RunRequest;
 }
 
@@ -166,37 +174,44 @@ interface Paused {
  * Lifts a pause for a call, and puts it back behind that: the same pause stands in line, behind whoever takes the call, before the first
  * one is given up. So nobody else comes in between, as long as this process lives.
  */
-async function throughThePause(
-  desk: Desk,
-  call: Call,
-  { pause, info, request }: Paused,
-): Promise<RunNowResult> {
-  const { clock } = desk;
-  const place = new Place(desk, pause, info.time - clock.now(), clock.monotonic() + HOUR);
-  const patience = clock.monotonic() + START;
+async function throughThePause(desk: Desk, call: Call, paused: Paused): Promise<RunNowResult> {
+  const { pause, info, request } = paused;
+  const place = await placeBehind(desk, paused);
+  if (place === undefined) return { result: 'queued', lock: call.lock, id: call.id };
   try {
-    let result = await place.ask();
-    while (!result.acquired && place.ahead === 0) {
-      if (clock.monotonic() > patience) {
-        await place.leave();
-        return { result: 'queued', lock: call.lock, id: call.id };
-      }
-      await desk.sleep(EVERY);
-      result = await place.ask();
-    }
-    const { actor } = request;
-    if (!result.acquired)
-      await endPause(desk, info, pause, { actor, reason: `for one run of ${request.job}`.slice(0, 200) });
-    while (!result.acquired) {
-      await desk.sleep(EVERY);
-      result = await place.ask();
-      if (place.isOver) break;
-    }
-    if (result.acquired) desk.tell(call.lock, actOf('pause', pause), { fencingToken: result.fencingToken });
+    const by = { actor: request.actor, reason: `for one run of ${request.job}`.slice(0, 200) };
+    await endPause(desk, info, pause, by);
+    const fencingToken = await takeBack(desk, place);
+    if (fencingToken !== undefined) desk.tell(call.lock, actOf('pause', pause), { fencingToken });
   } catch (error) {
     await place.leave();
     throw error;
   }
-  // It has run by now, or was not taken.
-  return follow(desk, { ...call, deadline: clock.monotonic() + LATE, toTheEnd: true });
+  // It has run by now.
+  return follow(desk, { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true });
+}
+
+/** A place in line behind whoever is about to take the call; `undefined` if nobody is. */
+async function placeBehind(desk: Desk, { pause, offset }: Paused): Promise<Place | undefined> {
+  const { clock } = desk;
+  const patience = clock.monotonic() + START;
+  for (;;) {
+    const place = new Place(desk, pause, offset, clock.monotonic() + HOUR);
+    const { acquired } = await place.ask();
+    if (acquired || place.ahead > 0) return place;
+    // Instances look only for calls of locks for which nobody stands in line.
+    await place.leave();
+    if (clock.monotonic() > patience) return undefined;
+    await desk.sleep(EVERY);
+  }
+}
+
+/** Asks until the lock is there again, or its wait is over. */
+async function takeBack(desk: Desk, place: Place): Promise<number | undefined> {
+  for (;;) {
+    const result = await place.ask();
+    if (result.acquired) return result.fencingToken;
+    if (place.isOver) return undefined;
+    await desk.sleep(EVERY);
+  }
 }

@@ -68,11 +68,13 @@ export type PauseResult =
   | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
   | NobodyHas;
 
+/** What became of a resume. */
 export type ResumeResult =
   | { readonly result: 'resumed'; readonly pause: PauseInfo; readonly jobs: readonly string[] }
   | { readonly result: 'not-paused'; readonly lock: string }
   | NobodyHas;
 
+/** What became of a break. */
 export type BreakResult =
   /** The lease is over. Its job may still run: its signal aborts at its next heartbeat. */
   | {
@@ -131,6 +133,7 @@ export interface NobodyHas {
   readonly why?: string;
 }
 
+/** What became of dead letters. */
 export interface RedeliverResult {
   readonly result: 'redelivered';
   readonly lock: string;

@@ -67,7 +67,7 @@ export interface SkippedEvent extends LockFacts, RefusalFacts {
   readonly error?: Error;
 }
 
-/** A call found its lock taken, and was kept until the lock is free (`onHeld: 'queue'`). */
+/** A call found its lock taken, and was queued until the lock is free (`onHeld: 'queue'`). */
 export interface QueuedEvent extends LockFacts {
   readonly type: 'queued';
   readonly job: string;
@@ -78,7 +78,7 @@ export interface QueuedEvent extends LockFacts {
 }
 
 /**
- * A call that was kept will not be run any more: its run failed or passed its `timeout`, or was interrupted too often. `inspect()` shows
+ * A queued call will not be run any more: its run failed or passed its `timeout`, or was interrupted too often. `inspect()` shows
  * it, and `redeliver(lock)` puts it back.
  */
 export interface DeadLetteredEvent extends LockFacts {

@@ -74,7 +74,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     text(event) {
       const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
       const error = event.error === undefined ? '' : `: ${textOf(event.error)}`;
-      return `${subject(event)}: the event${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
+      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
     },
   },
   'lock-deleted': {

@@ -144,7 +144,7 @@ export class InLine extends Turn {
 
   /** Its turn has come. */
   granted(lease: Lease): Lease {
-    lease.hasWaited(this.#waited, this.#leaseEnds);
+    lease.hasWaited(this.#waited);
     return lease;
   }
 

@@ -4,7 +4,7 @@ import type { Annotation } from '../stores/history-store.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit, LeaseFacts } from '../events/events.js';
-import type { EventFacts } from './lock-call.js';
+import type { QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {
@@ -37,7 +37,6 @@ export class Lease {
   #failing = false;
   #inner = 0;
   #waited = 0;
-  #seenUntil = -Infinity;
   #traceId: string | undefined;
   #started: Annotation | undefined;
   #over = false;
@@ -53,7 +52,7 @@ export class Lease {
    * @param startedAt when its job begins, monotonic
    * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
    *   a lease that was not confirmed
-   * @param origin why its job runs, if no caller waits for it: its schedule, or a kept call
+   * @param origin why its job runs, if no caller waits for it: its schedule, or a queued call
    */
   constructor(
     readonly ref: LeaseRef,
@@ -62,7 +61,7 @@ export class Lease {
     sent: number | undefined,
     private readonly clock: Clock,
     private readonly emit: Emit,
-    readonly origin?: 'schedule' | EventFacts,
+    readonly origin?: 'schedule' | QueuedCallFacts,
   ) {
     this.confirmed = sent !== undefined;
     this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
@@ -100,8 +99,8 @@ export class Lease {
     return this.#abortedAt;
   }
 
-  /** The event that its job runs for. */
-  get event(): EventFacts | undefined {
+  /** The queued call that its job runs for. */
+  get queuedCall(): QueuedCallFacts | undefined {
     return this.origin === 'schedule' ? undefined : this.origin;
   }
 
@@ -110,15 +109,9 @@ export class Lease {
     return this.#waited;
   }
 
-  /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
-  get seenUntil(): number {
-    return this.#seenUntil;
-  }
-
   /** Its call stood in line. */
-  hasWaited(waited: number, seenUntil: number): void {
+  hasWaited(waited: number): void {
     this.#waited = waited;
-    this.#seenUntil = seenUntil;
   }
 
   /** Of the trace that its run belongs to. */

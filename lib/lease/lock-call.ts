@@ -22,8 +22,8 @@ export interface LockSettings {
   readonly abortOnShutdown: boolean;
 }
 
-/** A call that was kept until its lock was free. */
-export interface EventFacts {
+/** A queued call, as its job sees it. */
+export interface QueuedCallFacts {
   /** Its key; `undefined` if it has none. */
   readonly key: string | undefined;
   /** Which delivery this is, from 1: greater if earlier runs of it were interrupted. */
@@ -38,12 +38,12 @@ export interface EventFacts {
  * What a call is.
  *
  * - `by-hand`: somebody made it. Made by a job that holds its lock, it runs inside that job, unless it belongs to a start.
- * - `kept`: the same, but it is kept if it finds its lock taken. Then it was not skipped.
+ * - `queueable`: the same, but it is queued if it finds its lock taken. Then it was not skipped.
  * - `fired`: the scheduler fired it. It is never nested, whatever async context it inherits.
  * - `election`: an attempt to lead. That it is refused, or waits, is nothing to tell of: no job was skipped.
- * - `drain`: it works off calls that were kept. Neither is nested nor told of.
+ * - `drain`: it works off queued calls. Neither is nested nor told of.
  */
-export type CallKind = 'by-hand' | 'kept' | 'fired' | 'election' | 'drain';
+export type CallKind = 'by-hand' | 'queueable' | 'fired' | 'election' | 'drain';
 
 /** One call through a lock. */
 export interface LockCall {

@@ -3,7 +3,7 @@ import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { Outcome } from '../store-access/asked.js';
-import type { Enqueued, NewEvent } from '../stores/event-store.js';
+import type { Enqueued, NewQueuedCall } from '../stores/queued-call-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
 import { type Around, Wrappers } from './around.js';
@@ -118,7 +118,7 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Works the events of a lock off as soon as its turn has come. */
+  /** Works the queued calls of a lock off as soon as its turn has come. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) return Promise.resolve(refusal);
@@ -128,20 +128,20 @@ export class LockRunner {
   }
 
   /**
-   * Keeps an event.
+   * Keeps a queued call.
    *
    * @param limit of the call, ms
    */
-  async enqueue(event: NewEvent, limit: number): Promise<Outcome<Enqueued>> {
+  async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
     const { store, clock, outages, waiting } = this.#engine;
     this.#running.begin();
     // A shutdown may have taken the call out of line, and waits for no run any more.
     waiting.begin();
     try {
-      const outcome = await store.enqueue(event, limit, clock.monotonic()).outcome;
+      const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
       if ('error' in outcome)
-        outages.failed(outcome.error, { call: 'acquire', locks: [event.name], skipped: true });
-      else outages.succeeded('acquire', event.name);
+        outages.failed(outcome.error, { call: 'acquire', locks: [queuedCall.name], skipped: true });
+      else outages.succeeded('acquire', queuedCall.name);
       return outcome;
     } finally {
       waiting.end();

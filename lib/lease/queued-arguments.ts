@@ -12,6 +12,6 @@ export function readArguments(lock: string, args: string): readonly unknown[] {
   if (read !== undefined) return read.args;
   throw new LockStateError(
     lock,
-    'the arguments of a kept call are no JSON array, so it cannot run. Only this library should write into its store.',
+    'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.',
   );
 }

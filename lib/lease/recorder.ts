@@ -1,5 +1,5 @@
-import type { HistoryStore, Kept, RunRecord } from '../stores/history-store.js';
-import type { AcquireResult, ReleaseOutcome } from '../stores/lock-store.js';
+import type { HistoryStore, Interruption, Kept, RunRecord } from '../stores/history-store.js';
+import type { ReleaseOutcome } from '../stores/lock-store.js';
 import { asClause } from '../wording.js';
 import type { Lease } from './lease.js';
 import type { Writable } from './writable.js';
@@ -49,13 +49,25 @@ export class Recorder {
    * Keeps that the lease before a granted one has ended by itself. Sent before the job of the granted one begins: that may end the
    * process, too. Nobody waits for it, and if it fails, what it tells is not known: no lock depends on it.
    */
-  noteInterruption(name: string, run: NonNullable<Granted['interrupted']>): void {
+  noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
     const { kept } = this.options;
     try {
       this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
     } catch {
       // A store of somebody's own may throw at once.
     }
+  }
+
+  /** Keeps that a run begins that a person has asked for. Its end takes the place of this. */
+  noteStart(lease: Lease): void {
+    if (!lease.isRemembered) return;
+    const { name, fencingToken, holder, job, tick, attempt } = lease.ref;
+    const facts = { fencingToken, holder, ...lease.started };
+    const run: Writable<Omit<Interruption, 'name' | 'kept'>> = facts;
+    if (job !== undefined) run.job = job;
+    if (tick !== undefined) run.tick = tick;
+    if (attempt !== undefined) run.attempt = attempt;
+    this.noteInterruption(name, run);
   }
 
   #textOf(error: unknown): string {
@@ -78,8 +90,6 @@ export class Recorder {
     return message === '' ? type : `${type}: ${message}`;
   }
 }
-
-type Granted = Extract<AcquireResult, { acquired: true }>;
 
 /** Never ends in half a character. */
 function shorten(text: string): string {

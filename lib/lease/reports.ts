@@ -33,9 +33,9 @@ export function reportSkipped(
   emit(carry(event, skipped));
 }
 
-/** Whether no job was skipped: nobody made the call, or it is kept. */
+/** Whether no job was skipped: nobody made the call, or it is queued. */
 const isExpected = (call: LockCall, skipped: Skipped): boolean =>
-  isBehindTheScenes(call) || (call.kind === 'kept' && isTaken(skipped));
+  isBehindTheScenes(call) || (call.kind === 'queueable' && isTaken(skipped));
 
 /** Whether a call found its lock taken. One that a shutdown takes out of line had done so. */
 export const isTaken = ({ reason, waited }: Skipped): boolean =>

@@ -9,12 +9,14 @@ export interface BoundJob {
   readonly job: string;
   readonly name: string | ((...args: never[]) => unknown);
   readonly settings: JobSettings;
-  /** How its calls are kept that find their lock taken; `undefined`: they are not. */
+  /** How its calls are queued that find their lock taken; `undefined`: they are not. */
   readonly queue?: QueueOptions | undefined;
   /** The schedule of the job, if the scheduler fires it. */
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
+  /** Runs the method itself, without its lock. */
+  readonly call: (args: readonly unknown[]) => unknown;
   /** The state of its cron job on this instance. */
   readonly state: () => JobState;
 }

@@ -16,7 +16,7 @@ import {
   type ScheduledCronJob,
 } from '../scheduler/scheduler-parts.js';
 import { displayName } from '../lock-name.js';
-import type { JobState } from '../scheduler/cron-job-state.js';
+import { isInactive, type JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
@@ -108,7 +108,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const delayed = initialDelay > 0 && !disabled;
     const record = {
       options: { ...parameters, disabled: disabled || delayed },
-      target: () => this.#fire(bound, job, { byTimer: fires.byTimer, isMade: record.ref !== undefined }),
+      target: () => this.leader.fire(name, undefined, () => this.#fired(bound, job, fires.byTimer)),
       // Absent while the job is being made: `cron` may fire it in that very moment.
       ref: undefined as CronJobLike | undefined,
     };
@@ -121,7 +121,7 @@ export class DynamicJobs implements OnModuleDestroy {
         this.host.settings.clock.monotonic(),
       ),
       state: () => this.#stateOf(record.ref, orchestrator, name),
-      fire: (start) => this.#again(bound, job, start),
+      ...this.#ways(() => bound, job),
     };
     const fires = new TimerFires();
     try {
@@ -145,28 +145,33 @@ export class DynamicJobs implements OnModuleDestroy {
     const { schedulerRegistry: registry } = orchestrator;
     const record = {
       timeout,
-      target: () => (this.leader.leads ? this.leader.fire(name, undefined, run) : undefined),
+      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound, job)),
       ref: undefined as unknown,
     };
-    const run = (): unknown => this.#scheduled(bound, job);
     const bound: BoundJob = {
       ...facts,
       schedule: JobSchedule.ofInterval(timeout),
       state: () => (intervalOf(registry, name) === record.ref ? 'started' : 'gone'),
-      fire: (start) => this.#again(bound, job, start),
+      ...this.#ways(() => bound, job),
     };
     overlay(orchestrator, { intervals: { [name]: record } }).mountIntervals();
     this.#add(bound);
   }
 
+  /** How a job is started. @param bound made by then */
+  #ways(bound: () => BoundJob, job: DynamicJob): Pick<BoundJob, 'fire' | 'call'> {
+    return { fire: (start) => this.#again(bound(), job, start), call: () => job(currentLock()) };
+  }
+
   #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
     if (ref === undefined) return 'started';
     if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
-    return this.leader.hasStopped(ref) ? 'stopped' : 'started';
+    return isInactive(ref) ? 'stopped' : 'started';
   }
 
   #add(bound: BoundJob): void {
     this.known.add(bound);
+    this.host.addQueueJob(bound);
     if (!this.#started) return;
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;
@@ -194,19 +199,13 @@ export class DynamicJobs implements OnModuleDestroy {
     if (others > 0) this.#warnOfSharedLocks([...this.known.under(bound.name)]);
   }
 
-  #fire(bound: BoundJob, job: DynamicJob, how: { byTimer: boolean; isMade: boolean }): unknown {
-    // It is paused only once it is made.
-    if (!how.isMade && !this.leader.leads) return undefined;
-    return how.byTimer ? this.#scheduled(bound, job) : this.#byHand(bound, job);
+  #fired(bound: BoundJob, job: DynamicJob, byTimer: boolean): Promise<unknown> {
+    return byTimer ? this.#scheduled(bound, job) : told(this.#run(bound, job, undefined));
   }
 
   /** Runs outside of the lock under which the job was made or started: another job may have done that. */
   #scheduled(bound: BoundJob, job: DynamicJob): Promise<unknown> {
     return told(outsideOfLocks(() => this.#run(bound, job, newCall(undefined))));
-  }
-
-  #byHand(bound: BoundJob, job: DynamicJob): Promise<unknown> {
-    return told(this.#run(bound, job, undefined));
   }
 
   /** The code that fires the job again handles its errors. */

@@ -38,7 +38,7 @@ export function readMethod(
     ...problems.filter((problem) => !ofModule.includes(problem)),
   ];
   const queue = readQueue(options, scheduled, found);
-  // Calls that are kept have a place in line without `wait`.
+  // Queued calls have a place in line without `wait`.
   const placed = queue === undefined ? options : { ...options, priority: undefined };
   if (problems.length === 0) found.push(...withoutEffect(placed, settings));
   return { facts: { job, name, settings, queue }, problems: found.map((problem) => `${place}: ${problem}`) };

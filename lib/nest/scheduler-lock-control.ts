@@ -14,7 +14,10 @@ import type {
   RunRequest,
 } from '../control/types.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
+import { runHere } from './run-here.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 
 /**
  * What a person can do to jobs over the whole fleet: pause one and resume it, end a lease, run a job now, put dead letters back. Each action
@@ -27,12 +30,21 @@ import { LockHost } from './lock-host.js';
 export class SchedulerLockControl implements ControlSwitches {
   readonly #host: LockHost;
   readonly #events: SchedulerLockEvents;
+  readonly #insight: InsightHost;
+  readonly #interceptor: SchedulerLockInterceptor;
   #control: Control | undefined;
 
   /** @internal */
-  constructor(host: LockHost, events: SchedulerLockEvents) {
+  constructor(
+    host: LockHost,
+    events: SchedulerLockEvents,
+    insight: InsightHost,
+    interceptor: SchedulerLockInterceptor,
+  ) {
     this.#host = host;
     this.#events = events;
+    this.#insight = insight;
+    this.#interceptor = interceptor;
   }
 
   /**
@@ -58,7 +70,15 @@ export class SchedulerLockControl implements ControlSwitches {
 
   /** Runs a job now: here if this instance has it, and otherwise by a queued call, which an instance that has it takes. */
   async runNow(request: RunRequest): Promise<RunNowResult> {
-    return (await this.#open()).runNow(request);
+    const control = await this.#open();
+    const bound = this.#insight.job(request.job);
+    if (bound?.settings.enabled !== true || request.throughPause === true || request.key !== undefined)
+      return control.runNow(request);
+    return runHere(request, bound, {
+      interceptor: this.#interceptor,
+      control,
+      settings: this.#host.settings,
+    });
   }
 
   /** Puts dead letters of a lock back: all, or one. */

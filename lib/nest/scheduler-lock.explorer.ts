@@ -39,7 +39,7 @@ import {
   placeOf,
   sharedKeys,
   sharedNames,
-  withoutEvents,
+  withoutQueuedCalls,
   withoutLines,
 } from './start-checks.js';
 import { names, startLine } from './start-line.js';
@@ -60,10 +60,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   readonly #found: Found[] = [];
   readonly #methods = new Map<Found, BoundMethod>();
   #orchestrators: readonly JobOrchestrator[] = [];
-  readonly #made = new CronJobState(
-    () => this.#orchestrators,
-    (job) => this.leader.hasStopped(job),
-  );
+  readonly #made = new CronJobState(() => this.#orchestrators);
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -72,9 +69,9 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     private readonly leader: LeaderJobs,
     private readonly dynamic: DynamicJobs,
   ) {
-    // Runs before the first timer can fire, so jobs that a constructor has made are paused in time.
+    // Runs before the first timer can fire, so jobs that a constructor has made are behind the gate in time.
     if (leader.election !== undefined)
-      process.nextTick(() => leader.pauseJobs(orchestratorsAmong(discovery.getProviders())));
+      process.nextTick(() => leader.guard(orchestratorsAmong(discovery.getProviders())));
   }
 
   async onModuleInit(): Promise<void> {
@@ -83,15 +80,15 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
     problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
-    problems.push(...withoutLines(this.#found, store), ...withoutEvents(this.#found, store));
+    problems.push(...withoutLines(this.#found, store), ...withoutQueuedCalls(this.#found, store));
     problems.push(...this.dynamic.meet(this.#found));
     const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
     problems.push(...ofModule([...sharedKeys(store, locks), ...this.#unknownScheduler()]));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
-    this.leader.pauseJobs(this.#orchestrators);
+    this.leader.guard(this.#orchestrators);
     await this.host.start();
-    if (this.#found.some(({ bound }) => bound.queue !== undefined)) await this.host.startQueues();
+    await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
     await this.host.checkNames(knownNames(this.#found, elections.places));
     for (const found of this.#found) this.#bind(found);
   }
@@ -99,6 +96,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
   /** The scheduler has looked up its methods by now: from here on, code that looks one up calls it by hand. */
   onApplicationBootstrap(): void {
     this.#keepMethods();
+    // A scheduler whose hooks run after ours has found its methods meanwhile, and makes their timers next.
+    this.leader.guard(this.#orchestrators);
     this.#tellOfStart();
     const runsJobs = this.#runsJobs();
     for (const found of this.#found) {
@@ -130,11 +129,12 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
   }
 
-  /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would not be paused, silently. */
+  /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would run on standbys, silently. */
   #unknownScheduler(): string[] {
     if (this.#orchestrators.length > 0 || !isUnknownScheduler(this.discovery.getProviders())) return [];
     const use = 'with this version of @nestjs/schedule. Use one that the README names.';
-    if (this.leader.election !== undefined) return [`leader: jobs cannot be paused ${use}`];
+    if (this.leader.election !== undefined)
+      return [`leader: standbys cannot be kept from running jobs ${use}`];
     const ticked = this.#found.filter(({ bound }) => bound.schedule?.isCron && bound.settings.oncePerTick);
     return ticked.length === 0
       ? []
@@ -242,7 +242,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       isScheduled(Reflect.get(instance, key)),
     );
     if (facts === undefined) return problems;
-    const bound = { ...facts, ...this.#firing(instance, key, facts.job) };
+    const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
+    const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
     this.#found.push({ instance, module, method, bound });
     return problems;
   }
@@ -273,12 +274,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const kept = bind(instance, method, (proceed, args) =>
       this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
-    if (bound.queue !== undefined && bound.settings.enabled)
-      this.host.addEventJob({
-        job: bound.job,
-        settings: bound.settings,
-        run: (args) => Reflect.apply(method.method, instance, args) as unknown,
-      });
+    this.host.addQueueJob(bound);
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);
   }

@@ -7,6 +7,7 @@ import {
   StoreUnavailableError,
 } from '../errors.js';
 import type { JobStart } from '../job-start.js';
+import { type Lock, outsideOfLocks } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { isTaken } from '../lease/reports.js';
 import { displayName } from '../lock-name.js';
@@ -14,8 +15,8 @@ import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
-import type { EventCall } from '../queue/queues.js';
-import type { Annotation } from '../stores/history-store.js';
+import type { CallToQueue } from '../queue/queues.js';
+import type { Annotation, ControlAct } from '../stores/history-store.js';
 import { show } from '../wording.js';
 import { logError, logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
@@ -63,7 +64,34 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
-  /** A call by hand: kept if it finds its lock taken, where the options say so. */
+  /**
+   * Runs a job now, as a person wants it: through its lock, not inside of whoever has it here.
+   *
+   * @param began called with the lease when its run begins
+   */
+  runNow(
+    bound: BoundJob,
+    { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },
+  ): { readonly lock: string; readonly result: Promise<RunResult<unknown>> } {
+    const { job, name } = bound;
+    const lock = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
+    const settings = { ...bound.settings, wait: 0, onStoreError: 'throw' as const };
+    const call: LockCall = {
+      kind: 'by-hand',
+      name: lock,
+      job,
+      settings,
+      started: { trigger: 'control', by },
+    };
+    const run = (): Promise<RunResult<unknown>> =>
+      this.host.execute(call, (own) => {
+        began(own);
+        return bound.call(args);
+      });
+    return { lock, result: outsideOfLocks(run) };
+  }
+
+  /** A call by hand: queued if it finds its lock taken, where the options say so. */
   async #byHand(
     bound: BoundJob,
     call: LockCall,
@@ -71,10 +99,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     proceed: () => unknown,
   ): Promise<RunResult<unknown>> {
     if (bound.queue === undefined) return this.#execute(bound, call, proceed);
-    // What cannot be kept is found out before anything is sent.
-    const event = eventOf(bound.job, bound.queue, args);
-    const result = await this.#execute(bound, { ...call, kind: 'kept' }, proceed);
-    return result.ran || !isTaken(result) ? result : this.host.queues.keep(call, event);
+    // What cannot be queued is found out before anything is sent.
+    const queued = callToQueue(bound.job, bound.queue, args);
+    const result = await this.#execute(bound, { ...call, kind: 'queueable' }, proceed);
+    return result.ran || !isTaken(result) ? result : this.host.queues.enqueue(call, queued);
   }
 
   /** A call by the scheduler. */
@@ -185,7 +213,11 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   }
 }
 
-function eventOf(job: string, { key, max, redeliver }: QueueOptions, args: readonly unknown[]): EventCall {
+function callToQueue(
+  job: string,
+  { key, max, redeliver }: QueueOptions,
+  args: readonly unknown[],
+): CallToQueue {
   const text = typeof key === 'function' ? checkKey(job, made(job, 'queue.key', key, args)) : key;
   return { key: text, args: writeArguments(job, args), max, redeliver };
 }

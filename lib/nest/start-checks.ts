@@ -2,7 +2,7 @@ import { declaredElection } from '../decorators/leader-election.decorator.js';
 import { type LockedMethod, lockedMethods } from '../decorators/locked-method.js';
 import { NO_LINES } from '../lease/waits.js';
 import { nameProblem } from '../lock-name.js';
-import { NO_EVENTS } from '../queue/queues.js';
+import { NO_QUEUED_CALLS } from '../queue/queues.js';
 import { isScheduled } from '../scheduler/scheduler-parts.js';
 import { storeLabel } from '../store-access/store-label.js';
 import type { LockStore } from '../stores/lock-store.js';
@@ -47,10 +47,10 @@ export function withoutLines(found: readonly Found[], store: LockStore): string[
   );
 }
 
-/** Jobs whose calls are kept, with a store that keeps none. */
-export function withoutEvents(found: readonly Found[], store: LockStore): string[] {
-  const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.events === undefined);
-  return keeping.map((one) => `${placeOf(one)}: ${NO_EVENTS} The store is ${storeLabel(store)}.`);
+/** Jobs whose calls are queued, with a store that keeps none. */
+export function withoutQueuedCalls(found: readonly Found[], store: LockStore): string[] {
+  const keeping = found.filter(({ bound }) => bound.queue !== undefined && store.queuedCalls === undefined);
+  return keeping.map((one) => `${placeOf(one)}: ${NO_QUEUED_CALLS} The store is ${storeLabel(store)}.`);
 }
 
 /** Why a lock cannot be waited for; empty if it can, or is not. */

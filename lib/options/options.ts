@@ -13,7 +13,7 @@ export type OnSkip = 'ignore' | 'throw';
 /** What becomes of a call by hand that finds its lock taken; see {@link SchedulerLockOptions.onHeld}. */
 export type OnHeld = 'skip' | 'queue' | 'once-more';
 
-/** How calls are kept that find their lock taken, for a method with the parameters `A`. */
+/** How calls are queued that find their lock taken, for a method with the parameters `A`. */
 export interface QueueOptions<A extends readonly unknown[] = never> {
   /**
    * Calls with the same key that wait become one: the newest arguments count, the first place is kept. A call that comes while the run
@@ -23,7 +23,7 @@ export interface QueueOptions<A extends readonly unknown[] = never> {
    */
   readonly key?: '' | ((...args: A) => string) | undefined;
   /**
-   * How many calls are kept for one lock, from 1 to 10000. One more is refused as `queue-full`.
+   * How many queued calls one lock may have, from 1 to 10000. One more is refused as `queue-full`.
    *
    * @default 1000
    */
@@ -241,7 +241,7 @@ export interface SchedulerLockModuleOptions extends LockOptions {
    */
   readonly shutdownTimeout?: Duration | undefined;
   /**
-   * All scheduled jobs run on one elected instance: on the others, cron jobs, intervals and timeouts are paused. An
+   * All scheduled jobs run on one elected instance: the others refuse what their schedulers fire. An
    * instance without any scheduled job takes no part in that election.
    *
    * @default none: each instance fires its jobs, and each job's lock decides
@@ -306,14 +306,14 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
   readonly job?: string | undefined;
   /**
    * What becomes of a call by hand that finds its lock taken (after its `wait`, if it has one). `'skip'`: it does not run. `'queue'`: it
-   * is kept in the store with its arguments, resolves `undefined`, and runs when the lock is free: at least once, also if this process
-   * dies. `'once-more'`: so is one call of all that come meanwhile, with the newest arguments.
+   * becomes a queued call: the store has it and its arguments until it has run, when the lock is free, at least once, also if this process
+   * dies. The method resolves `undefined` at once. `'once-more'`: so is one call of all that come meanwhile, with the newest arguments.
    *
    * @default 'skip'
    */
   readonly onHeld?: OnHeld | undefined;
   /**
-   * How `onHeld: 'queue'` keeps calls.
+   * How calls are queued, with `onHeld: 'queue'`.
    *
    * @default none
    */

@@ -3,7 +3,7 @@ import type { SchedulerLockOptions } from './options.js';
 import { OPTIONS } from './table.js';
 import { readOption } from './values.js';
 
-/** How calls of a job are kept that find their lock taken: checked and complete. */
+/** How calls of a job are queued that find their lock taken: checked and complete. */
 export interface QueueOptions {
   /** `undefined`: each call stands alone. */
   readonly key: '' | ((...args: never[]) => unknown) | undefined;
@@ -14,7 +14,7 @@ export interface QueueOptions {
 const DEFAULTS = { max: 1_000, redeliver: 3 };
 const NAMES = ['key', 'max', 'redeliver'];
 
-/** Reads and checks `onHeld` and `queue`. Adds the problems, one sentence each. Returns `undefined` if calls are not kept. */
+/** Reads and checks `onHeld` and `queue`. Adds the problems, one sentence each. Returns `undefined` if calls are not queued. */
 export function readQueue(
   { onHeld: given, queue }: SchedulerLockOptions,
   isScheduled: boolean,

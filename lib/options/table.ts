@@ -122,7 +122,7 @@ export const OPTION_NAMES: Readonly<Record<Place, readonly string[]>> = {
 const INSTEAD_OF: Readonly<Record<string, string>> = {
   onSkip: 'run() does not throw if it is skipped: look at `ran` of its result. acquire() always throws then.',
   name: 'The name of the lock is the first argument.',
-  onHeld: 'Only calls of methods with @SchedulerLock() can be kept: what is kept is their arguments.',
+  onHeld: 'Only calls of methods with @SchedulerLock() can be queued: what is stored is their arguments.',
   oncePerTick: 'A call by hand has no tick but the one that `tick` gives it.',
   rerun: 'Only jobs that the scheduler fires are run again: see @SchedulerLock() and cron().',
   catchUp: 'Only jobs that the scheduler fires catch up: see @SchedulerLock() and cron().',

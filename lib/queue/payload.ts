@@ -47,7 +47,7 @@ export function checkKey(place: string, key: unknown): string {
 }
 
 const refused = (place: string, problem: string): SchedulerLockConfigError =>
-  new SchedulerLockConfigError([`${place}: ${problem}. Nothing was kept, and nothing was run.`]);
+  new SchedulerLockConfigError([`${place}: ${problem}. Nothing was queued, and nothing was run.`]);
 
 /** @param around the objects that the value is in */
 function problemOf(value: unknown, path: string, around: readonly object[]): string | undefined {

@@ -24,7 +24,9 @@ import { readableLock } from './state.js';
 /** How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. */
 const TRYING = 1_000;
 
+/** Options of a {@link DocumentLockStore}. */
 export interface DocumentLockStoreOptions {
+  /** For pauses and limits of this process: the lock goes by the clock of its place. @default the system's clock */
   readonly clock?: Clock;
 }
 

@@ -1,6 +1,6 @@
 import type { SchedulerLockError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
-import type { DeadLetter, EventStore } from './event-store.js';
+import type { DeadLetter, QueuedCallStore } from './queued-call-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 import type { PausedBy } from './pause.js';
@@ -56,14 +56,14 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *     a dead process costs the others one such time, however many of its calls stand in line. So are calls whose `limit` has passed.
  *     If nobody is left, the lock is free for all.
  *
- * A store with `events` keeps events as well, in a queue for each lock:
+ * A store with `queuedCalls` keeps queued calls as well, in a queue for each lock:
  *
- * 15. An event leaves only with the end of its run. `enqueue` puts it behind those of its priority, or gives its arguments to one with
- *     the same job and key that no lease has taken yet. `next` ends the event of a live lease, and takes the first one of the jobs that
+ * 15. A queued call leaves only with the end of its run. `enqueue` puts it behind those of its priority, or gives its arguments to one with
+ *     the same job and key that no lease has taken yet. `next` ends the queued call of a live lease, and takes the first one of the jobs that
  *     the caller can run, with a new fencing token, unless a call in line stands before it. That is another lease of the same token,
- *     and the one before is over: `next` for that changes nothing, and answers with the event and the fencing token that the token
- *     has, or that the lease is not held. So does `release` end the event of its
- *     lease. An event whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is delivered
+ *     and the one before is over: `next` for that changes nothing, and answers with the queued call and the fencing token that the token
+ *     has, or that the lease is not held. So does `release` end the queued call of its
+ *     lease. A queued call whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is delivered
  *     again, `redeliver` times at most. After that, and if its run failed, it becomes a dead letter.
  *
  * A store with `history` remembers for people who ran what:
@@ -146,8 +146,8 @@ export interface LockStore {
    * @returns `undefined` if there are no hints: calls in line find out by asking
    */
   hints?(process: string, called: (token: string) => void): HintChannel | undefined;
-  /** Only a store with this takes events. */
-  readonly events?: EventStore;
+  /** Only a store with this takes queued calls. */
+  readonly queuedCalls?: QueuedCallStore;
   /** Only a store with this remembers who ran what. */
   readonly history?: HistoryStore;
   /**
@@ -297,11 +297,11 @@ export interface LockInfo {
   readonly interrupted?: true;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
-  /** How many events wait for their run, or have begun it. Absent: none. */
+  /** How many queued calls wait for their run, or have begun it. Absent: none. */
   readonly queued?: number;
-  /** Events whose run failed, or was interrupted too often, newest first. Absent: none. */
+  /** Queued calls whose run failed, or was interrupted too often, newest first. Absent: none. */
   readonly dead?: readonly DeadLetter[];
-  /** Why the store cannot tell which events there are: then `queued` and `dead` are absent. */
+  /** Why the store cannot tell which queued calls there are: then `queued` and `dead` are absent. */
   readonly unknown?: string;
 }
 

@@ -9,3 +9,5 @@ export { ManualClock } from './manual-clock.js';
 export { type PretendedLock, runAllUnlocked, runUnlocked } from './run-unlocked.js';
 export { FakeLockStore } from './fake-lock-store.js';
 export { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
+export { describeLockDocuments, lockDocumentsContract } from './port/port-contract.js';
+export type { LockDocumentsContractOptions, PortSubject } from './port/port-options.js';

@@ -157,7 +157,9 @@ describe.each(PLATFORMS)('on %s', (platform) => {
 
 test('where a browser does not say where a request comes from, a token does', async () => {
   const { url } = await opened('express');
-  const cookie = (await fetch(url, { headers: USER })).headers.get('set-cookie') ?? '';
+  const page = await fetch(url, { headers: USER });
+  await page.text();
+  const cookie = page.headers.get('set-cookie') ?? '';
   const [, token = ''] = /^scheduler-lock-board=([^;]+); SameSite=Strict; Path=\/$/.exec(cookie) ?? [];
   const { request } = await import('node:http');
   // Unlike fetch(), this one sends no `Sec-Fetch-Site` of its own.

@@ -164,18 +164,18 @@ export interface StartLine extends OfLease {
   readonly call: number;
   readonly tick?: number;
   readonly attempt: number;
-  /** Of a webhook: what it is about, and how often it was delivered, if it was kept before. */
+  /** Of a webhook: what it is about, and how often it was delivered, if it was queued before. */
   readonly key?: string;
   readonly delivery?: number;
 }
-/** A webhook that came at `since` found its lock taken, and was kept. */
-export interface KeptLine extends OfLife {
-  readonly k: 'kept';
+/** A webhook that came at `since` found its lock taken, and was queued. */
+export interface QueuedLine extends OfLife {
+  readonly k: 'queued';
   readonly since: number;
   readonly lock: string;
   readonly key: string;
 }
-/** What was kept, and has become a dead letter, at some time between `since` and `m`. */
+/** What was queued, and has become a dead letter, at some time between `since` and `m`. */
 export interface QueueLine extends OfLife {
   readonly k: 'queue';
   readonly since: number;
@@ -205,6 +205,20 @@ export interface OverdueLine extends OfLife {
   readonly job: string;
   /** Of an interval: when it was due. */
   readonly tick: number;
+}
+/** An instance has paused a lock for somebody: until it is resumed, or for `lasts` ms from some moment before. */
+export interface PausedLine extends OfLease {
+  readonly k: 'paused';
+  readonly lasts: number;
+}
+/** An instance is about to resume a lock. */
+export interface ResumingLine extends OfLife {
+  readonly k: 'resuming';
+  readonly lock: string;
+}
+/** An instance has ended a lease for somebody. */
+export interface BrokenLine extends OfLease {
+  readonly k: 'broken';
 }
 /** A run, as the store has kept it. */
 export interface StoredRun {
@@ -253,9 +267,12 @@ export type Line =
   | EndLine
   | LostLine
   | ReleasedLine
-  | KeptLine
+  | QueuedLine
   | QueueLine
   | OverdueLine
+  | PausedLine
+  | ResumingLine
+  | BrokenLine
   | StoredLine;
 
 /** Monotonic time of this machine, ms. */

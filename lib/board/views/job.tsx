@@ -1,5 +1,5 @@
 import { formatDuration } from '../../duration.js';
-import { evidenceOf } from '../../insight/evidence.js';
+import { evidenceOf } from '../evidence.js';
 import { scheduleOf } from '../../insight/shown.js';
 import { timesIn } from '../../insight/times.js';
 import type { JobView, RunInfo, Why } from '../../insight/types.js';

@@ -27,7 +27,7 @@ const DEFAULT_COLLECTION = 'shedLock';
  * The client is yours: the store never closes it. Each statement goes to the primary, waits until a majority of the replica set has it, and
  * belongs to no session or transaction of yours, whatever the client is set to.
  *
- * It keeps locks, ticks and intervals. It has no lines, no kept calls and no histories yet: `wait` and `onHeld: 'queue'` are refused at
+ * It keeps locks, ticks and intervals. It has no lines, no queued calls and no histories yet: `wait` and `onHeld: 'queue'` are refused at
  * the start, and insight has nothing to show.
  */
 export class MongoLockStore extends DocumentLockStore {

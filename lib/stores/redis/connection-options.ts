@@ -1,4 +1,3 @@
-import { nearest } from '../../wording.js';
 import { foreignClient } from '../foreign-clients.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 
@@ -54,35 +53,6 @@ export interface RedisConnectionOptions {
 /** A URL (`redis://`, `rediss://`), ioredis options, or a client of yours (of ioredis or node-redis), which this library never closes. */
 export type RedisConnectionSource = string | RedisConnectionOptions | RedisClient | NodeRedisClient;
 
-/** The options of ioredis 5 and 6. A test compares them with theirs. */
-const IOREDIS_OPTIONS = `
-  host port path family username password db tls keyPrefix connectionName sentinels name role
-  sentinelUsername sentinelPassword sentinelRetryStrategy sentinelReconnectStrategy preferredSlaves
-  sentinelCommandTimeout enableTLSForSentinelMode sentinelTLS natMap updateSentinels sentinelMaxConnections
-  failoverDetector Connector retryStrategy reconnectOnError commandTimeout blockingTimeout
-  blockingTimeoutGrace socketTimeout connectTimeout disconnectTimeout keepAlive noDelay disableClientInfo
-  clientInfoTag autoResubscribe autoResendUnfulfilledCommands readOnly stringNumbers protocol replyMapping
-  monitor maxRetriesPerRequest maxLoadingRetryTime enableAutoPipelining autoPipeliningIgnoredCommands
-  offlineQueue commandQueue enableOfflineQueue enableReadyCheck lazyConnect scripts himportFieldsets
-  showFriendlyErrorStack`
-  .trim()
-  .split(/\s+/);
-
-/** Advice for options that other clients have. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  url: "Give the URL itself: connection: 'redis://host:6379'.",
-  uri: "Give the URL itself: connection: 'redis://host:6379'.",
-  connectionString: "Give the URL itself: connection: 'redis://host:6379'.",
-  connection: "Give it by itself: new RedisLockStore('redis://host:6379', options).",
-  socket: 'It is one of node-redis: give `host` and `port` beside the others.',
-  database: 'Did you mean `db`?',
-  hostname: 'Did you mean `host`?',
-  ssl: 'Did you mean `tls`?',
-  nodes: 'For a Cluster give a client: connection: new Cluster(nodes).',
-  rootNodes: 'For a Cluster give a client: connection: new Cluster(nodes).',
-  redisOptions: 'For a Cluster give a client: connection: new Cluster(nodes, options).',
-};
-
 /** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. @internal */
 export function connectionProblem(source: unknown): string | undefined {
   if (typeof source === 'string') {
@@ -132,7 +102,7 @@ export function connectionProblem(source: unknown): string | undefined {
   if (db !== undefined && !(Number.isInteger(Number(db)) && Number(db) >= 0)) {
     return `connection.db: ${String(db)} is no number of a database.`;
   }
-  return unknownOption(source);
+  return undefined;
 }
 
 /** Whether a source is a client of ioredis, judged by the members that this library needs. @internal */
@@ -143,19 +113,4 @@ export function isRedisClient(source: unknown): source is RedisClient {
     typeof client.on === 'function' &&
     typeof client.status === 'string'
   );
-}
-
-/** ioredis ignores an unknown option silently, and mostly connects to localhost. */
-function unknownOption(options: object): string | undefined {
-  const unknown = Object.keys(options).find(
-    (name) => !IOREDIS_OPTIONS.includes(name) && Reflect.get(options, name) !== undefined,
-  );
-  if (unknown === undefined) return undefined;
-  const meant = nearest(unknown, IOREDIS_OPTIONS);
-  const advice = Object.hasOwn(INSTEAD, unknown)
-    ? INSTEAD[unknown]
-    : meant === undefined
-      ? 'Leave it out.'
-      : `Did you mean \`${meant}\`?`;
-  return `connection.${unknown}: ioredis has no such option. ${advice}`;
 }

@@ -6,7 +6,7 @@ import {
   type SchedulerLockError,
   StoreUnavailableError,
 } from '../../errors.js';
-import type { EventStore } from '../event-store.js';
+import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
@@ -26,7 +26,7 @@ import { NOTHING_RAN } from '../rules.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
 import { explainDenied, inspectRedis } from './inspect.js';
-import { RedisEvents } from './events.js';
+import { RedisQueuedCalls } from './queued-calls.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
@@ -76,9 +76,9 @@ export interface RedisLockStoreOptions {
  * when it makes a client of its own. Such a client queues nothing while Redis is away.
  */
 export class RedisLockStore implements LockStore {
-  readonly events: EventStore;
+  readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
-  readonly #events: RedisEvents;
+  readonly #queuedCalls: RedisQueuedCalls;
   readonly #connection: RedisConnection;
   readonly #scripts: LeaseScripts;
   readonly #acquires: LeaseCalls<AcquireResult>;
@@ -112,7 +112,7 @@ export class RedisLockStore implements LockStore {
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
     this.#leaves = new LeaseCalls<void>(this.#scripts, LEAVE, () => undefined);
     this.#channels = `${keyPrefix}:wake:`;
-    this.events = this.#events = new RedisEvents(
+    this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(
       this.#connection,
       this.#scripts,
       `${keyPrefix}:queued`,
@@ -221,7 +221,7 @@ export class RedisLockStore implements LockStore {
     },
     release: (lease, options, told) => {
       if (lease.wait !== undefined && options.outcome === NOTHING_RAN) return this.#leave(lease, told);
-      if (lease.event !== undefined) return this.#endEvent(lease, options, told);
+      if (lease.queuedCall !== undefined) return this.#endQueuedCall(lease, options, told);
       this.#releases.call(lease.name, releaseArguments(lease, options), told);
     },
   };
@@ -255,10 +255,10 @@ export class RedisLockStore implements LockStore {
     });
   }
 
-  /** Ends the event of a lease, and then releases it. */
-  #endEvent(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
-    const { event: _event, ...rest } = lease;
-    void this.#events.end(lease, options.outcome ?? 'completed', told.limit).then(
+  /** Ends the queued call of a lease, and then releases it. */
+  #endQueuedCall(lease: LeaseRef, options: ReleaseOptions, told: Told<ReleaseResult>): void {
+    const { queuedCall: _queuedCall, ...rest } = lease;
+    void this.#queuedCalls.end(lease, options.outcome ?? 'completed', told.limit).then(
       () => this.fastPort.release(rest, options, told),
       (error: unknown) => told.failed(error as Error),
     );
@@ -308,7 +308,7 @@ export class RedisLockStore implements LockStore {
     try {
       const infos = await inspectRedis(this.#connection, this.#scripts.key, names);
       return await Promise.all(
-        infos.map(async (info) => ({ ...info, ...(await this.#events.see(info.name)) })),
+        infos.map(async (info) => ({ ...info, ...(await this.#queuedCalls.see(info.name)) })),
       );
     } catch (error) {
       throw failure(explainDenied(error, this.#rights()));

@@ -2,7 +2,7 @@ import { abandonCases } from './abandon-cases.js';
 import { check } from './assert.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
-import { eventCases } from './event-cases.js';
+import { queuedCallCases } from './queued-call-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { historyCases } from './history-cases.js';
 import { inspectCases } from './inspect-cases.js';
@@ -47,7 +47,7 @@ const definitions: readonly CaseDefinition[] = [
   ...batchCases,
   ...inspectCases,
   ...lineCases,
-  ...eventCases,
+  ...queuedCallCases,
   ...historyCases,
   ...interruptionCases,
   ...missCases,
@@ -69,7 +69,7 @@ export function lockStoreContract(options: LockStoreContractOptions): ContractCa
       run: async () => {
         const subject = await options.create();
         try {
-          if (options.events === true) await subject.store.events?.init?.();
+          if (options.queuedCalls === true) await subject.store.queuedCalls?.init?.();
           if (options.history === true) await startHistory(subject);
           await run(new Kit(subject, options));
         } finally {

@@ -309,7 +309,7 @@ async function queued(fleet: Fleet): Promise<void> {
     await fleet.start('WebhookJobs.deliver', undefined, 'worker-1')
   )('completed', 800);
   for (let n = 0; n < 3; n++)
-    await fleet.store.events.enqueue({
+    await fleet.store.queuedCalls.enqueue({
       name: 'WebhookJobs.deliver',
       id: `00000000-0000-4000-8000-00000000000${n}`,
       job: 'WebhookJobs.deliver',

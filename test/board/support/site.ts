@@ -69,6 +69,8 @@ export async function site(options: SiteOptions): Promise<Site> {
   else await (app as NestFastifyApplication).register(fastifyHelmet as never);
   if (prefix !== '') app.setGlobalPrefix(prefix);
   prepare?.(app);
+  // No connection outlives its answer, so that a test leaves none behind.
+  (app.getHttpServer() as Server).on('request', (_request, response) => (response.shouldKeepAlive = false));
   await app.listen(0, '127.0.0.1');
   const path = [prefix, board?.path ?? 'admin/jobs'].filter(Boolean).join('/');
   return {

@@ -2,7 +2,7 @@ import type { Line } from '../history.js';
 import { checkAlarms } from './alarms.js';
 import { checkCatchUp } from './catch-up.js';
 import { checkDuplicates } from './duplicates.js';
-import { checkEvents } from './events.js';
+import { checkQueuedCalls } from './queued-calls.js';
 import { checkFencing } from './fencing.js';
 import type { Finding } from './finding.js';
 import { checkIdle } from './idle.js';
@@ -11,6 +11,7 @@ import { checkLosses } from './losses.js';
 import { buildModel } from './model.js';
 import { checkOverlaps } from './overlaps.js';
 import { checkRecorded } from './recorded.js';
+import { checkSwitches } from './switches.js';
 import { checkTakeOver } from './take-over.js';
 import { checkUnrun } from './unrun.js';
 import { checkWaiting } from './waiting.js';
@@ -27,9 +28,10 @@ export const CHECKS = {
   intervals: checkIntervals,
   idle: checkIdle,
   waiting: checkWaiting,
-  events: checkEvents,
+  'queued-calls': checkQueuedCalls,
   recorded: checkRecorded,
   alarms: checkAlarms,
+  switches: checkSwitches,
 } as const;
 
 /** The short name of a check. */

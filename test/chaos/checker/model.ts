@@ -1,17 +1,21 @@
 import type {
   BeginLine,
+  BrokenLine,
   ConfirmedLine,
   FiredLine,
   JobFacts,
-  KeptLine,
+  QueuedLine,
   Line,
   OverdueLine,
+  PausedLine,
   QueueLine,
   RejectedLine,
+  ResumingLine,
   SkippedLine,
   StallLine,
   StartLine,
   StoredLine,
+  StoredRun,
   UncaughtLine,
 } from '../history.js';
 
@@ -102,9 +106,12 @@ export interface Model {
   /** When each call stood in line, and when its signal was aborted: see {@link callOf}. */
   readonly waiting: ReadonlyMap<string, number>;
   readonly aborted: ReadonlyMap<string, number>;
-  readonly kept: readonly KeptLine[];
+  readonly queued: readonly QueuedLine[];
   readonly queues: readonly QueueLine[];
   readonly overdue: readonly OverdueLine[];
+  readonly paused: readonly PausedLine[];
+  readonly resuming: readonly ResumingLine[];
+  readonly broken: readonly BrokenLine[];
   /** What the store has kept; nothing if the run was ended by force. */
   readonly stored: readonly StoredLine[];
 }
@@ -183,10 +190,13 @@ export function buildModel(lines: readonly Line[]): Model {
     lives,
     jobs,
     waiting: new Map(of('waiting').map((line) => [callOf(line), line.m])),
-    kept: of('kept'),
+    queued: of('queued'),
     queues: of('queue'),
     overdue: of('overdue'),
-    stored: of('stored'),
+    paused: of('paused'),
+    resuming: of('resuming'),
+    broken: of('broken'),
+    stored: of('stored').map((line) => ({ ...line, runs: line.runs.filter(isRun) })),
     aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
   };
 }
@@ -226,6 +236,13 @@ function stepsOf(of: <K extends Line['k']>(kind: K) => Of<K>[]): Step[] {
     return [{ m, by: ahead }, ...(back === undefined ? [] : [{ m: back, by: -ahead }])];
   });
 }
+
+/** A pause is kept as a lease that a person has held. */
+const isRun = ({ instance }: StoredRun): boolean => !instance.startsWith('paused until ');
+
+/** Whether somebody has ended the lease of a run. */
+export const wasBroken = ({ broken }: Model, { lock, token }: Pick<Run, 'lock' | 'token'>): boolean =>
+  broken.some((line) => line.lock === lock && line.token === token);
 
 /** Groups items by a key. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {

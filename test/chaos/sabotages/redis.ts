@@ -78,10 +78,10 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'removed-before-its-run': {
-    file: 'stores/redis/event-scripts.js',
+    file: 'stores/redis/queued-call-scripts.js',
     search: 'taken = token\n',
     replace: "taken = token\n        redis.call('ZREM', queue, id)\n",
-    caughtBy: 'events',
+    caughtBy: 'queued-calls',
     only: ['kill'],
     callers: 3,
     seed: 3,

@@ -10,7 +10,8 @@ import type { StoreAddress } from '../children/open-store.js';
 const TTL = 1_000;
 type Opened = { address: (name: string) => StoreAddress; stop(): Promise<void> };
 
-const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
+/** The stores that real processes share. */
+export const SHARED_STORES: readonly [name: string, open: () => Promise<Opened>][] = [
   [
     'Redis',
     async () => {
@@ -18,14 +19,19 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
       return { address: () => ({ connection: server.url }), stop: () => server.stop() };
     },
   ],
-  ...DATABASES.map((database): (typeof STORES)[number] => [
+  ...DATABASES.map((database): (typeof SHARED_STORES)[number] => [
     database.name,
     async () => {
       const server = await database.provide();
       const pool = database.pool(server.url);
       const tables: string[] = [];
       const stop = async (): Promise<void> => {
-        for (const table of tables.flatMap((each) => [each, `${each}_events`]))
+        for (const table of tables.flatMap((each) => [
+          each,
+          `${each}_queued`,
+          `${each}_runs`,
+          `${each}_instances`,
+        ]))
           await pool.write(`DROP TABLE IF EXISTS ${table}`);
         await pool.end();
         await server.stop();
@@ -39,10 +45,10 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
   ]),
 ];
 
-/** Real processes whose calls are kept while their lock is taken, on each store. */
+/** Real processes whose calls are queued while their lock is taken, on each store. */
 export interface WebhookFleet {
   start(): Promise<TestChild>;
-  /** Calls that are kept, in this order. */
+  /** Queued calls, in this order. */
   keep(child: TestChild, ...ids: string[]): Promise<void>;
   /** The next run there has to be this one. Answers its fencing token. */
   runs(child: TestChild, id: string, delivery: number, timeout?: number): Promise<number>;
@@ -51,12 +57,12 @@ export interface WebhookFleet {
 
 /** The same tests on each store. */
 export function onEachStore(define: (fleet: WebhookFleet) => void): void {
-  describe.each(STORES)('with %s', (_, open) => {
+  describe.each(SHARED_STORES)('with %s', (_, open) => {
     let opened: Opened;
     let name: string;
     const children = new Set<TestChild>();
     beforeAll(async () => void (opened = await open()));
-    beforeEach(() => void (name = uniqueTable('events')));
+    beforeEach(() => void (name = uniqueTable('queued')));
     afterEach(async () => {
       for (const child of children) await child.kill();
       children.clear();
@@ -79,7 +85,7 @@ export function onEachStore(define: (fleet: WebhookFleet) => void): void {
       return child;
     }
 
-    /** Calls that are kept, in this order. */
+    /** Queued calls, in this order. */
     async function keep(child: TestChild, ...ids: string[]): Promise<void> {
       for (const id of ids) {
         child.send({ type: 'call', id });

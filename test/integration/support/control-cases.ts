@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { Cron } from '@nestjs/schedule';
 import {
+  Control,
   currentLock,
   type LockInfo,
   type LockStore,
@@ -10,9 +12,10 @@ import {
   SchedulerLockInsight,
   SchedulerLockService,
 } from '../../../lib/index.js';
+import { systemClock } from '../../../lib/clock.js';
 import { until } from '../../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from '../app.js';
-import type { EventFleet } from './event-stores.js';
+import type { QueuedCallFleet } from './queued-call-stores.js';
 
 const ANNA = { actor: 'anna@ops', reason: 'the provider is down: café' } as const;
 const BOB = { actor: 'bob' } as const;
@@ -40,12 +43,14 @@ const controlled = (app: TestApp): string[] =>
   app.events.flatMap((event) => (event.type === 'controlled' ? [`${event.action} by ${event.actor}`] : []));
 
 /** What switches promise, on one store. */
-export function controlCases(name: string, open: () => Promise<EventFleet>): void {
+export function controlCases(name: string, open: () => Promise<QueuedCallFleet>): void {
   describe(`on ${name}`, () => {
-    let fleet: EventFleet;
+    let fleet: QueuedCallFleet;
     beforeEach(async () => void (fleet = await open()));
+    const closing: (() => unknown)[] = [];
     afterEach(async () => {
       await closeApps();
+      for (const close of closing.splice(0)) await close();
       await fleet.stop();
     });
 
@@ -208,6 +213,119 @@ export function controlCases(name: string, open: () => Promise<EventFleet>): voi
       expect(await insight.controls({ lock: 'invoices' })).toMatchObject([
         { action: 'break', job: 'Invoices.send', fencingToken, ...ANNA },
       ]);
+    });
+
+    /** As the shell: it has the store, and no job. */
+    async function elsewhere(): Promise<Control> {
+      const store = fleet.store();
+      await store.init?.();
+      if (store.close !== undefined) closing.push(() => store.close?.());
+      return new Control(store, { clock: systemClock, instance: 'elsewhere' });
+    }
+
+    test('a job runs now, here, unless it is held or paused, and its run says who wanted it', async () => {
+      const hold = gate();
+      const { app, control, insight, ran } = await start(() => hold.opened);
+      const started = await control.runNow({ job: 'Invoices.send', args: ['7'], ...ANNA });
+      const { fencingToken } = ran[0] ?? {};
+      const instance = app.get(SchedulerLockService).instanceId;
+      expect(started).toEqual({ result: 'started', lock: 'invoices', fencingToken, instance });
+      expect(ran[0]?.args).toEqual(['7']);
+      const by = { action: 'run', ...ANNA };
+      await until(async () => (await insight.runs({ lock: 'invoices' }))[0]?.by !== undefined);
+      expect(await insight.runs({ lock: 'invoices' })).toMatchObject([
+        { outcome: 'running', trigger: 'control', by },
+      ]);
+      expect(await control.runNow({ job: 'Invoices.send', ...BOB })).toEqual({
+        result: 'held',
+        lock: 'invoices',
+        holder: instance,
+      });
+      hold.open();
+      await until(async () => (await insight.runs({ lock: 'invoices' }))[0]?.outcome === 'completed');
+      expect(await insight.runs({ lock: 'invoices' })).toMatchObject([
+        { fencingToken, trigger: 'control', by },
+      ]);
+      expect(await control.runNow({ job: 'Invoices.send', wait: '10s', ...BOB })).toMatchObject({
+        result: 'started',
+        outcome: 'completed',
+      });
+      await control.pause({ lock: 'invoices', ...ANNA });
+      expect(await control.runNow({ job: 'Invoices.send', ...BOB })).toMatchObject({
+        result: 'paused',
+        pause: ANNA,
+      });
+      expect(controlled(app)).toEqual(['run by anna@ops', 'run by bob', 'pause by anna@ops']);
+    });
+
+    test('from elsewhere an instance that has the job runs it, and its end is told, also a failure', async () => {
+      const { insight, ran } = await start(async () => {
+        if (ran.length === 2) throw new Error('the disk is full');
+      });
+      const shell = await elsewhere();
+      const request = { job: 'Invoices.send', args: [{ month: 11 }], wait: '60s', ...ANNA } as const;
+      expect(await shell.runNow(request)).toMatchObject({
+        result: 'started',
+        lock: 'invoices',
+        outcome: 'completed',
+      });
+      expect(ran[0]?.args).toEqual([{ month: 11 }]);
+      expect(await shell.runNow(request)).toMatchObject({
+        result: 'started',
+        outcome: 'failed',
+        error: 'Error: the disk is full',
+      });
+      const runs = await insight.runs({ lock: 'invoices' });
+      expect(runs).toMatchObject([
+        { outcome: 'failed', trigger: 'control', by: ANNA },
+        { outcome: 'completed', trigger: 'control', by: ANNA },
+      ]);
+      expect(await shell.runNow({ ...request, job: 'Invoices.sent' })).toEqual({
+        result: 'nobody-has-it',
+        job: 'Invoices.sent',
+        jobs: ['Invoices.send'],
+      });
+      const [info] = (await fleetLocks()) ?? [];
+      expect(info?.dead).toMatchObject([{ job: 'Invoices.send', reason: 'failed' }]);
+      const id = info?.dead?.[0]?.id ?? '';
+      expect(await shell.redeliver({ lock: 'invoices', id: randomUUID(), ...BOB })).toMatchObject({
+        count: 0,
+      });
+      expect(await shell.redeliver({ lock: 'invoices', id, ...BOB })).toMatchObject({ count: 1 });
+      await until(() => ran.length === 3);
+      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 4);
+      expect(
+        (await insight.controls({ lock: 'invoices' })).map(({ action, actor }) => `${action} ${actor}`),
+      ).toEqual(expect.arrayContaining(['redeliver bob', 'run anna@ops']));
+    });
+
+    /** The locks as a store of its own sees them. */
+    async function fleetLocks(): Promise<LockInfo[] | undefined> {
+      const store = fleet.store();
+      await store.init?.();
+      if (store.close !== undefined) closing.push(() => store.close?.());
+      return store.inspect?.(['invoices']);
+    }
+
+    test('through a pause it runs once, and the pause is there again behind it', async () => {
+      const { app, control, insight, ran } = await start();
+      const paused = await control.pause({ lock: 'invoices', for: '2h', ...ANNA });
+      const shell = await elsewhere();
+      const request = { job: 'Invoices.send', wait: '60s', ...BOB } as const;
+      expect(await shell.runNow(request)).toMatchObject({ result: 'paused', pause: ANNA });
+      expect(await shell.runNow({ ...request, throughPause: true })).toMatchObject({
+        result: 'started',
+        outcome: 'completed',
+      });
+      expect(ran).toHaveLength(1);
+      const job = await insight.job('Invoices.send');
+      expect(job).toMatchObject({ status: 'paused', paused: ANNA });
+      expect(job?.paused?.until).toBeLessThanOrEqual(
+        (paused.result === 'paused' ? paused.pause.until : 0) + 1_000,
+      );
+      await app.fire('send');
+      await until(() => skips(app).length > 0);
+      expect(ran).toHaveLength(1);
     });
 
     test('a pause cannot be broken, only resumed', async () => {

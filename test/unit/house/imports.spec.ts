@@ -115,7 +115,7 @@ describe('the rules catch', () => {
     ['the shell that always loads a driver', 'cli/drivers.ts', "import { Pool } from 'pg';"],
     ['the main entry with the shell', 'index.ts', "export { run } from './cli/run.js';"],
     ['insight that imports the shell', 'insight/a.ts', "import '../cli/table.js';"],
-    ['an election that imports the scheduler', 'leader/a.ts', "import '../scheduler/paused-jobs.js';"],
+    ['an election that imports the scheduler', 'leader/a.ts', "import '../scheduler/gated-jobs.js';"],
     ['an option that imports the engine', 'options/a.ts', "import '../lease/lock-runner.js';"],
     ['a decorator that imports the engine', 'decorators/a.ts', "import '../lease/lock-runner.js';"],
     ['a test store that imports Nest', 'testing/a.ts', "import '../nest/tokens.js';"],

@@ -8,11 +8,15 @@ import type { JobStatus, JobView, Why } from '../../../lib/insight/types.js';
 import { Watch } from '../../../lib/insight/watch.js';
 import { type Measurement, Measurements } from '../../../lib/metrics/measurements.js';
 import { type LockHealth, SchedulerLockHealth } from '../../../lib/nest/scheduler-lock-health.js';
-import type { KnownJob } from '../../../lib/stores/history-store.js';
-import type { LockStore } from '../../../lib/stores/lock-store.js';
+import type { KnownJob, RunEntry } from '../../../lib/stores/history-store.js';
+import type { LockInfo, LockStore } from '../../../lib/stores/lock-store.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { at, INTERVAL, JOB, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
+
+/** The holder of a pause. */
+const PAUSED = pauseHolder({ actor: 'anna', reason: 'the provider is down', until: at('05:00') });
 
 /*
  * Each pattern of facts through all five readers: `status`, `why`, the event `overdue`, health and the gauges. The first two ask the
@@ -124,6 +128,30 @@ const patterns: Record<string, Pattern> = {
   'its last run failed': {
     status: 'failing',
     store: { instances: [api1], locks: [started(T, { outcome: 'failed' })], entries: [lastNight] },
+  },
+  'it is paused': {
+    status: 'paused',
+    store: {
+      instances: [api1],
+      locks: [{ ...held(at('02:30')), job: undefined, holder: PAUSED, expiresIn: 7_200_000 } as LockInfo],
+      entries: [lastNight],
+    },
+  },
+  'its tick came while it was paused': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [
+        entry(at('02:30'), {
+          job: undefined,
+          instance: PAUSED,
+          outcome: 'aborted',
+          at: at('03:05'),
+        } as Partial<RunEntry>),
+        lastNight,
+      ],
+    },
   },
   'it is running': {
     status: 'running',
@@ -264,7 +292,7 @@ const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   failing: ['ran', 'unknown'],
   disagree: ['schedules-differ', 'clocks-behind'],
   new: ['pending'],
-  ok: ['ran', 'overrun', 'unknown', 'no-instance'],
+  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused'],
 };
 /** One that is unknown as it was not asked about is in a test of its own. */
 const ATTENTION = new Set<JobStatus>([

@@ -1,0 +1,202 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { StoreUnavailableError } from '../../../lib/errors.js';
+import type { SchedulerLockEvent } from '../../../lib/events/events.js';
+import { Alarms } from '../../../lib/insight/alarms.js';
+import type { WatchedJob } from '../../../lib/insight/watched-job.js';
+import type { HistoryStore } from '../../../lib/stores/history-store.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+
+/* Two instances that have noted one missed tick: the first of them tells of it, and nobody a second time. */
+
+const TICK = Date.UTC(2026, 0, 1);
+const JOB = { job: 'report', lock: 'report-lock' } as WatchedJob;
+const KEPT = { count: 100, age: 86_400_000 };
+const WHY = { reason: 'not-fired', count: 1 };
+
+/** What happens to a call on its way: `lost` has been done, and its answer does not come. */
+type Way = 'fine' | 'away' | 'lost' | 'refused';
+
+let store: MemoryLockStore;
+let told: { by: string; missedBy: string[] }[];
+
+class Instance {
+  readonly clock = new ManualClock(TICK);
+  /** By the name of a method of histories. */
+  readonly ways: { entries: Way; told: Way } = { entries: 'fine', told: 'fine' };
+  readonly alarms: Alarms;
+  #answers: Promise<void> | undefined;
+
+  constructor(private readonly name: string) {
+    const emit = (event: SchedulerLockEvent): void => {
+      if (event.type === 'overdue')
+        told.push({ by: name, missedBy: event.reasons.map(({ missedBy }) => missedBy) });
+    };
+    const watcher = {
+      instance: name,
+      kept: KEPT,
+      emit,
+      idleReason: () => undefined,
+      clockOffset: () => 0,
+      runs: () => [],
+      hasFailed: () => false,
+    };
+    this.alarms = new Alarms(this.#history(), this.clock, watcher);
+  }
+
+  /** Notes that nobody has started the tick. */
+  async notes(): Promise<void> {
+    const about = { name: JOB.lock, job: JOB.job, tick: TICK, instance: this.name, kept: KEPT };
+    const { first } = await store.history.miss({ ...about, ...WHY });
+    this.alarms.soon(JOB, TICK, WHY, first);
+  }
+
+  /** Its next marks are answered when this resolves. */
+  markTakes(answers: Promise<void>): void {
+    this.#answers = answers;
+  }
+
+  cut(way: Way): void {
+    this.ways.entries = this.ways.told = way;
+  }
+
+  #history(): HistoryStore {
+    const send = async <T>(method: 'entries' | 'told', call: () => Promise<T>): Promise<T> => {
+      const way = this.ways[method];
+      const refused = way === 'refused';
+      if (way === 'lost') await call();
+      if (way === 'fine') return call();
+      throw new StoreUnavailableError(way, { outcome: 'unknown', refused });
+    };
+    return {
+      ...store.history,
+      entries: (query) => send('entries', () => store.history.entries(query)),
+      told: (alarm) =>
+        send('told', async () => {
+          const isFirst = await store.history.told(alarm);
+          await this.#answers;
+          return isFirst;
+        }),
+    };
+  }
+}
+
+let first: Instance;
+let second: Instance;
+
+/** Time passes for both. */
+async function pass(milliseconds: number): Promise<void> {
+  for (let passed = 0; passed < milliseconds; passed += 250) {
+    await first.clock.advance(250);
+    await second.clock.advance(250);
+  }
+}
+
+beforeEach(async () => {
+  store = new MemoryLockStore();
+  told = [];
+  [first, second] = [new Instance('a'), new Instance('b')];
+  // Only of a job that has run before it is known that it was missed.
+  await first.notes();
+  await second.notes();
+});
+
+test('the first that noted a miss tells of it, with the reasons of all, and nobody else', async () => {
+  await pass(60_000);
+  expect(told.map(({ by, missedBy }) => ({ by, missedBy: missedBy.toSorted() }))).toEqual([
+    { by: 'a', missedBy: ['a', 'b'] },
+  ]);
+  expect([first.clock.pending, second.clock.pending]).toEqual([0, 0]);
+});
+
+test('if the first one dies, another tells', async () => {
+  await second.clock.advance(60_000);
+  expect(told).toMatchObject([{ by: 'b' }]);
+});
+
+test('the first one marks what it has told until the store answers', async () => {
+  first.ways.told = 'away';
+  await pass(6_000);
+  expect(told).toMatchObject([{ by: 'a' }]);
+  first.ways.told = 'fine';
+  await pass(60_000);
+  expect(told).toHaveLength(1);
+});
+
+test('after an outage, the first one has time to mark what it has told', async () => {
+  first.ways.told = 'away';
+  await pass(4_000);
+  expect(told).toHaveLength(1);
+  first.cut('away');
+  second.cut('away');
+  await pass(120_000);
+  // The connection of the first one is back some seconds later.
+  second.cut('fine');
+  await pass(8_000);
+  first.cut('fine');
+  await pass(60_000);
+  expect(told).toHaveLength(1);
+});
+
+test('an instance that was frozen does not tell what another has told meanwhile', async () => {
+  await second.clock.advance(30_000);
+  expect(told).toMatchObject([{ by: 'b' }]);
+  first.clock.block(30_000);
+  await pass(60_000);
+  expect(told).toHaveLength(1);
+});
+
+test('a first one without the store tells when it is back, unless another has told', async () => {
+  first.cut('away');
+  await pass(9_000);
+  expect(told).toEqual([]);
+  await pass(60_000);
+  expect(told).toMatchObject([{ by: 'b' }]);
+  first.cut('fine');
+  await pass(60_000);
+  expect(told).toHaveLength(1);
+});
+
+test('a miss is told though the store was away for both', async () => {
+  first.cut('away');
+  second.cut('away');
+  await pass(300_000);
+  first.cut('fine');
+  second.cut('fine');
+  await pass(60_000);
+  expect(told).toHaveLength(1);
+});
+
+test('a miss is told if the answer to the mark was lost, and the first one has died', async () => {
+  second.ways.told = 'lost';
+  await second.clock.advance(15_000);
+  second.ways.told = 'fine';
+  await second.clock.advance(60_000);
+  expect(told).toMatchObject([{ by: 'b' }]);
+});
+
+test('a store that refuses to tell the reasons of others keeps nobody from telling', async () => {
+  first.ways.entries = second.ways.entries = 'refused';
+  await pass(60_000);
+  expect(told).toEqual([{ by: 'a', missedBy: ['a'] }]);
+  expect([first.clock.pending, second.clock.pending]).toEqual([0, 0]);
+});
+
+test('who shuts down tells at once what it was the first to note, and once', async () => {
+  await pass(1_000);
+  first.alarms.stop();
+  expect(told).toMatchObject([{ by: 'a' }]);
+  await pass(60_000);
+  expect(told).toHaveLength(1);
+});
+
+test('who shuts down while it marks a miss in place of the first one tells of it', async () => {
+  let answer = (): void => undefined;
+  const answers = new Promise<void>((resolve) => (answer = resolve));
+  second.markTakes(answers);
+  await second.clock.advance(15_000);
+  second.alarms.stop();
+  answer();
+  await second.clock.advance(0);
+  expect(told).toMatchObject([{ by: 'b' }]);
+});
