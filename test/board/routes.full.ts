@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SchedulerLockBoardModule } from '../../lib/board/index.js';
 import { MemoryLockStore } from '../../lib/index.js';
 import { type Fleet, fleet } from './support/fleet.js';
-import { PLATFORMS, type Site, site, USER } from './support/site.js';
+import { PLATFORMS, type Site, site, USER, statusOf } from './support/site.js';
 
 const ROUTES = [
   '',
@@ -45,6 +45,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   test('without `control` nothing takes a POST', async () => {
     for (const route of ['', '/api/v1/jobs/InvoiceJobs.send/pause', '/api/v1/locks/InvoiceJobs.send/break']) {
       const answer = await fetch(place.url + route, { method: 'POST', headers: USER });
+      await answer.text();
       expect(answer.status).toBe(404);
     }
     expect(await (await fetch(`${place.url}?job=InvoiceJobs.send`, { headers: USER })).text()).not.toContain(
@@ -60,13 +61,14 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   });
 
   test('what is not there is said to be so', async () => {
-    expect((await fetch(`${place.url}?job=Nobody.knows`, { headers: USER })).status).toBe(404);
-    expect((await fetch(`${place.url}/api/v1/jobs/Nobody.knows`, { headers: USER })).status).toBe(404);
-    expect((await fetch(`${place.url}/api/v1/jobs/Nobody.knows/why`, { headers: USER })).status).toBe(404);
+    expect(await statusOf(fetch(`${place.url}?job=Nobody.knows`, { headers: USER }))).toBe(404);
+    expect(await statusOf(fetch(`${place.url}/api/v1/jobs/Nobody.knows`, { headers: USER }))).toBe(404);
+    expect(await statusOf(fetch(`${place.url}/api/v1/jobs/Nobody.knows/why`, { headers: USER }))).toBe(404);
     const bad = await fetch(`${place.url}/api/v1/jobs/InvoiceJobs.send/why?at=yesterday`, { headers: USER });
     expect(bad.status).toBe(400);
     expect(await bad.json()).toEqual({ error: expect.stringContaining('at: ') });
     const limit = await fetch(`${place.url}/api/v1/jobs/InvoiceJobs.send/runs?limit=0`, { headers: USER });
+    await limit.text();
     expect(limit.status).toBe(400);
   });
 
@@ -78,7 +80,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       `?find=${'x'.repeat(5_000)}`,
       '?at=99999999999999999',
     ])
-      expect((await fetch(place.url + query, { headers: USER })).status).toBe(200);
+      expect(await statusOf(fetch(place.url + query, { headers: USER }))).toBe(200);
   });
 
   test('a page of one job has its permanent links, and an answer for a tick', async () => {
@@ -110,7 +112,7 @@ describe.each(PLATFORMS)('versions and prefixes on %s', (platform) => {
       },
     });
     try {
-      expect((await fetch(place.url)).status).toBe(200);
+      expect(await statusOf(fetch(place.url))).toBe(200);
       expect(await (await fetch(`${place.url}/api/v1/jobs`)).json()).toMatchObject({
         stale: false,
         jobs: expect.any(Array),

@@ -82,3 +82,10 @@ export async function site(options: SiteOptions): Promise<Site> {
     },
   };
 }
+
+/** The status of an answer, whose body is read: an answer that nobody reads keeps its connection. */
+export async function statusOf(answer: Promise<Response>): Promise<number> {
+  const found = await answer;
+  await found.text();
+  return found.status;
+}
