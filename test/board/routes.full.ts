@@ -32,6 +32,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     '%s is there for who passes the guard, with the policy of the page, and for nobody else',
     async (route) => {
       const found = await fetch(place.url + route, { headers: USER });
+      await found.text();
       expect(found.status).toBe(200);
       expect(found.headers.get('content-security-policy')).toMatch(
         /^default-src 'none'; script-src 'self'; /,
