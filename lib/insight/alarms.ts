@@ -16,7 +16,7 @@ const MANY = 1_000;
 type Reasons = OverdueEvent['reasons'];
 
 /** A miss of which this instance has not told, nor knows that another one has. */
-interface Miss {
+interface Untold {
   readonly job: WatchedJob;
   readonly tick: number;
   /** The reason of this instance. */
@@ -41,10 +41,11 @@ interface Miss {
  * 3. An instance to which the store did not answer, or that was frozen, is no longer the first. The time that others are given begins
  *    when the store answers.
  *
- * So each miss is told once. It is told twice if the first instance dies, or loses the store for seconds, in the moment between both.
+ * So each miss is told once. More than one instance tells of it only if the first one dies, or loses the store for seconds, between telling
+ * and marking, or if others lose the store in the moment in which they mark it.
  */
 export class Alarms {
-  readonly #waiting = new Set<Miss>();
+  readonly #waiting = new Set<Untold>();
   #stopped = false;
 
   constructor(
@@ -81,7 +82,7 @@ export class Alarms {
     }
   }
 
-  #wait(miss: Miss, delay: number): void {
+  #wait(miss: Untold, delay: number): void {
     if (this.#stopped) return;
     const due = (): Promise<void> =>
       this.#due(miss).catch(() => {
@@ -92,7 +93,7 @@ export class Alarms {
     miss.timer = this.clock.setTimer(() => void inModuleContext(due), delay);
   }
 
-  async #due(miss: Miss): Promise<void> {
+  async #due(miss: Untold): Promise<void> {
     const { job, tick } = miss;
     const reasons = await this.#reasonsOf(miss);
     if (miss.unanswered) {
@@ -109,7 +110,7 @@ export class Alarms {
   }
 
   /** Whether this instance was the first to mark it, as far as it can know. */
-  async #isMine(miss: Miss): Promise<boolean> {
+  async #isMine(miss: Untold): Promise<boolean> {
     const wasMarked = miss.marked;
     miss.marked = true;
     return (await this.#mark(miss.job, miss.tick)) || wasMarked;
@@ -127,7 +128,7 @@ export class Alarms {
   }
 
   /** What instances have noted by now. What cannot be read keeps nobody from telling; a store that does not answer does. */
-  async #reasonsOf({ job: { job, lock }, tick, own }: Miss): Promise<Reasons> {
+  async #reasonsOf({ job: { job, lock }, tick, own }: Untold): Promise<Reasons> {
     const entries = await this.history
       .entries({ name: lock, limit: MANY })
       .catch((error: unknown): HistoryEntry[] => {

@@ -96,7 +96,6 @@ beforeEach(async () => {
   store = new MemoryLockStore();
   told = [];
   [first, second] = [new Instance('a'), new Instance('b')];
-  // Only of a job that has run before it is known that it was missed.
   await first.notes();
   await second.notes();
 });
