@@ -9,7 +9,7 @@ export type SkipReason =
   | 'disabled'
   | 'not-leader'
   | 'invalid-name'
-  /** Kept, and run later: `onHeld: 'queue'`. */
+  /** Queued, and run later: `onHeld: 'queue'`. */
   | 'queued'
   | 'queue-full';
 
@@ -129,9 +129,9 @@ const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined; cau
   'store-unavailable': () => 'the store failed, or did not answer.',
   'shutting-down': () => 'this instance is shutting down.',
   disabled: () => 'it is switched off on this instance by `enabled: false`.',
-  'not-leader': () => 'scheduled jobs are paused on this instance, as it does not lead.',
-  queued: () => 'the call is kept, and runs when the lock is free.',
-  'queue-full': () => 'as many calls as may be kept for it wait already.',
+  'not-leader': () => 'scheduled jobs run on the leader only, and this instance does not lead.',
+  queued: () => 'the call is queued, and runs when the lock is free.',
+  'queue-full': () => 'it has as many queued calls as it may have.',
   'invalid-name': ({ cause }) =>
     cause instanceof SchedulerLockConfigError ? cause.problems.join(' ') : 'the name is not valid.',
 };

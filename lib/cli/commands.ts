@@ -7,8 +7,7 @@ import { displayName } from '../lock-name.js';
 import { isRefusal } from '../insight/read.js';
 import { nearest, withoutSql } from '../wording.js';
 import type { Request } from './arguments.js';
-import { evidenceOf } from './evidence.js';
-import { list, type Look, printable } from './table.js';
+import { type Look, printable } from './table.js';
 import { Times } from './times.js';
 import { UsageError } from './usage-error.js';
 import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
@@ -193,13 +192,12 @@ function jobAdvice(job: string, names: readonly string[]): string {
 
 async function why(request: Request, context: Context): Promise<Answer> {
   const { job = '', at } = request;
-  const { insight, look, say } = context;
+  const { insight, say } = context;
   const answer = await insight.why(job, at);
   leftOut(insight.unreadable).forEach(say);
-  const times = timesBy(insight.time, request, context);
   return {
     document: answer,
-    lines: [printable(answer.sentence), '', ...list(evidenceOf(answer, times), look)],
+    lines: [printable(answer.sentence)],
     code: answer.cause === 'unknown-job' ? USAGE : OK,
   };
 }

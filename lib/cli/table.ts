@@ -68,14 +68,6 @@ export function table(
   );
 }
 
-/** Names and values below each other. Nothing is shortened. */
-export function list(pairs: readonly (readonly [name: string, value: string])[], { paint }: Look): string[] {
-  const width = Math.max(0, ...pairs.map(([name]) => name.length));
-  return pairs.map(([name, value]) =>
-    `${paint('dim', name.padEnd(width))}${GAP}${printable(value)}`.trimEnd(),
-  );
-}
-
 /** A text without what would move the cursor, turn the direction of the text, or break the line. */
 export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ');
 

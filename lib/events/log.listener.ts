@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { OverdueEvent, SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
+import type { SchedulerLockEvent, Wanted } from './events.js';
+import type { ShutdownLeftEvent } from './instance-events.js';
+import type { OverdueEvent } from './call-events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { isDebugRead, textOf } from './log.js';
 
@@ -74,7 +76,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     text(event) {
       const times = `${event.deliveries} ${event.deliveries === 1 ? 'delivery' : 'deliveries'}`;
       const error = event.error === undefined ? '' : `: ${textOf(event.error)}`;
-      return `${subject(event)}: the event${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
+      return `${subject(event)}: the queued call${ofKey(event)} will not be run any more (${event.reason}, ${times})${error}. See inspect(); redeliver('${event.lock}') puts it back.`;
     },
   },
   'lock-deleted': {

@@ -7,12 +7,8 @@ import { type LeaderGrant, LeaderLease } from './leader-lease.js';
 
 /** What runs on this instance when it begins to lead, and when it ceases to. */
 export interface ElectionHooks {
-  /**
-   * This instance leads from now on. A rejection makes it resign.
-   *
-   * @param gaveBack whether this instance has seen the last leader's lease, and it was gone before it could expire
-   */
-  elected(lease: LeaderLease, gaveBack: boolean): unknown;
+  /** This instance leads from now on. A rejection makes it resign. */
+  elected(lease: LeaderLease): unknown;
   /**
    * This instance leads no longer; the signal of the lease has aborted. The lease is kept until this hook has ended, if it
    * can be.
@@ -78,13 +74,11 @@ export class Election {
   /** Whether an irregular campaign came since the last regular one. */
   #extra = false;
   #campaign: Promise<void> | undefined;
-  /** When the lease that last refused this instance would expire unless renewed, monotonic. */
-  #takenUntil = -Infinity;
   #closing = false;
   readonly #stopped = new AbortController();
 
   constructor(private readonly parts: ElectionParts) {
-    // Often nothing else keeps an instance alive whose jobs are paused.
+    // A provider with an election may have no timer of its own that keeps the process alive.
     this.#alarm = new AlarmClock(parts.clock, () => this.#ask(), { keepAlive: true });
   }
 
@@ -140,7 +134,6 @@ export class Election {
 
   async #attempt(): Promise<void> {
     const { clock, take } = this.parts;
-    const sent = clock.monotonic();
     let expiresIn = Infinity;
     try {
       const grant = await take(this.#stopped.signal);
@@ -152,10 +145,7 @@ export class Election {
         // Its place in line is void: it enters anew.
         return this.#alarm.set(clock.monotonic());
       }
-      if (error instanceof LockNotAcquiredError && error.expiresIn !== undefined) {
-        expiresIn = error.expiresIn;
-        this.#takenUntil = sent + expiresIn;
-      }
+      if (error instanceof LockNotAcquiredError) expiresIn = error.expiresIn ?? Infinity;
     }
     this.#later(expiresIn);
   }
@@ -180,9 +170,6 @@ export class Election {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
-    const gaveBack = since < Math.max(this.#takenUntil, grant.seenUntil);
-    // For the next term of this instance, that lease counts only if it is seen again.
-    this.#takenUntil = -Infinity;
     const term: Term = { grant, lease, since, over: false, revocation: undefined };
     this.#term = term;
     grant.signal.addEventListener('abort', () => {
@@ -192,7 +179,7 @@ export class Election {
     this.parts.emit({ type: 'elected', ...this.#facts(term) });
     // A listener may have resigned at once.
     if (term.over) return;
-    term.elected = this.#call(term, () => hooks.elected(lease, gaveBack)).catch((error: unknown) => {
+    term.elected = this.#call(term, () => hooks.elected(lease)).catch((error: unknown) => {
       this.#failed(term, 'onElected', error);
       void this.#revoke(term, 'failed', new LockResignedError(this.name, { cause: error }));
     });

@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import { withRootScope } from '../lease/current-lock.js';
 import { UnderWay } from '../lease/under-way.js';
 import type { LeaderLease } from './leader-lease.js';
@@ -12,14 +11,19 @@ export class JobGate {
   readonly #running = new UnderWay();
 
   /**
-   * @param refused called for each job that was not let through, with its name in the scheduler. If this library fires a
-   *   tick again, called with the job's own name and the tick
+   * @param refused called for each fire that was not let through, with the job's name in the scheduler; for a tick that this
+   *   library fires again, with the job's own name and the tick
    */
   constructor(private readonly refused: (job: string, tick: number | undefined) => void) {}
 
   /** Lets jobs through as long as this lease lives. */
   open(lease: LeaderLease): void {
     this.#lease = lease;
+  }
+
+  /** Lets no job through any more; those that run go on. */
+  close(): void {
+    this.#lease = undefined;
   }
 
   /** Fires a job, or does nothing. */
@@ -36,17 +40,6 @@ export class JobGate {
     // The code that fired the job handles its rejection.
     Promise.resolve(result).then(ended, ended);
     return result;
-  }
-
-  /**
-   * Lets `idle()` wait for the work of a job as well: the work may outlast the call that fired the job.
-   *
-   * @returns the promise to use in its place, so that its user handles a failure
-   */
-  track(work: unknown): unknown {
-    if (!types.isPromise(work)) return work;
-    this.#running.begin();
-    return work.finally(() => this.#running.end());
   }
 
   /** Resolves when none of the jobs that were let through runs any more. */

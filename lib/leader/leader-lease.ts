@@ -5,8 +5,6 @@ import type { Abortable, Lock } from '../lease/current-lock.js';
 export interface LeaderGrant extends AcquiredLock {
   /** Whether the lock is still held, judged by the clock at this moment. */
   readonly live: boolean;
-  /** When the lease before it would have ended, as it was seen from the line, monotonic; `-Infinity` if it was not. */
-  readonly seenUntil: number;
 }
 
 /**
@@ -18,7 +16,7 @@ export class LeaderLease implements Lock, Abortable {
   readonly tick = undefined;
   readonly attempt = 1;
   readonly waited = 0;
-  readonly event = undefined;
+  readonly queuedCall = undefined;
   readonly #controller = new AbortController();
   /** Leases of jobs that run because this instance leads. */
   readonly #followers = new Map<symbol, Abortable>();

@@ -28,11 +28,6 @@ export class LockHandle extends LeasedLock implements AcquiredLock {
     return this.lease.live;
   }
 
-  /** When the lease before it would have ended, as it was seen from the line, monotonic; `-Infinity` if it was not. */
-  get seenUntil(): number {
-    return this.lease.seenUntil;
-  }
-
   async release(): Promise<void> {
     this.#let();
     await this.finished;

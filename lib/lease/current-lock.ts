@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { LockLostError, LockNotHeldError } from '../errors.js';
 import { shared } from '../shared.js';
 import type { Lease } from './lease.js';
-import type { EventFacts } from './lock-call.js';
+import type { QueuedCallFacts } from './lock-call.js';
 import { begin } from './work.js';
 
 /** The lock that a job runs under. */
@@ -26,8 +26,8 @@ export interface Lock {
   readonly attempt: number;
   /** How long the call stood in line, milliseconds; 0 if it did not. */
   readonly waited: number;
-  /** The event that the job runs for; `undefined` if the call was not kept in the queue (`onHeld: 'queue'`). */
-  readonly event: EventFacts | undefined;
+  /** The queued call that the job runs for; `undefined` if its call was not queued (`onHeld: 'queue'`). */
+  readonly queuedCall: QueuedCallFacts | undefined;
   /**
    * Aborts when the job should stop, with the reason: `LockLostError`, `LockTimeoutError`, `LockShutdownError` or, under a
    * leader, `LockResignedError`. In a nested call that its outer job did not await: `LockNotHeldError`. Pass it on to
@@ -214,15 +214,15 @@ export class LeasedLock implements Lock {
     return this.lease.waited;
   }
 
-  get event(): EventFacts | undefined {
-    return this.lease.event;
+  get queuedCall(): QueuedCallFacts | undefined {
+    return this.lease.queuedCall;
   }
 
   get signal(): AbortSignal {
     return this.lease.signal;
   }
 
-  /** Whether nobody waits for its run: a schedule fired it, or its call was kept. @internal */
+  /** Whether nobody waits for its run: a schedule fired it, or its call was queued. @internal */
   get isOwnStory(): boolean {
     return this.lease.origin !== undefined;
   }

@@ -1,6 +1,6 @@
 import { LockStateError } from '../errors.js';
-import type { DeadLetteredEvent } from '../events/events.js';
-import type { DeadLetter, DeliveredEvent, NextOptions, NextResult } from '../stores/event-store.js';
+import type { DeadLetteredEvent } from '../events/call-events.js';
+import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
@@ -12,37 +12,37 @@ import { reportReleased } from './reports.js';
 import { Holding } from './run.js';
 import type { Writable } from './writable.js';
 
-/** A job that runs for events. */
-export interface EventJob {
+/** A job whose calls can be queued. */
+export interface QueueJob {
   readonly job: string;
   readonly settings: LockSettings;
-  /** @param args those of the call that was kept */
+  /** @param args the arguments of the queued call */
   readonly run: (args: readonly unknown[]) => unknown;
 }
 
-/** Who works events off. */
+/** For whom a drain runs queued calls. */
 export interface Drainer {
   /** The jobs that can run here. */
-  readonly jobs: ReadonlyMap<string, EventJob>;
-  /** The store is asked for the next event now: it knows those that were kept before. */
+  readonly jobs: ReadonlyMap<string, QueueJob>;
+  /** The drain asks the store for the next queued call now: the store knows every call that was queued before. */
   asks(): void;
-  /** A call in line goes before the next event, whose place this is. */
+  /** A call in line goes before the next queued call. @param place of that queued call */
   standsBehind(place: number): void;
 }
 
-/** An event, and the lease under which it runs. */
+/** A queued call, and the lease under which it runs. */
 interface Delivery {
   readonly lease: Lease;
   readonly run: (lease: Lease) => unknown;
 }
 
 /**
- * Why there is no delivery. `silent`: the release has to end the event of the last run. `unknown`: so it has, and the store may have
- * granted a lease for the next one, or grants it yet.
+ * Why there is no delivery. `silent`: the store has not heard how the last run ended, so the release has to say it. `unknown`: the same, and
+ * the store may have granted a lease for the next queued call, or may still grant it.
  */
 type NoDelivery = 'none' | 'silent' | 'unknown';
 
-/** Works the events of one lock off: takes the lock once, then runs one event after another, each with a fencing token of its own. */
+/** Takes a lock once, and runs its queued calls one after another, each with a fencing token of its own. */
 export class Drain extends Holding {
   constructor(
     engine: Engine,
@@ -98,10 +98,10 @@ export class Drain extends Holding {
   }
 
   /**
-   * Ends the event of the last run, and takes the next one.
+   * Ends the queued call of the last run, and takes the next one.
    *
    * @param end how the last run ended
-   * @returns the event; if there is none, or none for now, the lease has to be released
+   * @returns the queued call; if there is none, or none for now, the lease has to be released
    */
   async #next(lease: Lease, end: EndOfRun | undefined): Promise<Delivery | NoDelivery> {
     const { engine, drainer } = this;
@@ -120,7 +120,7 @@ export class Drain extends Holding {
     return this.#answered(lease, outcome.result, end, sentAt);
   }
 
-  /** Gives back what a call for the next event may have taken that was not answered: a lease with the same token. */
+  /** The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. */
   #abandonNext({ ref: { name, token, holder } }: Lease): void {
     const ttl = Math.max(...[...this.drainer.jobs.values()].map(({ settings }) => settings.ttl));
     const { storeTimeout } = this.call.settings;
@@ -143,33 +143,38 @@ export class Drain extends Holding {
     for (const letter of result.dead) this.#report(ref, letter);
     if (end !== undefined)
       this.#reportEnd(lease, end, result.held ? { released: true } : { released: false, reason: 'expired' });
-    if (result.event !== undefined) return this.#deliver(ref, result.event, result.fencingToken, sentAt);
+    if (result.queuedCall !== undefined)
+      return this.#deliver(ref, result.queuedCall, result.fencingToken, sentAt);
     if (result.held && result.place !== undefined) this.drainer.standsBehind(result.place);
     return 'none';
   }
 
-  /** Tells of the end of a run, and of the dead letter that it leaves behind if it failed. */
+  /** Reports the end of a run, and the dead letter that a failed run leaves behind. */
   #reportEnd(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
-    const { ref, event } = lease;
+    const { ref, queuedCall } = lease;
     const { outcome, ended } = end;
     reportReleased(this.engine, lease, end, answer);
-    if (event === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
-    const { key, delivery } = event;
-    const letter = { id: ref.event ?? '', job: ref.job ?? '', ...(key === undefined ? undefined : { key }) };
+    if (queuedCall === undefined || (outcome !== 'failed' && outcome !== 'timed-out')) return;
+    const { key, delivery } = queuedCall;
+    const letter = {
+      id: ref.queuedCall ?? '',
+      job: ref.job ?? '',
+      ...(key === undefined ? undefined : { key }),
+    };
     const error = 'error' in ended ? ended.error : undefined;
     this.#report(ref, { ...letter, deliveries: delivery, reason: outcome, at: 0 }, error);
   }
 
   #deliver(
     { name, token, holder }: LeaseRef,
-    event: DeliveredEvent,
+    queuedCall: DeliveredCall,
     fencingToken: number,
     sentAt: number,
   ): Delivery {
     const { clock, emit } = this.engine;
-    const { id, job, key, args, delivery, queuedAt, merged } = event;
-    const { settings, run } = this.drainer.jobs.get(job) as EventJob;
-    const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, event: id };
+    const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
+    const { settings, run } = this.drainer.jobs.get(job) as QueueJob;
+    const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
     const facts = { key, delivery, queuedAt, merged };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
@@ -192,17 +197,17 @@ export class Drain extends Holding {
   }
 }
 
-/** What cannot be read fails its run, and becomes a dead letter. */
+/** A call whose arguments cannot be read fails, and becomes a dead letter. */
 function readArguments(lock: string, args: string): readonly unknown[] {
   let read: unknown;
   try {
     read = JSON.parse(args);
   } catch {
-    // Its message has a part of the arguments, which are not for the log.
+    // The message of the error quotes the arguments, which are not for the log.
   }
   if (Array.isArray(read)) return read;
   throw new LockStateError(
     lock,
-    'the arguments of a kept call are no JSON array, so it cannot run. Only this library should write into its store.',
+    'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.',
   );
 }

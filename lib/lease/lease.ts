@@ -2,8 +2,9 @@ import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
-import type { Emit, LeaseFacts } from '../events/events.js';
-import type { EventFacts } from './lock-call.js';
+import type { Emit } from '../events/events.js';
+import type { LeaseFacts } from '../events/lease-events.js';
+import type { QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
 export interface LeaseTiming {
@@ -36,7 +37,6 @@ export class Lease {
   #failing = false;
   #inner = 0;
   #waited = 0;
-  #seenUntil = -Infinity;
   #traceId: string | undefined;
   #over = false;
 
@@ -51,7 +51,7 @@ export class Lease {
    * @param startedAt when its job begins, monotonic
    * @param sent when the acquire was sent, monotonic: the store counts the ttl from then or later; `undefined` for
    *   a lease that was not confirmed
-   * @param origin why its job runs, if no caller waits for it: its schedule, or a kept call
+   * @param origin why its job runs, if no caller waits for it: its schedule, or a queued call
    */
   constructor(
     readonly ref: LeaseRef,
@@ -60,7 +60,7 @@ export class Lease {
     sent: number | undefined,
     private readonly clock: Clock,
     private readonly emit: Emit,
-    readonly origin?: 'schedule' | EventFacts,
+    readonly origin?: 'schedule' | QueuedCallFacts,
   ) {
     this.confirmed = sent !== undefined;
     this.#deadline = sent === undefined ? Infinity : leaseDeadline(sent, ref.ttl);
@@ -98,8 +98,8 @@ export class Lease {
     return this.#abortedAt;
   }
 
-  /** The event that its job runs for. */
-  get event(): EventFacts | undefined {
+  /** The queued call that its job runs for. */
+  get queuedCall(): QueuedCallFacts | undefined {
     return this.origin === 'schedule' ? undefined : this.origin;
   }
 
@@ -108,15 +108,9 @@ export class Lease {
     return this.#waited;
   }
 
-  /** When the lease before it would have ended, as its call saw it from the line, monotonic; `-Infinity` if it did not. */
-  get seenUntil(): number {
-    return this.#seenUntil;
-  }
-
   /** Its call stood in line. */
-  hasWaited(waited: number, seenUntil: number): void {
+  hasWaited(waited: number): void {
     this.#waited = waited;
-    this.#seenUntil = seenUntil;
   }
 
   /** Of the trace that its run belongs to. */

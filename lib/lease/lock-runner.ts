@@ -1,9 +1,13 @@
+/*
+ * lib/lease: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
+ * May not enter: jobs, schedules, Nest. The store is reached through store-access only.
+ */
 import { type Clock, noLongerThan } from '../clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import type { Outcome } from '../store-access/asked.js';
-import type { Enqueued, NewEvent } from '../stores/event-store.js';
+import type { Enqueued, NewQueuedCall } from '../stores/queued-call-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LockHandle } from './acquired-lock.js';
 import { type Around, Wrappers } from './around.js';
@@ -43,8 +47,8 @@ const rejected = (reason: unknown): Promise<never> =>
 const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 
 /**
- * The locks of one application: decides which calls may ask for their lease, knows what is under way, and shuts down. What
- * becomes of one call stands in `run.ts`. Knows nothing of Nest or of any scheduler.
+ * The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. `run.ts` has
+ * what becomes of one call.
  */
 export class LockRunner {
   readonly #engine: Engine;
@@ -118,7 +122,7 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Works the events of a lock off as soon as its turn has come. */
+  /** Waits for the lock, and runs its queued calls. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) return Promise.resolve(refusal);
@@ -128,20 +132,20 @@ export class LockRunner {
   }
 
   /**
-   * Keeps an event.
+   * Queues a call.
    *
    * @param limit of the call, ms
    */
-  async enqueue(event: NewEvent, limit: number): Promise<Outcome<Enqueued>> {
+  async enqueue(queuedCall: NewQueuedCall, limit: number): Promise<Outcome<Enqueued>> {
     const { store, clock, outages, waiting } = this.#engine;
     this.#running.begin();
     // A shutdown may have taken the call out of line, and waits for no run any more.
     waiting.begin();
     try {
-      const outcome = await store.enqueue(event, limit, clock.monotonic()).outcome;
+      const outcome = await store.enqueue(queuedCall, limit, clock.monotonic()).outcome;
       if ('error' in outcome)
-        outages.failed(outcome.error, { call: 'acquire', locks: [event.name], skipped: true });
-      else outages.succeeded('acquire', event.name);
+        outages.failed(outcome.error, { call: 'acquire', locks: [queuedCall.name], skipped: true });
+      else outages.succeeded('acquire', queuedCall.name);
       return outcome;
     } finally {
       waiting.end();

@@ -9,7 +9,7 @@ export interface BoundJob {
   readonly job: string;
   readonly name: string | ((...args: never[]) => unknown);
   readonly settings: JobSettings;
-  /** How its calls are kept that find their lock taken; `undefined`: they are not. */
+  /** How its calls are queued that find their lock taken; `undefined`: they are not. */
   readonly queue?: QueueOptions | undefined;
   /** The schedule of the job, if the scheduler fires it. */
   readonly schedule: JobSchedule | undefined;

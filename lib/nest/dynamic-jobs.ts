@@ -16,11 +16,12 @@ import {
   type ScheduledCronJob,
 } from '../scheduler/scheduler-parts.js';
 import { displayName } from '../lock-name.js';
-import type { JobState } from '../scheduler/cron-job-state.js';
+import { isInactive, type JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, keyOf, noLines, sharedKeys } from './start-checks.js';
+import { type Found, isFired } from './found.js';
+import { keyOf, noLines, sharedKeys } from './start-clashes.js';
 import { losesTicks, sharedLocks } from './start-warnings.js';
 import {
   checkJob,
@@ -37,6 +38,7 @@ import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
 import { readOption } from '../options/values.js';
+import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 
@@ -61,6 +63,7 @@ export class DynamicJobs implements OnModuleDestroy {
     private readonly host: LockHost,
     private readonly discovery: DiscoveryService,
     private readonly interceptor: SchedulerLockInterceptor,
+    private readonly insight: InsightHost,
     private readonly leader: LeaderJobs,
   ) {}
 
@@ -77,10 +80,11 @@ export class DynamicJobs implements OnModuleDestroy {
     );
   }
 
-  /** The application has started. From now on, a new job looks for missed ticks when it is made. */
+  /** The application has started: its jobs are watched, and a new one looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
     this.#warnOfSharedLocks(this.known.all);
+    this.insight.start(this.known);
   }
 
   /** @param tell called when the next job was made, and those that are made in the same turn */
@@ -108,7 +112,7 @@ export class DynamicJobs implements OnModuleDestroy {
     const delayed = initialDelay > 0 && !disabled;
     const record = {
       options: { ...parameters, disabled: disabled || delayed },
-      target: () => this.#fire(bound, job, { byTimer: fires.byTimer, isMade: record.ref !== undefined }),
+      target: () => this.leader.fire(name, undefined, () => this.#fired(bound, job, fires.byTimer)),
       // Absent while the job is being made: `cron` may fire it in that very moment.
       ref: undefined as CronJobLike | undefined,
     };
@@ -145,10 +149,9 @@ export class DynamicJobs implements OnModuleDestroy {
     const { schedulerRegistry: registry } = orchestrator;
     const record = {
       timeout,
-      target: () => (this.leader.leads ? this.leader.fire(name, undefined, run) : undefined),
+      target: () => this.leader.fire(name, undefined, () => this.#scheduled(bound, job)),
       ref: undefined as unknown,
     };
-    const run = (): unknown => this.#scheduled(bound, job);
     const bound: BoundJob = {
       ...facts,
       schedule: JobSchedule.ofInterval(timeout),
@@ -162,7 +165,7 @@ export class DynamicJobs implements OnModuleDestroy {
   #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
     if (ref === undefined) return 'started';
     if (orchestrator.schedulerRegistry.getCronJobs().get(name) !== ref) return 'gone';
-    return this.leader.hasStopped(ref) ? 'stopped' : 'started';
+    return isInactive(ref) ? 'stopped' : 'started';
   }
 
   #add(bound: BoundJob): void {
@@ -171,8 +174,8 @@ export class DynamicJobs implements OnModuleDestroy {
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;
     this.#warnOfSharedLock(bound);
-    this.interceptor.insight.added(bound);
-    if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
+    this.insight.added(bound);
+    this.leader.catchUp(bound);
   }
 
   /** Once for each lock. */
@@ -194,19 +197,13 @@ export class DynamicJobs implements OnModuleDestroy {
     if (others > 0) this.#warnOfSharedLocks([...this.known.under(bound.name)]);
   }
 
-  #fire(bound: BoundJob, job: DynamicJob, how: { byTimer: boolean; isMade: boolean }): unknown {
-    // It is paused only once it is made.
-    if (!how.isMade && !this.leader.leads) return undefined;
-    return how.byTimer ? this.#scheduled(bound, job) : this.#byHand(bound, job);
+  #fired(bound: BoundJob, job: DynamicJob, byTimer: boolean): Promise<unknown> {
+    return byTimer ? this.#scheduled(bound, job) : told(this.#run(bound, job, undefined));
   }
 
   /** Runs outside of the lock under which the job was made or started: another job may have done that. */
   #scheduled(bound: BoundJob, job: DynamicJob): Promise<unknown> {
     return told(outsideOfLocks(() => this.#run(bound, job, newCall(undefined))));
-  }
-
-  #byHand(bound: BoundJob, job: DynamicJob): Promise<unknown> {
-    return told(this.#run(bound, job, undefined));
   }
 
   /** The code that fires the job again handles its errors. */

@@ -1,28 +1,30 @@
 import { Injectable } from '@nestjs/common';
 import { inModuleContext } from '../clock.js';
-import { logError, logWarning } from '../events/log.js';
+import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { JobGate } from '../leader/job-gate.js';
-import { isInactive } from '../scheduler/cron-job-state.js';
-import { type JobProblems, PausedJobs } from '../scheduler/paused-jobs.js';
+import { GatedJobs, type JobWatcher } from '../scheduler/gated-jobs.js';
 import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
-import type { Elected } from '../ticks/term.js';
+import { MissedTicks } from '../ticks/missed-ticks.js';
+import type { BoundJob } from './bound-job.js';
+import type { KnownJobs } from './known-jobs.js';
 import { LockHost } from './lock-host.js';
 
-/** The election of `forRoot({ leader })`: the scheduled jobs of this instance are paused unless it leads. */
+/** The election of `forRoot({ leader })`: the scheduled jobs of this instance run only while it leads. */
 @Injectable()
 export class LeaderJobs {
-  /** Name of the election; without one no job is paused. */
+  /** Name of the election; without one every instance runs its jobs. */
   readonly election: string | undefined;
   readonly #gate: JobGate | undefined;
-  readonly #jobs = new Map<JobOrchestrator, PausedJobs>();
+  readonly #jobs = new Map<JobOrchestrator, GatedJobs>();
   /** Takes part in the election, from the first job on; absent before `standBy()`, and once it does. */
   #begin: (() => void) | undefined;
-  #handOver: (ticks: Omit<Elected, 'since'>) => void = () => undefined;
+  #jobsHere: KnownJobs | undefined;
 
   constructor(
     private readonly host: LockHost,
     private readonly events: SchedulerLockEvents,
+    private readonly missedTicks: MissedTicks,
   ) {
     const { leader, shutdownTimeout } = host.settings;
     if (leader === undefined) return;
@@ -30,20 +32,18 @@ export class LeaderJobs {
     this.election = leader.name;
     this.#gate = gate;
     host.elections.add('forRoot()', leader, {
-      elected: (lease, gaveBack) => {
+      elected: (lease) => {
         gate.open(lease);
-        for (const jobs of this.#jobs.values()) jobs.resume();
-        // Before the last leader released its lease, it may have waited for its jobs that long, without starting any.
-        const maxAge = 2 * leader.lock.ttl + (gaveBack ? shutdownTimeout : 0);
-        this.#handOver({ maxAge });
+        // The last leader may have waited for its jobs that long, without starting any, before it released its lease.
+        const maxAge = 2 * leader.lock.ttl + shutdownTimeout;
+        this.missedTicks.lead(this.#jobsHere?.all ?? [], maxAge);
       },
       revoked: async (reason) => {
-        this.#pause();
         // A lost lease cannot be kept. Otherwise the lease is kept until no job runs under it.
         if (reason === 'resigned' || reason === 'shutdown' || reason === 'failed') await gate.idle();
       },
       drained: async () => {
-        this.#pause();
+        gate.close();
         await gate.idle();
       },
     });
@@ -54,13 +54,14 @@ export class LeaderJobs {
     return this.election === undefined || this.host.elections.get(this.election).leads;
   }
 
-  /** Pauses the jobs of these schedulers, including those that they will make. Safe to repeat. */
-  pauseJobs(orchestrators: Iterable<JobOrchestrator>): void {
+  /** Puts the jobs of these schedulers behind the gate. Repeat it before a scheduler makes the timers of methods that it has found. */
+  guard(orchestrators: Iterable<JobOrchestrator>): void {
+    if (this.#gate === undefined) return;
+    const watcher: JobWatcher = { added: () => this.#added(), ranBefore };
     for (const orchestrator of orchestrators) {
-      if (this.#gate === undefined || this.#jobs.has(orchestrator)) continue;
-      const jobs = new PausedJobs(orchestrator, this.#gate, PROBLEMS);
+      const jobs = this.#jobs.get(orchestrator) ?? new GatedJobs(orchestrator, this.#gate, watcher);
       this.#jobs.set(orchestrator, jobs);
-      jobs.takeOver(() => this.#added());
+      jobs.guardMethods();
     }
   }
 
@@ -69,13 +70,7 @@ export class LeaderJobs {
     return [...this.#jobs.values()].some(({ hasJobs }) => hasJobs);
   }
 
-  /** Whether the application has stopped a cron job on this instance; pausing it does not count. */
-  hasStopped(job: object): boolean {
-    if (this.#jobs.size === 0) return isInactive(job);
-    return [...this.#jobs.values()].some((jobs) => jobs.hasStopped(job));
-  }
-
-  /** Fires a job as the scheduler does. If jobs are paused, it is skipped. */
+  /** Fires a job as the scheduler does. On an instance that does not lead, it is skipped. */
   fire(job: string, tick: number | undefined, fire: () => unknown): unknown {
     return this.#gate === undefined ? fire() : this.#gate.pass(job, fire, tick);
   }
@@ -84,17 +79,19 @@ export class LeaderJobs {
    * Takes part in the election from the first job on: if an instance without any job led, the jobs of the others would run
    * nowhere.
    *
-   * @param handOver runs ticks that no instance started; called when this instance is elected
+   * @param jobs whose ticks are asked for when this instance is elected, if no instance has started them
    */
-  standBy(handOver: (elected: Elected) => void): void {
+  standBy(jobs: KnownJobs): void {
     if (this.election === undefined) return;
     const election = this.host.elections.get(this.election);
-    this.#begin = () => {
-      const since = this.host.settings.clock.monotonic();
-      this.#handOver = (ticks) => handOver({ ...ticks, since });
-      election.start();
-    };
+    this.#jobsHere = jobs;
+    this.#begin = () => election.start();
     if (this.hasJobs) this.#added();
+  }
+
+  /** Asks for the newest tick of a job, which no instance may have started, unless the leader does. */
+  catchUp(job: BoundJob): void {
+    if (this.leads) this.missedTicks.catchUp(job);
   }
 
   /** A job was added, perhaps by a request, in whose context this instance must not lead. */
@@ -102,10 +99,6 @@ export class LeaderJobs {
     const begin = this.#begin;
     this.#begin = undefined;
     if (begin !== undefined) inModuleContext(begin);
-  }
-
-  #pause(): void {
-    for (const jobs of this.#jobs.values()) jobs.pause();
   }
 
   #refused(job: string, callTick: number | undefined): void {
@@ -122,12 +115,9 @@ export class LeaderJobs {
   }
 }
 
-const PROBLEMS: JobProblems = {
-  failed: (job, error) => logError(() => `The cron job "${job}" could not be started: ${String(error)}`),
-  ranBefore: (job) =>
-    logWarning(
-      () =>
-        `The cron job "${job}" ran on this instance before jobs could be paused, and so it does on each. ` +
-        'Make it, or start it, in onApplicationBootstrap().',
-    ),
-};
+const ranBefore = (job: string): void =>
+  logWarning(
+    () =>
+      `The cron job "${job}" ran on this instance before this library could stop it, and so it does on each. ` +
+      'Make it, or start it, in onApplicationBootstrap().',
+  );

@@ -7,7 +7,7 @@ import type { LockHandle } from '../lease/acquired-lock.js';
 import type { Around } from '../lease/around.js';
 import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
-import type { EventJob } from '../lease/drain.js';
+import type { QueueJob } from '../lease/drain.js';
 import { type Condition, LockRunner } from '../lease/lock-runner.js';
 import { Recorder } from '../lease/recorder.js';
 import type { OpenRun } from '../lease/open-call.js';
@@ -20,8 +20,8 @@ import type { HistoryStore } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
 
-/** A lock name that is known at the start, with the place where it was given. */
-export type KnownName = readonly [place: string, name: string];
+/** A lock name that is known at the start, with where it was given. */
+export type KnownName = readonly [where: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
@@ -97,11 +97,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /**
    * Opens the queues of the store. One that cannot be reached does not stop the start.
    *
-   * @throws SchedulerLockConfigError if it can keep no events
+   * @throws SchedulerLockConfigError if it can keep no queued calls
    */
   async startQueues(): Promise<void> {
     try {
-      await this.store.events?.init?.();
+      await this.store.queuedCalls?.init?.();
     } catch (error) {
       if (error instanceof StoreUnavailableError) return;
       await this.#close().catch(() => undefined);
@@ -109,8 +109,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     }
   }
 
-  /** A method whose calls can be kept. */
-  addEventJob(job: EventJob): void {
+  /** A method whose calls can be queued. */
+  addQueueJob(job: QueueJob): void {
     if (this.settings.leader === undefined) return this.queues.add(job);
     this.queues.add({ ...job, run: (args) => following(() => job.run(args), currentLock()) });
   }
@@ -153,13 +153,13 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /**
    * Stops the start if the store cannot keep some names. Needs an opened store, as some have to look at their data first.
    *
-   * @param names the names, each with the place where it was given
+   * @param names the names, each with where it was given
    * @throws SchedulerLockConfigError with all names that the store cannot keep
    */
   async checkNames(names: readonly KnownName[]): Promise<void> {
-    const problems = names.flatMap(([place, name]) => {
+    const problems = names.flatMap(([where, name]) => {
       const problem = this.#nameProblem(name);
-      return problem === undefined ? [] : [`${place}: name: ${problem}`];
+      return problem === undefined ? [] : [`${where}: name: ${problem}`];
     });
     const all = [PING_NAME, ...names.map(([, name]) => name)];
     // A `key` function may support only the names of this application.

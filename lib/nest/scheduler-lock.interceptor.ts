@@ -14,9 +14,9 @@ import { MissedTicks, type TickResult } from '../ticks/missed-ticks.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
-import type { EventCall } from '../queue/queues.js';
+import type { CallToQueue } from '../queue/queues.js';
 import { show } from '../wording.js';
-import { logError, logWarning } from '../events/log.js';
+import { logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -26,15 +26,12 @@ import { LockHost } from './lock-host.js';
 export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** Scheduled jobs that were fired without a tick: each is warned about once. */
   readonly #tickless = new WeakSet<BoundJob>();
-  /** The ticks that are fired again. */
-  readonly missedTicks: MissedTicks;
 
   constructor(
     private readonly host: LockHost,
-    readonly insight: InsightHost,
-  ) {
-    this.missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
-  }
+    private readonly insight: InsightHost,
+    private readonly missedTicks: MissedTicks,
+  ) {}
 
   /**
    * @param scheduled given if the scheduler fired this call, perhaps as another try after the store failed
@@ -62,7 +59,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
-  /** A call by hand: kept if it finds its lock taken, where the options say so. */
+  /** A call by hand: queued if it finds its lock taken, where the options say so. */
   async #byHand(
     bound: BoundJob,
     call: LockCall,
@@ -70,10 +67,10 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     proceed: () => unknown,
   ): Promise<RunResult<unknown>> {
     if (bound.queue === undefined) return this.#execute(bound, call, proceed);
-    // What cannot be kept is found out before anything is sent.
-    const event = eventOf(bound.job, bound.queue, args);
-    const result = await this.#execute(bound, { ...call, kind: 'kept' }, proceed);
-    return result.ran || !isTaken(result) ? result : this.host.queues.keep(call, event);
+    // What cannot be queued is found out before anything is sent.
+    const queued = callToQueue(bound.job, bound.queue, args);
+    const result = await this.#execute(bound, { ...call, kind: 'queueable' }, proceed);
+    return result.ran || !isTaken(result) ? result : this.host.queues.enqueue(call, queued);
   }
 
   /** A call by the scheduler. */
@@ -176,7 +173,11 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   }
 }
 
-function eventOf(job: string, { key, max, redeliver }: QueueOptions, args: readonly unknown[]): EventCall {
+function callToQueue(
+  job: string,
+  { key, max, redeliver }: QueueOptions,
+  args: readonly unknown[],
+): CallToQueue {
   const text = typeof key === 'function' ? checkKey(job, made(job, 'queue.key', key, args)) : key;
   return { key: text, args: writeArguments(job, args), max, redeliver };
 }

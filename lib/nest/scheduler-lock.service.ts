@@ -10,7 +10,7 @@ import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/
 import type { RunOptions } from '../options/options.js';
 import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
 import type { PingResult } from '../store-access/ping.js';
-import type { LockInfo } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { show } from '../wording.js';
@@ -74,7 +74,7 @@ export class SchedulerLockService {
 
   /**
    * Wraps something around each run of this application: a span, a context, a forked entity manager. It is called inside the context
-   * of the run's lock, in the order added, for decorated methods, `run()`, `cron()`, `interval()` and kept calls; not for `acquire()`,
+   * of the run's lock, in the order added, for decorated methods, `run()`, `cron()`, `interval()` and queued calls; not for `acquire()`,
    * and not again for a call inside a run that holds the same lock.
    *
    * ```ts
@@ -145,7 +145,7 @@ export class SchedulerLockService {
   }
 
   /**
-   * The locks that the store knows, for people to look at: holder, last starts of the jobs, kept calls, and the store's time.
+   * The locks that the store knows, for people to look at: holder, last starts of the jobs, queued calls, and the store's time.
    *
    * @param names those to look at, at the cost of a question for each; all if absent, which is not cheap: it searches all keys of a
    *   Redis, or reads the whole table of a database
@@ -167,7 +167,7 @@ export class SchedulerLockService {
    *
    * @param name name of the lock
    * @returns how many
-   * @throws SchedulerLockConfigError if the store keeps no events
+   * @throws SchedulerLockConfigError if the store keeps no queued calls
    * @throws StoreUnavailableError if the store does not answer
    */
   async redeliver(name: string): Promise<number> {

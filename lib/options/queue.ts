@@ -1,9 +1,9 @@
 import { show, unknownNames } from '../wording.js';
 import type { SchedulerLockOptions } from './options.js';
-import { OPTIONS } from './table.js';
+import { OPTIONS, PARTS } from './table.js';
 import { readOption } from './values.js';
 
-/** How calls of a job are kept that find their lock taken: checked and complete. */
+/** How calls of a job are queued that find their lock taken: checked and complete. */
 export interface QueueOptions {
   /** `undefined`: each call stands alone. */
   readonly key: '' | ((...args: never[]) => unknown) | undefined;
@@ -11,10 +11,10 @@ export interface QueueOptions {
   readonly redeliver: number;
 }
 
-const DEFAULTS = { max: 1_000, redeliver: 3 };
+const DEFAULTS = PARTS.queue;
 const NAMES = ['key', 'max', 'redeliver'];
 
-/** Reads and checks `onHeld` and `queue`. Adds the problems, one sentence each. Returns `undefined` if calls are not kept. */
+/** Reads and checks `onHeld` and `queue`. Adds the problems, one sentence each. Returns `undefined` if calls are not queued. */
 export function readQueue(
   { onHeld: given, queue }: SchedulerLockOptions,
   isScheduled: boolean,

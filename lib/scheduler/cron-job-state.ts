@@ -42,14 +42,8 @@ export class CronJobState {
   readonly #claims = new Map<object, Claim[]>();
   #made: ReadonlyMap<unknown, Made[]>[] | undefined;
 
-  /**
-   * @param makers called when they are needed
-   * @param hasStopped whether the application has stopped a job that is still in the registry
-   */
-  constructor(
-    private readonly makers: () => readonly CronMaker[],
-    private readonly hasStopped: (job: object) => boolean,
-  ) {}
+  /** @param makers called when they are needed */
+  constructor(private readonly makers: () => readonly CronMaker[]) {}
 
   /** Call this for each method of each instance, in the order in which the scheduler looks for them. */
   claim(method: object, owner: object): MadeJob {
@@ -113,7 +107,7 @@ export class CronJobState {
     // The scheduler has not made it yet.
     if (typeof ref !== 'object' || ref === null) return 'started';
     if (maker.schedulerRegistry.getCronJobs().get(key) !== ref) return 'gone';
-    return this.hasStopped(ref) ? 'stopped' : 'started';
+    return isInactive(ref) ? 'stopped' : 'started';
   }
 }
 
@@ -121,10 +115,7 @@ function cronTimeOf(job: unknown): CronTimeLike | [] {
   return (job as { cronTime: CronTimeLike } | undefined)?.cronTime ?? [];
 }
 
-/**
- * Whether a job that is never paused is stopped. Not for a job with a single date: that becomes inactive by itself when its
- * date has come.
- */
+/** Whether a cron job is stopped. Not for a job with a single date: that becomes inactive by itself when its date has come. */
 export function isInactive({
   cronTime,
   isActive,

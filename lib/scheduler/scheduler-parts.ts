@@ -1,7 +1,7 @@
 /*
- * All that this library knows of `@nestjs/schedule` and `cron`. It imports neither: a copy of its own could be another one
- * than the application's. What is not public is the same in the versions 4 to 12 of the one and 3 and 4 of the other: tests
- * pin it.
+ * lib/scheduler: all that this library knows of `@nestjs/schedule` and `cron`. What is not public there is the same in the versions 4 to
+ * 12 of the one and 3 and 4 of the other: tests pin it.
+ * May not enter: imports of either (a copy of our own could be another one than the application's), and every other room.
  */
 
 /** The metadata that the decorators of `@nestjs/schedule` set on a method. */
@@ -103,13 +103,7 @@ export interface CronJobLike extends ScheduledCronJob {
   /** Whether it is started: `isActive` from version 4 of `cron` on, `running` before. */
   readonly isActive?: boolean;
   readonly running?: boolean;
-  /** `stop()` calls it: at once, or, with `waitForCompletion`, when the job has ended. */
-  onComplete?: unknown;
-  waitForCompletion?: boolean;
-  /** The functions that `fireOnTick()` calls. Not public, but the same in cron 3 and 4: tests pin it. */
-  _callbacks?: unknown[];
   fireOnTick(this: unknown, ...args: unknown[]): unknown;
-  addCallback(callback: unknown): void;
 }
 
 /** The members of `SchedulerRegistry` of `@nestjs/schedule` that this library uses. */
@@ -119,11 +113,8 @@ export interface JobRegistry {
   getIntervals(): string[];
   getInterval(name: string): unknown;
   addInterval(name: string, handle: unknown): void;
-  deleteInterval(name: string): void;
   getTimeouts(): string[];
-  getTimeout(name: string): unknown;
   addTimeout(name: string, handle: unknown): void;
-  deleteTimeout(name: string): void;
 }
 
 /** One decorated method, as the scheduler keeps it. */
@@ -139,7 +130,7 @@ export type JobRecords = Record<string, JobRecord>;
 /**
  * The members of `SchedulerOrchestrator` of `@nestjs/schedule` that this library uses. That class makes the jobs of
  * decorated methods. It is not public, but the same from version 4 to 12: tests pin it. If it is not found, the application
- * does not start: otherwise its jobs would not be paused.
+ * does not start: otherwise its jobs would run on every instance.
  */
 export interface JobOrchestrator {
   readonly schedulerRegistry: JobRegistry;
@@ -148,23 +139,18 @@ export interface JobOrchestrator {
   readonly timeouts: JobRecords;
   mountCron(): void;
   mountIntervals(): void;
-  mountTimeouts(): void;
-  onApplicationBootstrap(): void;
 }
 
 const RECORDS = ['cronJobs', 'intervals', 'timeouts'] as const;
-const METHODS = ['mountCron', 'mountIntervals', 'mountTimeouts', 'onApplicationBootstrap'] as const;
+const METHODS = ['mountCron', 'mountIntervals'] as const;
 const REGISTRY_METHODS = [
   'getCronJobs',
   'addCronJob',
   'getIntervals',
   'getInterval',
   'addInterval',
-  'deleteInterval',
   'getTimeouts',
-  'getTimeout',
   'addTimeout',
-  'deleteTimeout',
 ] as const;
 
 /**

@@ -1,3 +1,8 @@
+/*
+ * lib/store-access: the one way to a store: each call has a time limit, its answer is checked, and failures become outages with a
+ * beginning and an end.
+ * May not enter: leases, and what a caller does without an answer.
+ */
 import { StoreUnavailableError } from '../errors.js';
 import type {
   AcquireRequest,
@@ -9,7 +14,13 @@ import type {
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
-import type { Enqueued, EventStore, NewEvent, NextOptions, NextResult } from '../stores/event-store.js';
+import type {
+  Enqueued,
+  QueuedCallStore,
+  NewQueuedCall,
+  NextOptions,
+  NextResult,
+} from '../stores/queued-call-store.js';
 import { fastPortOf, type Told } from '../stores/fast-port.js';
 import { Asked } from './asked.js';
 import {
@@ -77,24 +88,34 @@ export class SafeStore {
 
   /** @param sentAt now, monotonic */
   next(lease: LeaseRef, options: NextOptions, limit: number, sentAt: number): Asked<NextResult> {
-    return this.#ofEvents('next', (events) => events.next(lease, { ...options, limit }), limit, sentAt);
+    return this.#ofQueuedCalls(
+      'next',
+      (queuedCalls) => queuedCalls.next(lease, { ...options, limit }),
+      limit,
+      sentAt,
+    );
   }
 
   /** @param sentAt now, monotonic */
-  enqueue(event: NewEvent, limit: number, sentAt: number): Asked<Enqueued> {
-    return this.#ofEvents('enqueue', (events) => events.enqueue(event, { limit }), limit, sentAt);
+  enqueue(queuedCall: NewQueuedCall, limit: number, sentAt: number): Asked<Enqueued> {
+    return this.#ofQueuedCalls(
+      'enqueue',
+      (queuedCalls) => queuedCalls.enqueue(queuedCall, { limit }),
+      limit,
+      sentAt,
+    );
   }
 
-  #ofEvents<T extends object>(
+  #ofQueuedCalls<T extends object>(
     call: string,
-    send: (events: EventStore) => Promise<T>,
+    send: (queuedCalls: QueuedCallStore) => Promise<T>,
     limit: number,
     sentAt: number,
   ): Asked<T> {
     const asked = new Asked<T>(this.limits, limit, sentAt);
-    const { events } = this.store;
-    const none = (): Promise<T> => Promise.reject(new Error('the store keeps no events'));
-    void this.#ask(call, () => (events === undefined ? none() : send(events)), wrongObject, asked);
+    const { queuedCalls } = this.store;
+    const none = (): Promise<T> => Promise.reject(new Error('the store keeps no queued calls'));
+    void this.#ask(call, () => (queuedCalls === undefined ? none() : send(queuedCalls)), wrongObject, asked);
     return asked;
   }
 

@@ -18,8 +18,8 @@ export interface LeaseRef {
   readonly attempt?: number;
   /** How the call waits, if it may stand in line. */
   readonly wait?: WaitRequest;
-  /** The id of the event that the lease has taken. */
-  readonly event?: string;
+  /** The id of the queued call that the lease has taken. */
+  readonly queuedCall?: string;
 }
 
 /** How a call waits for its turn. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { EventStore } from '../stores/event-store.js';
+import type { QueuedCallStore } from '../stores/queued-call-store.js';
 import type { HistoryStore } from '../stores/history-store.js';
 import type {
   AcquireRequest,
@@ -8,11 +8,11 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 
 /** How long another instance holds a lock unless it is freed: 30 days, ms. */
@@ -109,11 +109,11 @@ export class FakeLockStore implements LockStore {
   }
 
   /** Calls that are kept (`onHeld`): as in the memory store. */
-  readonly events: EventStore = {
-    enqueue: (event) => this.#answer(() => this.#store.events.enqueue(event)),
-    next: (lease, options) => this.#answer(() => this.#store.events.next(lease, options)),
-    left: (jobs) => this.#answer(() => this.#store.events.left(jobs)),
-    redeliver: (name) => this.#answer(() => this.#store.events.redeliver(name)),
+  readonly queuedCalls: QueuedCallStore = {
+    enqueue: (queuedCall) => this.#answer(() => this.#store.queuedCalls.enqueue(queuedCall)),
+    next: (lease, options) => this.#answer(() => this.#store.queuedCalls.next(lease, options)),
+    left: (jobs) => this.#answer(() => this.#store.queuedCalls.left(jobs)),
+    redeliver: (name) => this.#answer(() => this.#store.queuedCalls.redeliver(name)),
   };
 
   /** Who ran what: as in the memory store. */

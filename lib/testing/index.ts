@@ -1,3 +1,8 @@
+/*
+ * lib/testing: what users test with: the contract suite for a store of their own, a clock that stands still, stores that fail, jobs
+ * without locks.
+ * May not enter: Nest, databases, a test runner.
+ */
 export {
   type ContractCase,
   describeLockStore,
@@ -9,3 +14,5 @@ export { ManualClock } from './manual-clock.js';
 export { type PretendedLock, runAllUnlocked, runUnlocked } from './run-unlocked.js';
 export { FakeLockStore } from './fake-lock-store.js';
 export { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
+export { describeLockDocuments, lockDocumentsContract } from './port/port-contract.js';
+export type { LockDocumentsContractOptions, PortSubject } from './port/port-options.js';

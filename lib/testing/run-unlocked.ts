@@ -72,7 +72,7 @@ setBypass((proceed, job) => {
     tick,
     attempt,
     waited: 0,
-    event: undefined,
+    queuedCall: undefined,
     signal,
     assertLocked: () => signal.throwIfAborted(),
   };

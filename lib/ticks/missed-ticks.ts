@@ -1,3 +1,8 @@
+/*
+ * lib/ticks: which tick of a job is fired again, and when: after a start, an outage, the death of the instance that ran it, a change of
+ * the leader.
+ * May not enter: leases. It learns by refusals and by schedules what has become of a tick.
+ */
 import type { Clock } from '../clock.js';
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
@@ -6,7 +11,7 @@ import type { JobState } from '../scheduler/cron-job-state.js';
 import type { RefusalFacts } from '../stores/lock-store.js';
 import { type Ask, beginsTick, nextAsk, type Obstacle, onlyOf } from './ask.js';
 import { RetryTimers } from './retry-timers.js';
-import { type Elected, Term } from './term.js';
+import { Term } from './term.js';
 
 /** How the ticks of a job are treated: its options, checked, whole milliseconds. */
 export interface TickSettings {
@@ -20,7 +25,7 @@ export interface TickSettings {
 
 /** A job that the scheduler fires. */
 export interface TickedJob {
-  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay' | 'madeAt'> | undefined;
+  readonly schedule: Pick<JobSchedule, 'startAt' | 'isCron' | 'initialDelay'> | undefined;
   readonly settings: TickSettings;
   /** Fires the job as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
@@ -118,9 +123,13 @@ export class MissedTicks {
     this.#begin(job, undefined);
   }
 
-  /** The same for an instance that runs the jobs of the fleet from now on, with a least `catchUp` for each job. */
-  lead(jobs: Iterable<TickedJob>, elected: Elected): void {
-    const term = new Term(this.clock, elected);
+  /**
+   * The same for an instance that runs the jobs of the fleet from now on, with a least `catchUp` for each job.
+   *
+   * @param maxAge the least `catchUp`, milliseconds; the ttl of the job's lock is added
+   */
+  lead(jobs: Iterable<TickedJob>, maxAge: number): void {
+    const term = new Term(this.clock, maxAge);
     this.#term = term;
     this.#beginAll(jobs[Symbol.iterator](), term);
   }
@@ -146,29 +155,28 @@ export class MissedTicks {
     const { oncePerTick, rerun, catchUp } = job.settings;
     const asked = rerun > 0 || catchUp !== false || term !== undefined;
     if (!job.schedule?.isCron || !oncePerTick || !asked) return;
-    // Most leaders are elected long after their start: then the delay has passed.
-    const delay = job.schedule.initialDelay - (term?.uptime(job.schedule.madeAt) ?? 0);
-    if (term !== undefined && delay <= 0) this.#look(job, term, 0, term.electedAt);
+    const { initialDelay } = job.schedule;
+    // Most leaders are elected long after their start: then the scheduler has started the job.
+    const isStarted = initialDelay === 0 || job.state() === 'started';
+    if (term !== undefined && isStarted) this.#look(job, 0, term.electedAt);
     // At the start never at once: the application may still be about to stop the job.
-    else this.#timers.afterJobs(job, Math.max(delay, 0), () => this.#look(job, term, 0));
+    else this.#timers.afterJobs(job, initialDelay, () => this.#look(job, 0));
   }
 
   /** @param at when the tick has to be the newest one, epoch milliseconds */
-  #look(job: TickedJob, term: Term | undefined, looks: number, at = this.clock.now()): void {
+  #look(job: TickedJob, looks: number, at = this.clock.now()): void {
     const start = this.#newStart(job, at);
     const { initialDelay = 0 } = job.schedule ?? {};
     // Its `initialDelay` has just passed, so the scheduler is about to start it.
-    const starting = term === undefined && looks === 0 && initialDelay !== 0 && job.state() === 'stopped';
-    if (start?.tick !== undefined && !starting) this.#takeUp(job, term, { ...start, tick: start.tick });
-    else if (looks < MAX_WAITS)
-      this.#timers.afterJobs(job, WAIT_FOR_JOBS, () => this.#look(job, term, looks + 1));
+    const starting = looks === 0 && initialDelay !== 0 && job.state() === 'stopped';
+    if (start?.tick !== undefined && !starting) this.#takeUp(job, { ...start, tick: start.tick });
+    else if (looks < MAX_WAITS) this.#timers.afterJobs(job, WAIT_FOR_JOBS, () => this.#look(job, looks + 1));
   }
 
-  /** Fires a tick that this instance has not fired yet. */
-  #takeUp(job: TickedJob, term: Term | undefined, start: Tick & Partial<Followed>): void {
+  /** Fires a tick that this instance has not fired yet. Only if its job ran before: the tick may be older than its first deployment. */
+  #takeUp(job: TickedJob, start: Tick): void {
     if (job.state() !== 'started') return;
-    const ask = term !== undefined && sawTick(term, job, start.tick) ? 'begin' : 'known';
-    const asking = this.#asking(job, start, ask);
+    const asking = this.#asking(job, start, 'known');
     if (asking !== undefined) this.#fire(job, asking);
   }
 
@@ -219,13 +227,6 @@ export class MissedTicks {
     if (start?.tick === undefined) return start;
     return { ...start, maxClockSkew, ...(rerun > 0 ? { rerun } : undefined) };
   }
-}
-
-/** Whether the leader would have fired this tick, had it led already: then its job need not be known to the store. */
-function sawTick(term: Term, { schedule, settings }: TickedJob, tick: number): boolean {
-  return (
-    term.mayBegin(tick, settings.ttl) && term.sawItCome(tick, schedule?.initialDelay ?? 0, schedule?.madeAt)
-  );
 }
 
 /** Why the tick was refused, if it may run later. */

@@ -1,24 +1,14 @@
 import type { Clock } from '../clock.js';
 
-/** What is known of an election that this instance has won. */
-export interface Elected {
-  /** The least `catchUp` of each job, milliseconds; the ttl of its lock is added. */
-  readonly maxAge: number;
-  /**
-   * When this instance began to stand by, monotonic. When a later tick came, the fleet was up, so the leader runs it even
-   * if its job never ran before. An older tick may come from before the first deployment of its job.
-   */
-  readonly since: number;
-}
-
 /** The time in which this instance runs the jobs of the fleet. Judges by age, as wall clocks can be set. */
 export class Term {
   /** Monotonic. */
   readonly #begin: number;
 
+  /** @param maxAge the least `catchUp` of each job, milliseconds; the ttl of its lock is added */
   constructor(
     private readonly clock: Clock,
-    private readonly elected: Elected,
+    private readonly maxAge: number,
   ) {
     this.#begin = clock.monotonic();
   }
@@ -35,24 +25,6 @@ export class Term {
    * @param ttl of the job's lock
    */
   mayBegin(tick: number, ttl: number): boolean {
-    return tick <= this.electedAt + ttl && this.clock.now() - tick <= this.elected.maxAge + ttl;
-  }
-
-  /**
-   * Whether this instance stood by when the tick came, and would have fired it as the leader.
-   *
-   * @param madeAt when the job was made, monotonic
-   */
-  sawItCome(tick: number, initialDelay: number, madeAt?: number): boolean {
-    return this.clock.now() - tick < this.uptime(madeAt) - initialDelay;
-  }
-
-  /**
-   * For how long this instance has been up with a job, milliseconds.
-   *
-   * @param madeAt when the job was made, monotonic, if that was later
-   */
-  uptime(madeAt = -Infinity): number {
-    return this.clock.monotonic() - Math.max(this.elected.since, madeAt);
+    return tick <= this.electedAt + ttl && this.clock.now() - tick <= this.maxAge + ttl;
   }
 }

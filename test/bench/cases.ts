@@ -1,4 +1,4 @@
-import { events } from './events.js';
+import { queuedCalls } from './queued-calls.js';
 import { footprint } from './footprint.js';
 import { fullHours } from './full-hour.js';
 import { handOffs } from './hand-off.js';
@@ -37,7 +37,7 @@ export const CASES: readonly BenchCase[] = [
   { name: 'ticks', rounds: 5, run: ticks },
   { name: 'full-hour', rounds: 9, run: fullHours },
   { name: 'hand-off', rounds: 3, run: handOffs },
-  { name: 'events', rounds: 3, run: events },
+  { name: 'queued-calls', rounds: 3, run: queuedCalls },
   { name: 'hold', rounds: 3, run: hold },
   { name: 'block', rounds: 5, run: block },
   { name: 'start', rounds: 9, run: start },

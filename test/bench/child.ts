@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { measureBlock } from './cases/block.js';
 import { takeAtOnce, takeCycles } from './cases/cycles.js';
-import { measureEvents } from './cases/events.js';
+import { measureQueuedCalls } from './cases/queued-calls.js';
 import { takeFullHour } from './cases/full-hour.js';
 import { measureHandOff } from './cases/hand-off.js';
 import { measureHold } from './cases/hold.js';
@@ -28,7 +28,7 @@ const TURNS: Record<TurnsMeasurement, (task: Task) => Promise<TurnTaker>> = {
 const WHOLE: Record<Whole, (task: Task) => Promise<Figures>> = {
   hold: measureHold,
   'hand-off': measureHandOff,
-  events: measureEvents,
+  'queued-calls': measureQueuedCalls,
   block: measureBlock,
   start: measureStart,
   ticks: measureTicks,

@@ -64,7 +64,7 @@ export async function createContender(name: ContenderName, options: ContenderOpt
     case 'fenced':
       return fenced(options);
     case 'bullmq':
-      throw new Error('bullmq only works events off: see cases/events.ts');
+      throw new Error('bullmq only works queued calls off: see cases/queued-calls.ts');
     case 'blpop':
       throw new Error('blpop only waits: see waiters.ts');
     case 'service':

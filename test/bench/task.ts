@@ -29,7 +29,7 @@ export interface Sizes {
 /** The measurement of one child process. Plain data: it travels on the command line. */
 export interface Task extends Sizes {
   readonly measurement:
-    TurnsMeasurement | 'hold' | 'hand-off' | 'events' | 'block' | 'start' | 'ticks' | 'search';
+    TurnsMeasurement | 'hold' | 'hand-off' | 'queued-calls' | 'block' | 'start' | 'ticks' | 'search';
   /** `idle`: a process with a connection that does nothing. */
   readonly contender: ContenderName | 'idle';
   readonly url: string;

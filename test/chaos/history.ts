@@ -164,18 +164,18 @@ export interface StartLine extends OfLease {
   readonly call: number;
   readonly tick?: number;
   readonly attempt: number;
-  /** Of a webhook: what it is about, and how often it was delivered, if it was kept before. */
+  /** Of a webhook: what it is about, and how often it was delivered, if it was queued before. */
   readonly key?: string;
   readonly delivery?: number;
 }
-/** A webhook that came at `since` found its lock taken, and was kept. */
-export interface KeptLine extends OfLife {
-  readonly k: 'kept';
+/** A webhook that came at `since` found its lock taken, and was queued. */
+export interface QueuedLine extends OfLife {
+  readonly k: 'queued';
   readonly since: number;
   readonly lock: string;
   readonly key: string;
 }
-/** What was kept, and has become a dead letter, at some time between `since` and `m`. */
+/** What was queued, and has become a dead letter, at some time between `since` and `m`. */
 export interface QueueLine extends OfLife {
   readonly k: 'queue';
   readonly since: number;
@@ -253,7 +253,7 @@ export type Line =
   | EndLine
   | LostLine
   | ReleasedLine
-  | KeptLine
+  | QueuedLine
   | QueueLine
   | OverdueLine
   | StoredLine;

@@ -127,7 +127,7 @@ export class Injector {
 
   async #onMember(injection: Injection, fault: InstanceFault): Promise<void> {
     await this.#tickComes(injection);
-    await this.#eventRuns(injection);
+    await this.#queuedCallRuns(injection);
     const member = this.#victim(injection);
     if (member === undefined) return;
     member.busy = true;
@@ -185,7 +185,7 @@ export class Injector {
   }
 
   /** Resolves as soon as somebody runs a webhook that was kept, if the fault is to hit that: such runs are short. */
-  async #eventRuns({ holderOf: lock }: Injection): Promise<void> {
+  async #queuedCallRuns({ holderOf: lock }: Injection): Promise<void> {
     if (lock !== HOOK.lock) return;
     const until = monotonic() + AIMS;
     while (monotonic() < until && delivererOf(lock, this.members) === undefined) await sleep(LOOKS);

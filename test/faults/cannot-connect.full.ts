@@ -1,6 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import type { RedisConnectionSource } from '../../lib/index.js';
@@ -16,8 +14,6 @@ faultSuite();
 let certificate: Certificate;
 let redis: LocalRedis;
 let tlsPort: number;
-const servers: Server[] = [];
-const accepted = new Set<Socket>();
 const clients: { disconnect(): void }[] = [];
 
 beforeAll(async () => {
@@ -34,25 +30,9 @@ afterEach(() => {
   for (const client of clients.splice(0)) client.disconnect();
 });
 afterAll(async () => {
-  for (const server of servers) server.close();
-  for (const socket of accepted) socket.destroy();
   await redis?.stop();
   await certificate?.remove();
 });
-
-/** The port of a server that answers whatever it is sent, or whoever connects, with these words. */
-async function says(words: string, { end = false } = {}): Promise<number> {
-  const server = createServer((socket) => {
-    accepted.add(socket);
-    socket.on('error', () => undefined);
-    if (end) socket.end(words);
-    else socket.on('data', () => socket.write(words));
-  });
-  servers.push(server);
-  server.listen(0, LOOPBACK);
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
 
 type Kind = [kind: string, connect: (port: number, more?: object) => RedisConnectionSource];
 const kept = <Client extends { disconnect(): void; on(event: string, listener: () => void): unknown }>(
@@ -82,7 +62,6 @@ async function said(connection: RedisConnectionSource): Promise<string> {
   return line;
 }
 
-const AWAY = 'warn: The lock store is not available: no lock can be taken or renewed until it is. ';
 const SIGNED = 'Give yours: `tls: { ca }` in the options, or the file in NODE_EXTRA_CA_CERTS.';
 
 describe.each(KINDS)('why %s cannot be used is said at the start:', (_kind, connect) => {
@@ -112,13 +91,6 @@ describe.each(KINDS)('why %s cannot be used is said at the start:', (_kind, conn
     );
   });
 
-  test('a server that lets nobody in from other machines, which stops the start', async () => {
-    const port = await says('-DENIED Redis is running in protected mode.\r\n', { end: true });
-    expect(await said(connect(port))).toContain(
-      `misconfigured: connection: Redis ${LOOPBACK}:${port} lets nobody in from here: DENIED Redis is running in protected mode.`,
-    );
-  });
-
   test('a host that there is not', async () => {
     expect(await said(connect(6379, { host: 'no-such-host.invalid' }))).toMatch(
       /Redis cannot be reached: .*ENOTFOUND no-such-host\.invalid\.$/,
@@ -126,24 +98,8 @@ describe.each(KINDS)('why %s cannot be used is said at the start:', (_kind, conn
   });
 });
 
-describe('at the start, which looks by itself where the client does not say, it is told of', () => {
-  test('a server that has no room for another client', async () => {
-    const port = await says('-ERR max number of clients reached\r\n', { end: true });
-    expect(await said(`redis://${LOOPBACK}:${port}`)).toBe(
-      `${AWAY}Redis cannot be reached: no connection within 5000 ms: ERR max number of clients reached. ` +
-        'Raise `maxclients` of the server, or look who keeps so many connections.',
-    );
-  });
-
-  test('a server that loads its data', async () => {
-    const port = await says('-LOADING Redis is loading the dataset in memory\r\n');
-    expect(await said(`redis://${LOOPBACK}:${port}`)).toBe(
-      `${AWAY}Redis cannot be reached: no connection within 5000 ms: LOADING Redis is loading the dataset in memory.`,
-    );
-  });
-});
-
-test.each(KINDS)('why %s has no connection any more is said when that is so', async (_kind, connect) => {
+test('why the client of the library has no connection any more is said when that is so', async () => {
+  const [[, connect]] = KINDS as [Kind];
   const server = await startRedis();
   try {
     const app = await startApp({ connection: connect(server.port), ttl: '1m', insight: false });

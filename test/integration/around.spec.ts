@@ -40,7 +40,7 @@ class Jobs {
 const inContext = <T>(lock: Lock, proceed: () => Promise<T>): Promise<T> =>
   store.run(`the run of ${lock.name}`, proceed);
 
-test('each run is wrapped, inside its lock: one that is fired, called by hand, without a decorator, or kept', async () => {
+test('each run is wrapped, inside its lock: one that is fired, called by hand, without a decorator, or queued', async () => {
   const app = await startApp([Jobs]);
   const [jobs, locks] = [app.get(Jobs), app.get(SchedulerLockService)];
   locks.around(inContext);

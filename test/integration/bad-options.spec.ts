@@ -237,10 +237,6 @@ describe('options that cannot work', () => {
       'connection: expected a URL, ioredis options or a client of ioredis or node-redis, got a value of type number.',
     ],
     [{ connection: { host: '' } }, 'connection.host: expected the name or address of a host.'],
-    [
-      { connection: { url: 'redis://host:6379' } },
-      "connection.url: ioredis has no such option. Give the URL itself: connection: 'redis://host:6379'.",
-    ],
     [{ connection: { port: 70_000 } }, 'connection.port: 70000 is no port number.'],
     [
       { connection: new Map() },

@@ -35,7 +35,7 @@ beforeEach(() => {
   calls = [];
   for (const name of ['acquire', 'extend', 'release', 'inspect'] as const) count(store, name);
   for (const name of ['beat', 'instances', 'entries', 'miss', 'told'] as const) count(store.history, name);
-  count(store.events, 'left');
+  count(store.queuedCalls, 'left');
 });
 afterEach(closeApps);
 
@@ -86,7 +86,7 @@ test('an instance tells its next tick, and sends nothing until then', async () =
   expect(calls).toEqual([]);
 });
 
-test('kept calls that a dead instance has left are looked for with the ticks, too', async () => {
+test('queued calls that a dead instance has left are looked for with the ticks, too', async () => {
   const app = await start('api-1', clock, Mails);
   await passUntil(NIGHT);
   expect(calls).toEqual([]);

@@ -47,7 +47,7 @@ class Jobs {
 const start = (store: MemoryLockStore, options: SchedulerLockModuleOptions = {}): Promise<TestApp> =>
   startApp([Jobs], { store, instanceId: 'api-1', ...options });
 
-test('runs by the scheduler, by hand, of dynamic jobs and of kept calls are remembered with their outcome', async () => {
+test('runs by the scheduler, by hand, of dynamic jobs and of queued calls are remembered with their outcome', async () => {
   const app = await start(new MemoryLockStore());
   const [jobs, locks, insight] = [
     app.get(Jobs),

@@ -10,7 +10,7 @@ import {
 import { until } from '../support/until.js';
 import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { hold } from './support/calendar.js';
-import { EVENT_STORES, type EventFleet } from './support/event-stores.js';
+import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
 
 /* What a store carries out late: bytes in the buffer of a connection that has failed, or a command that a client sends twice. */
 
@@ -18,7 +18,7 @@ const LONG = 60_000;
 
 /** A store that answers one renewal never, and keeps what it was asked. */
 class LateStore {
-  /** Which renewal of an event's lease is not answered, from 1. */
+  /** Which renewal of a queued call's lease is not answered, from 1. */
   silent = 0;
   readonly late: LeaseRef[] = [];
   readonly looks: AcquireRequest[] = [];
@@ -33,7 +33,7 @@ class LateStore {
       },
       extend: (leases, options) => {
         const isSilent =
-          leases.some(({ event }) => event !== undefined) && (this.#renewals += 1) === this.silent;
+          leases.some(({ queuedCall }) => queuedCall !== undefined) && (this.#renewals += 1) === this.silent;
         if (!isSilent) return real.extend(leases, options);
         this.late.push(...leases);
         return new Promise(() => undefined);
@@ -78,8 +78,8 @@ function jobs() {
   return { Jobs, began, signals, first, second };
 }
 
-describe.each(EVENT_STORES)('on %s', (_, open) => {
-  let fleet: EventFleet;
+describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
+  let fleet: QueuedCallFleet;
   const gates: { open(): void }[] = [];
   beforeEach(async () => void (fleet = await open()));
   afterEach(async () => {
@@ -103,7 +103,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
   }
 
   test.each([1, 2])(
-    'renewal %i of a kept call that the store carries out during the next one does not shorten that one’s lease',
+    'renewal %i of a queued call that the store carries out during the next one does not shorten that one’s lease',
     async (silent) => {
       const { began, signals, first, second, late, app } = await start(silent);
       await until(() => late.late.length > 0);
@@ -119,7 +119,7 @@ describe.each(EVENT_STORES)('on %s', (_, open) => {
     },
   );
 
-  test('a look in line that the store carries out during a kept call does not shorten its lease', async () => {
+  test('a look in line that the store carries out during a queued call does not shorten its lease', async () => {
     const { began, signals, first, second, late } = await start(0);
     first.open();
     await until(() => began.length === 2);

@@ -72,29 +72,21 @@ function jobsOf(runs: string[]) {
 }
 
 describe('an instance that does not lead', () => {
-  test('has its cron jobs, intervals and timeouts in the registry, and none of them runs', async () => {
+  test('has its cron jobs, intervals and timeouts started in the registry, and refuses each that fires', async () => {
     const { store } = await occupied();
     const runs: string[] = [];
     const app = await startApp([jobsOf(runs)], options(store));
-    // What is due in the very millisecond in which it makes a job, `cron` fires at once.
-    const atOnce = skipped(app).length;
     const registry = app.get(SchedulerRegistry);
-    expect([...registry.getCronJobs().values()].map(({ isActive }) => isActive)).toEqual([
-      false,
-      false,
-      false,
-    ]);
+    expect(registry.getCronJob('cron').isActive).toBe(true);
+    expect(registry.getCronJob('disabled').isActive).toBe(false);
     expect(registry.doesExist('interval', 'interval')).toBe(true);
     expect(registry.doesExist('timeout', 'timeout')).toBe(true);
-    // More than any of them would take; that the delay of a cron job passes does not start it either.
-    let turns = 0;
-    const probe = setInterval(() => (turns += 1), 10);
-    await until(() => turns > 20);
-    clearInterval(probe);
-    expect(registry.getCronJob('delayed').isActive).toBe(false);
+    const all = ['cron', 'delayed', 'interval', 'timeout'];
+    const refused = () => new Set(skipped(app).map(({ job }) => job));
+    await until(() => all.every((job) => refused().has(job)));
+    expect(skipped(app).every(({ reason, lock }) => reason === 'not-leader' && lock === 'main')).toBe(true);
+    expect(refused()).not.toContain('disabled');
     expect(runs).toEqual([]);
-    // Nor did a timer fire in vain.
-    expect(skipped(app)).toHaveLength(atOnce);
   });
 
   test('fires nothing between the start of the scheduler and its own', async () => {
@@ -120,7 +112,7 @@ describe('an instance that does not lead', () => {
     expect(runs).toEqual([]);
   });
 
-  test('pauses cron jobs that are added by hand, before and after the start', async () => {
+  test('refuses cron jobs that are added by hand, before and after the start, and leads them as they are', async () => {
     const { store, free } = await occupied();
     const runs: string[] = [];
     @Injectable()
@@ -142,11 +134,14 @@ describe('an instance that does not lead', () => {
     unwanted.stop();
     changed.setTime(new CronTime('0 0 0 1 1 *'));
     const active = () => [...registry.getCronJobs().values()].map(({ isActive }) => isActive);
-    expect(active()).toEqual([false, false, false, false]);
+    expect(active()).toEqual([true, true, false, true]);
+    await until(() => ['early', 'late'].every((name) => skipped(app).some(({ job }) => job === name)));
+    expect(runs).toEqual([]);
     await free();
     await elected(app);
-    expect(active()).toEqual([true, true, false, true]);
     await until(() => runs.includes('early') && runs.includes('late'));
+    expect(active()).toEqual([true, true, false, true]);
+    expect(runs).not.toContain('unwanted');
   });
 
   test('leaves alone timers that are added by hand', async () => {
@@ -167,27 +162,27 @@ describe('an instance that does not lead', () => {
     const runs: string[] = [];
     const Jobs = jobsOf(runs);
     const app = await startApp([Jobs], options(store));
-    // As above.
-    const atOnce = skipped(app).length;
-    await app.fire('cron');
+    const ofDisabled = () => skipped(app).filter(({ job }) => job === 'disabled');
+    expect(ofDisabled()).toEqual([]);
+    // Its timer does not run, so that the call by hand is the only one.
+    await app.fire('disabled');
     expect(runs).toEqual([]);
-    expect(skipped(app).slice(atOnce)).toMatchObject([{ reason: 'not-leader', lock: 'main', job: 'cron' }]);
+    expect(ofDisabled()).toMatchObject([{ reason: 'not-leader', lock: 'main' }]);
     await app.get(Jobs).locked();
     expect(runs).toEqual(['locked']);
   });
 });
 
 describe('the elected instance', () => {
-  test('starts its jobs, and stops them when it resigns; another one goes on', async () => {
+  test('runs its jobs until it resigns; another one goes on, without the timeout that it refused', async () => {
     const store = new MemoryLockStore();
     const runs: string[][] = [[], []];
     const apps = await Promise.all(runs.map((own) => startApp([jobsOf(own)], options(store))));
     const first = await elected(...apps);
     const own = runs[apps.indexOf(first)] ?? [];
-    const all = ['cron', 'delayed', 'interval', 'locked', 'timeout'];
+    const all = ['cron', 'delayed', 'interval', 'locked'];
     await until(() => all.every((job) => own.includes(job)));
     expect(own).not.toContain('disabled');
-    expect(own.filter((job) => job === 'timeout')).toHaveLength(1);
     expect(await first.get(SchedulerLeader).resign()).toBe(true);
     const { length } = own;
     const [second] = apps.filter((app) => app !== first) as [TestApp];
@@ -196,12 +191,13 @@ describe('the elected instance', () => {
     await until(() => leads(second));
     await until(() => all.every((job) => others.includes(job)));
     expect(own).toHaveLength(length);
+    expect(others).not.toContain('timeout');
   });
 
-  test('runs a timeout once, and intervals again, when it leads for a second time', async () => {
+  test('runs intervals and cron jobs again when it leads for a second time', async () => {
     const runs: string[] = [];
     const app = await startApp([jobsOf(runs)], options(new MemoryLockStore()));
-    await until(() => runs.includes('timeout') && runs.includes('interval'));
+    await until(() => runs.includes('cron') && runs.includes('interval'));
     await app.get(SchedulerLeader).resign();
     runs.length = 0;
     await elected(app);
@@ -209,7 +205,7 @@ describe('the elected instance', () => {
     expect(runs).not.toContain('timeout');
   });
 
-  test('leaves alone what the application has deleted meanwhile', async () => {
+  test('does not run what the application has deleted meanwhile', async () => {
     const { store, free } = await occupied();
     const runs: string[] = [];
     const app = await startApp([jobsOf(runs)], options(store));

@@ -92,7 +92,7 @@ test('POST /jobs/calendar of the sample app keeps what comes while a calendar is
     const anna = change('anna');
     await until(() => synced.length > 0);
     const answers = await Promise.all(['anna', 'bob', 'anna'].map(change));
-    expect(answers).toEqual([{ kept: 'anna' }, { kept: 'bob' }, { kept: 'anna' }]);
+    expect(answers).toEqual([{ queued: 'anna' }, { queued: 'bob' }, { queued: 'anna' }]);
     first.open();
     await anna;
     await until(() => ['calendar anna', 'calendar bob'].every((what) => synced.slice(1).includes(what)));

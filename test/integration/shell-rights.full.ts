@@ -12,11 +12,11 @@ import { JOB, tell } from './support/shell.js';
 
 /* Who may read some tables only, and tables that somebody has locked: the shell tells the rest, and says what it is without, and why. */
 
-const SUFFIXES = ['', '_events', '_runs', '_instances'] as const;
+const SUFFIXES = ['', '_queued', '_runs', '_instances'] as const;
 
-/** The statements of docs/shell.md for a kind of database. */
+/** The statements of docs/observe/shell.md for a kind of database. */
 function documented(name: string): string[] {
-  const page = readFileSync(join(projectRoot, 'docs/shell.md'), 'utf8');
+  const page = readFileSync(join(projectRoot, 'docs/observe/shell.md'), 'utf8');
   const [, sql] = new RegExp(`\`\`\`sql\n-- ${name}\n([^]*?)\`\`\``).exec(page) ?? [];
   return statementsOf(sql ?? '');
 }
@@ -56,9 +56,9 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await admin.write(postgres ? 'CREATE ROLE reader LOGIN' : "CREATE USER 'reader'@'%'");
     await tell(admin.store({ schema: 'jobs' }), 'completed');
     const store = admin.store({ schema: 'jobs' });
-    await store.events.init?.();
-    const event = { name: JOB, job: JOB, id: 'one', args: '[]', priority: 0, max: 9, redeliver: 0 };
-    expect(await store.events.enqueue(event)).toMatchObject({ queued: true });
+    await store.queuedCalls.init?.();
+    const queuedCall = { name: JOB, job: JOB, id: 'one', args: '[]', priority: 0, max: 9, redeliver: 0 };
+    expect(await store.queuedCalls.enqueue(queuedCall)).toMatchObject({ queued: true });
     await store.close();
     const reader = new URL(server.url);
     reader.username = 'reader';
@@ -85,7 +85,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
         await admin.write(statement);
   }
 
-  test('a user with the rights of docs/shell.md, which are to read, gets all answers', async () => {
+  test('a user with the rights of docs/observe/shell.md, which are to read, gets all answers', async () => {
     await grant();
     expect(documented(name).filter((statement) => !/GRANT (SELECT|USAGE) ON/.test(statement))).toEqual([]);
     const status = await ask('status');
@@ -179,15 +179,15 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       saysWhy(instances.err, '_instances');
     });
 
-    test('kept calls, `locks` says that they are unknown, and why, and all else is told', async () => {
-      await spoil('_events');
+    test('queued calls, `locks` says that they are unknown, and why, and all else is told', async () => {
+      await spoil('_queued');
       const locks = await ask('locks');
       expect(locks).toMatchObject({ code: 0, out: expect.stringMatching(/RefreshJobs\.refresh +free /) });
-      // Where no calls are kept there is no such table.
+      // Where no calls are queued there is no such table.
       if (how === 'without') expect(locks.err).toBe('');
       else {
         expect(locks.out).toMatch(/ unknown/);
-        saysWhy(locks.err, '_events');
+        saysWhy(locks.err, '_queued');
       }
       const status = await ask('status');
       expect(status).toMatchObject({ code: 0, err: '' });

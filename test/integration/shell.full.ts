@@ -76,7 +76,7 @@ describe('on Redis', () => {
   });
 
   test('a user who may only read is enough', async () => {
-    // The list of docs/shell.md.
+    // The list of docs/observe/shell.md.
     const rights =
       '+info +eval +evalsha +time +get +mget +pttl +hget +hgetall +zrange +xrevrange +scan'.split(' ');
     const keys = ['~scheduler:*', '~{scheduler:*'];
@@ -212,7 +212,7 @@ describe.each(DATABASES)('on $name', (database) => {
     pool = database.pool(server.url);
   });
   afterAll(async () => {
-    for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+    for (const each of ['', '_runs', '_instances', '_jobs', '_queued'])
       await pool.rows(`DROP TABLE IF EXISTS ${table}${each}`);
     await pool.end();
     await server.stop();
@@ -235,7 +235,7 @@ describe.each(DATABASES)('on $name', (database) => {
 
   test('records that cannot be read are left out, and counted', async () => {
     const torn = `${table}_torn`;
-    const own = ['', '_runs', '_instances', '_jobs', '_events'].map((each) => `${torn}${each}`);
+    const own = ['', '_runs', '_instances', '_jobs', '_queued'].map((each) => `${torn}${each}`);
     try {
       await tell(pool.store({ table: torn }));
       const [list] = await pool.rows(`SELECT id FROM ${torn}_instances WHERE catalogue IS NULL`);
@@ -264,7 +264,7 @@ describe.each(DATABASES)('on $name', (database) => {
 
   test('a list of jobs that cannot be read counts while an instance has it, until that one tells it anew', async () => {
     const torn = `${table}_list`;
-    const own = ['', '_runs', '_instances', '_jobs', '_events'].map((each) => `${torn}${each}`);
+    const own = ['', '_runs', '_instances', '_jobs', '_queued'].map((each) => `${torn}${each}`);
     const left = async (): Promise<unknown> =>
       JSON.parse((await shell(server.url, 'status', '--json', '--table', torn)).out);
     const store = pool.store({ table: torn });
@@ -315,7 +315,7 @@ describe.each(DATABASES)('on $name', (database) => {
         expect(await store.history.beat(BEAT)).not.toHaveProperty('problem');
       } finally {
         await store.close();
-        for (const each of ['', '_runs', '_instances', '_jobs', '_events'])
+        for (const each of ['', '_runs', '_instances', '_jobs', '_queued'])
           await pool.rows(`DROP TABLE IF EXISTS ${broken}${each}`);
       }
     },
@@ -331,7 +331,7 @@ describe.each(DATABASES)('on $name', (database) => {
   });
 });
 
-test('on PostgreSQL a user who may write no history is enough, as docs/shell.md says', async () => {
+test('on PostgreSQL a user who may write no history is enough, as docs/observe/shell.md says', async () => {
   const server = await POSTGRES.provide();
   const pool = POSTGRES.pool(server.url);
   const [table, reader] = [`shell_read_${process.pid}`, `reader_${process.pid}`];

@@ -105,7 +105,7 @@ test('a run that the scheduler fires begins a trace of its own, and has its tick
   expect(run.attributes['scheduler_lock.tick']).toEqual(expect.any(Number));
 });
 
-test('a call that was kept begins a trace of its own: its caller does not wait for it', async () => {
+test('a queued call begins a trace of its own: its caller does not wait for it', async () => {
   const { jobs, store } = await start();
   await store.hold('kept');
   await trace.getTracer('app').startActiveSpan('request', async (request) => {

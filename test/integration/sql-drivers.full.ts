@@ -113,26 +113,34 @@ async function everything(store: SqlStore, again: SqlStore): Promise<void> {
   await line(store, again);
 }
 
-/** Kept calls. */
+/** Queued calls. */
 async function calls(store: SqlStore, again: SqlStore): Promise<void> {
-  const event = { name: 'kept', job: 'job', args: '[1]', priority: 0, max: 10, redeliver: 1 };
+  const queuedCall = { name: 'kept', job: 'job', args: '[1]', priority: 0, max: 10, redeliver: 1 };
   const id = randomUUID();
-  expect(await store.events.enqueue({ ...event, id, key: 'k' })).toMatchObject({ queued: true, merged: 0 });
-  expect(await again.events.enqueue({ ...event, id: randomUUID(), key: 'k' })).toMatchObject({ merged: 1 });
-  expect(await store.events.left(['job'])).toMatchObject([{ name: 'kept' }]);
+  expect(await store.queuedCalls.enqueue({ ...queuedCall, id, key: 'k' })).toMatchObject({
+    queued: true,
+    merged: 0,
+  });
+  expect(await again.queuedCalls.enqueue({ ...queuedCall, id: randomUUID(), key: 'k' })).toMatchObject({
+    merged: 1,
+  });
+  expect(await store.queuedCalls.left(['job'])).toMatchObject([{ name: 'kept' }]);
   const request = { name: 'kept', token: randomUUID(), ttl: 60_000, holder: 'host' };
   const grant = await store.acquire(request);
   if (!grant.acquired) throw new Error(grant.reason);
   const lease = { ...request, fencingToken: grant.fencingToken };
-  const next = await store.events.next(lease, { takes: [{ job: 'job', ttl: 60_000 }] });
-  expect(next).toMatchObject({ held: true, event: { id, args: '[1]', key: 'k', delivery: 1, merged: 1 } });
+  const next = await store.queuedCalls.next(lease, { takes: [{ job: 'job', ttl: 60_000 }] });
+  expect(next).toMatchObject({
+    held: true,
+    queuedCall: { id, args: '[1]', key: 'k', delivery: 1, merged: 1 },
+  });
   const fencingToken = 'fencingToken' in next ? Number(next.fencingToken) : 0;
   expect(fencingToken).toBeGreaterThan(lease.fencingToken);
-  expect(await store.release({ ...lease, fencingToken, event: id }, { outcome: 'failed' })).toEqual({
+  expect(await store.release({ ...lease, fencingToken, queuedCall: id }, { outcome: 'failed' })).toEqual({
     released: true,
   });
   expect(await store.inspect(['kept'])).toMatchObject([{ dead: [{ id, reason: 'failed', deliveries: 1 }] }]);
-  expect(await store.events.redeliver('kept')).toBe(1);
+  expect(await store.queuedCalls.redeliver('kept')).toBe(1);
 }
 
 /** A call that waits. */
@@ -161,7 +169,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
   afterAll(() => server?.stop());
 
   const cleaned = async (table: string, query: (text: string) => Promise<unknown>): Promise<void> => {
-    for (const each of ['', '_events', '_runs', '_instances'])
+    for (const each of ['', '_queued', '_runs', '_instances'])
       await query(`DROP TABLE IF EXISTS ${table}${each}`);
   };
 

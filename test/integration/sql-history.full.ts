@@ -30,7 +30,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
 
   afterAll(async () => {
     for (const table of tables)
-      for (const suffix of ['', '_runs', '_instances', '_events'])
+      for (const suffix of ['', '_runs', '_instances', '_queued'])
         await pool.write(`DROP TABLE IF EXISTS ${table}${suffix}`);
     await pool.end();
     await server?.stop();
@@ -454,12 +454,12 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     await pool.write(`DROP TABLE ${table}`);
   });
 
-  test('an event that has ended keeps its run, while the lease goes on', async () => {
+  test('a queued call that has ended keeps its run, while the lease goes on', async () => {
     const { store } = await opened();
-    await store.events.init?.();
+    await store.queuedCalls.init?.();
     const lease = await take(store, { job: 'j' });
     const { fencingToken } = lease;
-    expect(await store.events.next(lease, { outcome: 'failed', record, takes: [] })).toEqual({
+    expect(await store.queuedCalls.next(lease, { outcome: 'failed', record, takes: [] })).toEqual({
       held: true,
       dead: [],
     });

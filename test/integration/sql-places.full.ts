@@ -75,7 +75,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     },
   );
 
-  test('leases, kept calls, runs and instances are all in one place', async () => {
+  test('leases, queued calls, runs and instances are all in one place', async () => {
     const [home, tenant] = [await newSchema(), await newSchema()];
     const table = uniqueTable('all');
     const store = await instance(home, tenant, table);
@@ -85,7 +85,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     if (!grant.acquired) throw new Error(grant.reason);
     const lease = { ...request, fencingToken: grant.fencingToken };
     expect(await store.extend([lease])).toEqual([{ held: true }]);
-    const event = {
+    const queuedCall = {
       name: 'job',
       id: randomUUID(),
       job: 'job',
@@ -94,7 +94,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
       max: 10,
       redeliver: 0,
     };
-    expect(await store.events.enqueue(event)).toMatchObject({ queued: true });
+    expect(await store.queuedCalls.enqueue(queuedCall)).toMatchObject({ queued: true });
     expect(await store.release(lease, { record: { kept: KEPT, duration: 1 } })).toEqual({ released: true });
     await store.history.beat({
       instance: 'here',
@@ -110,7 +110,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
     expect(await store.history.entries({ name: 'job', limit: 10 })).toHaveLength(1);
     expect(await store.history.instances()).toMatchObject([{ instance: 'here' }]);
     expect(await store.inspect()).toMatchObject([{ name: 'job', queued: 1 }]);
-    for (const suffix of ['', '_events', '_runs'])
+    for (const suffix of ['', '_queued', '_runs'])
       expect(await rowsIn(home, `${table}${suffix}`)).toBeGreaterThan(0);
     expect(await admin.rows(`SELECT id FROM ${home}.${table}_instances`)).not.toEqual([]);
     await store.close();

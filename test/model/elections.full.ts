@@ -47,9 +47,9 @@ test('whatever fails, never do two lead, hooks alternate, and one leads once all
         for (const [index, candidate] of all.entries()) {
           misbehave(candidate, seeds[index] ?? 0);
           const { elected } = candidate.hooks;
-          candidate.hooks.elected = (lease, last) => {
+          candidate.hooks.elected = (lease) => {
             check();
-            return elected?.(lease, last);
+            return elected?.(lease);
           };
           candidate.election.start();
         }

@@ -5,8 +5,8 @@ import { ReferenceStore } from '../contract/support/reference-store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
 
 /**
- * What the model knows nothing of: lines, events, histories, durations, names, clocks, schedules, ticks without a job, large batches, broken locks, attempts
- * in brief, and several leases of one token, which only the events of a lock have.
+ * What the model knows nothing of: lines, queued calls, histories, durations, names, clocks, schedules, ticks without a job, large batches, broken
+ * locks, attempts in brief, and several leases of one token, which only the queued calls of a lock have.
  */
 const BEYOND =
   /inspect|ttl|release with keepFor|kept for|keepFor has passed|\bname\b|any number|no leases|broken lock|clock|for how long|refused attempt|extend by a stranger|safe integer|schedule|without a job|interval .*(passed|length|ahead)|nobody needs more|^rule 1[0-8]|in line|whoever waits|(newer|older) one of its token|whose token|of a live lease/;

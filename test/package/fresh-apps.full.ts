@@ -110,15 +110,12 @@ describe.each(apps)(
       });
     });
 
-    test('pauses jobs of all kinds where they are not to run, and changes over when the leader resigns', async () => {
-      const program = await app.start('dist/paused-jobs.js');
+    test('refuses jobs of all kinds where they are not to run, and changes over when the leader resigns', async () => {
+      const program = await app.start('dist/standby-jobs.js');
       expect(await program.next('result', 120_000)).toMatchObject({
-        paused: { runs: [], active: false },
-        stopped: { active: false },
+        refused: { runs: [], active: true },
         after: { runs: [], active: true },
         twins: { inTime: true, first: [], second: ['twin-1'] },
-        // It is not complete: it goes on when its instance leads again.
-        dynamic: { overlaps: false, story: ['began', 'ended', 'resigned'] },
       });
       await expect(program.ended()).resolves.toEqual({ code: 0, signal: null });
       expect(withoutLateness(program.stderr)).toBe('');

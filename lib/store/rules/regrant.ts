@@ -2,7 +2,7 @@ import type { LeaseRef } from '../../stores/lock-store.js';
 import { type Decision, isOf, isTaken, type LockDocument, nextFencingToken } from './document.js';
 
 /**
- * Rule 15: the holder of a live lease goes on with a kept call: that is another lease of the same token, for the run of its job, and the
+ * Rule 15: the holder of a live lease goes on with a queued call: that is another lease of the same token, for the run of its job, and the
  * one before is over.
  *
  * @returns its fencing token; `undefined` if the lease is not held

@@ -5,12 +5,13 @@ import { type Decision, isTaken, type LockDocument, NOTHING } from '../../store/
 import { isHeld, regrant } from '../../store/rules/regrant.js';
 import { jobInfos } from '../../store/rules/starts.js';
 import { readableLock } from '../../store/state.js';
-import type { NextOptions } from '../event-store.js';
-import type { JobInfo, LeaseRef } from '../lock-store.js';
+import type { NextOptions } from '../queued-call-store.js';
+import type { LeaseRef } from '../lock-store.js';
+import type { JobInfo } from '../lock-info.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';
 
-/** The locks in this memory, and what lines, kept calls and histories ask of them: answered at once. */
+/** The locks in this memory, and what lines, queued calls and histories ask of them: answered at once. */
 export class MemoryLocks {
   constructor(
     private readonly documents: MemoryDocuments,

@@ -1,3 +1,7 @@
+/*
+ * lib/stores/memory: locks in the memory of this process, for tests and for applications with one instance.
+ * May not enter: rules of its own; those of lib/store decide.
+ */
 import { systemClock, type Clock } from '../../clock.js';
 import { acquire } from '../../store/rules/acquire.js';
 import { type Decision, isTaken, type LockDocument } from '../../store/rules/document.js';
@@ -5,7 +9,7 @@ import { extend } from '../../store/rules/extend.js';
 import { inspect } from '../../store/rules/inspect.js';
 import { release } from '../../store/rules/release.js';
 import { readableLock } from '../../store/state.js';
-import type { EventStore } from '../event-store.js';
+import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import { isWaiting } from '../line.js';
 import type {
@@ -15,13 +19,13 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
-import { MemoryEvents } from './events.js';
+import { MemoryQueuedCalls } from './queued-calls.js';
 import { MemoryHistory } from './history.js';
 import { held, MemoryLines } from './lines.js';
 import { MemoryLocks, retentionOf } from './locks.js';
@@ -33,9 +37,9 @@ import { MemoryDocuments } from './memory-documents.js';
  */
 export class MemoryLockStore implements LockStore {
   readonly label = 'the memory of this process';
-  readonly events: EventStore;
+  readonly queuedCalls: QueuedCallStore;
   readonly history: HistoryStore;
-  readonly #events: MemoryEvents;
+  readonly #queuedCalls: MemoryQueuedCalls;
   readonly #history: MemoryHistory;
   readonly #lines: MemoryLines;
   readonly #locks: MemoryLocks;
@@ -48,7 +52,7 @@ export class MemoryLockStore implements LockStore {
     this.#locks = locks;
     this.#lines = new MemoryLines(locks, clock);
     this.history = this.#history = new MemoryHistory(locks, clock);
-    this.events = this.#events = new MemoryEvents(locks, this.#lines, this.#history, clock);
+    this.queuedCalls = this.#queuedCalls = new MemoryQueuedCalls(locks, this.#lines, this.#history, clock);
     documents.retention = (read) => (this.#history.has(read.name) ? Infinity : retentionOf(read));
   }
 
@@ -67,7 +71,7 @@ export class MemoryLockStore implements LockStore {
 
   async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', record } = options;
-    this.#events.end(lease, outcome);
+    this.#queuedCalls.end(lease, outcome);
     this.#history.ended(lease, outcome, record);
     // Who gives up is not in line any more.
     if (lease.wait !== undefined && outcome === NOTHING_RAN) this.#lines.leave(lease);
@@ -80,7 +84,7 @@ export class MemoryLockStore implements LockStore {
     const { now, documents } = this.#documents.look(names ?? 'all');
     return documents.map((read) => ({
       ...inspect(read.name, readableLock(read), now),
-      ...this.#events.of(read.name),
+      ...this.#queuedCalls.of(read.name),
     }));
   }
 

@@ -20,7 +20,7 @@ import {
   type SqlDialect,
   type TableLook,
 } from '../sql/dialect.js';
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect } from '../sql/history-dialect.js';
 import { type Ending, isPlain, lockedBy } from '../sql/locked-by.js';
@@ -32,7 +32,7 @@ import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { type MysqlClient, read, write } from './client.js';
 import { nameOf, storedName } from './columns.js';
 import { failureOf, TOO_LONG } from './errors.js';
-import { mysqlEvents } from './events.js';
+import { mysqlQueuedCalls } from './queued-calls.js';
 import { mysqlHistory } from './history.js';
 import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
@@ -70,7 +70,7 @@ interface SeenAttempt extends AttemptRow {
 /** Runs the statements of MySQL and MariaDB, and interprets their answers. */
 export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly kind = 'MySQL';
-  readonly events: EventsDialect<MysqlTableInfo>;
+  readonly queuedCalls: QueuedCallsDialect<MysqlTableInfo>;
   readonly history: HistoryDialect;
   readonly #names: TableNames;
   /** What the last look has found. */
@@ -83,7 +83,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     options: SqlStoreOptions,
   ) {
     this.#names = mysqlNames(options);
-    this.events = mysqlEvents(this.#names, client);
+    this.queuedCalls = mysqlQueuedCalls(this.#names, client);
     this.history = mysqlHistory(this.#names, client);
   }
 

@@ -104,7 +104,7 @@ WHERE name IN ${list(leases.map(({ name }) => storedName(name)))} AND ${isOneOf(
 }
 
 /*
- * A lease is its locked_by and its fencing token: kept calls of one lock have leases with one locked_by. Without the column, which a
+ * A lease is its locked_by and its fencing token: queued calls of one lock have leases with one locked_by. Without the column, which a
  * migration may have dropped (`fenced` is false), the locked_by has to do. So it has where it is NULL.
  */
 

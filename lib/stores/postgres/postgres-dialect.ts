@@ -11,7 +11,7 @@ import type {
   SqlDialect,
   TableLook,
 } from '../sql/dialect.js';
-import type { EventsDialect } from '../sql/events-dialect.js';
+import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { errorsIn, isNotConnected, type SqlFailure, wantsTls } from '../sql/failure.js';
 import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
 import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
@@ -21,7 +21,7 @@ import { TRY_LIMIT } from '../sql/dialect.js';
 import { nameProblem } from '../sql/table-judgement.js';
 import type { SqlStoreOptions, TableNames } from '../sql/table-name.js';
 import { failureOf } from './errors.js';
-import { postgresEvents } from './events.js';
+import { postgresQueuedCalls } from './queued-calls.js';
 import { keepRun, postgresHistory } from './history.js';
 import { placeOf, PLACE } from './place.js';
 import { postgresNames, withLockTimeout } from './schema.js';
@@ -70,7 +70,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
    */
   #counts = false;
 
-  readonly events: EventsDialect<PostgresTableInfo>;
+  readonly queuedCalls: QueuedCallsDialect<PostgresTableInfo>;
   readonly history: HistoryDialect;
   /** Opens the channel for hints; `undefined` if calls in line find out by asking. */
   readonly hints: SqlDialect<PostgresTableInfo>['hints'];
@@ -84,7 +84,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   ) {
     if (isPool(client) && isPlainPool(client)) this.#pool = new WatchedPool(client);
     this.#names = postgresNames(options);
-    this.events = postgresEvents(this.#names, (statement, values) => this.#rows(statement, values));
+    this.queuedCalls = postgresQueuedCalls(this.#names, (statement, values) => this.#rows(statement, values));
     this.history = postgresHistory(this.#names, (statement, values) => this.#rows(statement, values));
     const { listen = false } = options;
     if (listen === false) return;

@@ -1,6 +1,6 @@
 import { type SetupFacts, type SetupOptions, setupText, SOME_USER } from '../sql/setup.js';
 import type { SqlStoreOptions, Suffix, TableNames } from '../sql/table-name.js';
-import { eventsDdl } from './events.js';
+import { queuedCallsDdl } from './queued-calls.js';
 import { historyDdl } from './history.js';
 import { postgresDdl, postgresNames } from './schema.js';
 
@@ -28,7 +28,7 @@ export function postgresSetup({
 }
 
 export function setupOf(names: TableNames, { user, schema = names.schema, locks }: SetupFacts): string {
-  const others = names.possible(['_events', '_runs', '_instances']);
+  const others = names.possible(['_queued', '_runs', '_instances']);
   const quoted = (suffix: Suffix): string => names.quoted(suffix, schema);
   const to = `TO ${user === undefined ? SOME_USER : names.quotedName(user)}`;
   const home = schema === undefined ? undefined : names.quotedName(schema);
@@ -36,7 +36,7 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
     {
       place: home !== undefined && names.given ? [`CREATE SCHEMA IF NOT EXISTS ${home}`] : [],
       locks: locks ?? postgresDdl(quoted('')).creation,
-      keptCalls: others.includes('_events') ? eventsDdl(names, schema) : [],
+      queuedCalls: others.includes('_queued') ? queuedCallsDdl(names, schema) : [],
       histories: others.includes('_instances') ? historyDdl(names, schema) : [],
       rights: [
         ...(home === undefined ? [] : [`GRANT USAGE ON SCHEMA ${home} ${to}`]),

@@ -86,7 +86,7 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
   const wasLive = `lock_until > ${now} - interval '36 hours'`;
   // Leases are renewed and given back also where a migration has dropped the column.
   const recordedIn = (row: string): string => `to_jsonb(${row}) ->> 'fencing_token' AS recorded`;
-  // A lease is its locked_by and its fencing token: kept calls of one lock have leases with one locked_by. The fencing token 0, of a
+  // A lease is its locked_by and its fencing token: queued calls of one lock have leases with one locked_by. The fencing token 0, of a
   // grant that was never answered, stands for any of them.
   const isNewest = (row: string, fence: string): string =>
     `(${fence} = 0 OR coalesce((to_jsonb(${row}) ->> 'fencing_token')::bigint, ${fence}) = ${fence})`;

@@ -7,7 +7,7 @@ import { DEFAULT_KEY_PREFIX, hashTag } from './keys.js';
 /** `+info` is for ioredis, which asks a server whether it is ready and who is master. */
 export const ACL_LOCKS: readonly string[] =
   '+evalsha +eval +get +mget +set +del +pexpire +pttl +hget +hmget +hset +time +info'.split(' ');
-/** What calls need besides that wait, or are kept. */
+/** What waiting and queued calls need besides. */
 export const ACL_WAITING: readonly string[] =
   '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subscribe +unsubscribe'.split(' ');
 /** What histories need besides. */
@@ -56,7 +56,7 @@ export function aclText(options: AclOptions): string {
   return [
     '# Run the last line in redis-cli, with a password instead of <password>. It has the rights for all that there is:',
     line('locks', [...ACL_LOCKS, ...aclKeys(options)]),
-    line('calls that wait, or are kept', [...ACL_WAITING, aclChannels(options)]),
+    line('calls that wait, or are queued', [...ACL_WAITING, aclChannels(options)]),
     line('histories (insight)', ACL_HISTORIES),
     line('inspect()', ACL_INSPECT),
     '# Add +cluster|slots on a Cluster, +select for a database with a number, and the keys that the option `key` makes.',

@@ -17,6 +17,12 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     'Perhaps the server asks for a certificate of the client: `tls: { cert, key }` in the options.',
   ],
   [/max number of clients/, 'Raise `maxclients` of the server, or look who keeps so many connections.'],
+  [
+    // Nobody says more: a server takes the other side's TLS for noise, and the defaults of ioredis lead to localhost.
+    /no connection within|ECONNRESET|EPROTO|wrong version number|Protocol error|ECONNREFUSED (127\.0\.0\.1|::1):6379/,
+    'Perhaps only one side uses TLS, or another server has this port: look at host, port, and redis:// or rediss://. ' +
+      'Perhaps an option has a name that ioredis does not know: it passes over it, and connects to localhost.',
+  ],
 ];
 
 /** A message, and what to do, if that is known. */

@@ -1,4 +1,3 @@
-import { nearest } from '../../wording.js';
 import { foreignClient } from '../foreign-clients.js';
 import { type NodeRedisClient, nodeRedisKind } from './node-redis-kind.js';
 
@@ -54,59 +53,9 @@ export interface RedisConnectionOptions {
 /** A URL (`redis://`, `rediss://`), ioredis options, or a client of yours (of ioredis or node-redis), which this library never closes. */
 export type RedisConnectionSource = string | RedisConnectionOptions | RedisClient | NodeRedisClient;
 
-/** The options of ioredis 5 and 6. A test compares them with theirs. */
-const IOREDIS_OPTIONS = `
-  host port path family username password db tls keyPrefix connectionName sentinels name role
-  sentinelUsername sentinelPassword sentinelRetryStrategy sentinelReconnectStrategy preferredSlaves
-  sentinelCommandTimeout enableTLSForSentinelMode sentinelTLS natMap updateSentinels sentinelMaxConnections
-  failoverDetector Connector retryStrategy reconnectOnError commandTimeout blockingTimeout
-  blockingTimeoutGrace socketTimeout connectTimeout disconnectTimeout keepAlive noDelay disableClientInfo
-  clientInfoTag autoResubscribe autoResendUnfulfilledCommands readOnly stringNumbers protocol replyMapping
-  monitor maxRetriesPerRequest maxLoadingRetryTime enableAutoPipelining autoPipeliningIgnoredCommands
-  offlineQueue commandQueue enableOfflineQueue enableReadyCheck lazyConnect scripts himportFieldsets
-  showFriendlyErrorStack`
-  .trim()
-  .split(/\s+/);
-
-/** Advice for options that other clients have. */
-const INSTEAD: Readonly<Record<string, string>> = {
-  url: "Give the URL itself: connection: 'redis://host:6379'.",
-  uri: "Give the URL itself: connection: 'redis://host:6379'.",
-  connectionString: "Give the URL itself: connection: 'redis://host:6379'.",
-  connection: "Give it by itself: new RedisLockStore('redis://host:6379', options).",
-  socket: 'It is one of node-redis: give `host` and `port` beside the others.',
-  database: 'Did you mean `db`?',
-  hostname: 'Did you mean `host`?',
-  ssl: 'Did you mean `tls`?',
-  nodes: 'For a Cluster give a client: connection: new Cluster(nodes).',
-  rootNodes: 'For a Cluster give a client: connection: new Cluster(nodes).',
-  redisOptions: 'For a Cluster give a client: connection: new Cluster(nodes, options).',
-};
-
 /** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. @internal */
 export function connectionProblem(source: unknown): string | undefined {
-  if (typeof source === 'string') {
-    if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
-    if (source === '') {
-      return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
-    }
-    if (!URL.canParse(source)) {
-      return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
-    }
-    const { protocol, pathname, hostname, search, hash } = new URL(source);
-    if (protocol !== 'redis:' && protocol !== 'rediss:') {
-      return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}`;
-    }
-    // A parser would take the part before this character for the host, look it up, and log it.
-    if (hash !== '' || `${pathname}${search}`.includes('@')) {
-      return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
-    }
-    if (hostname === '') return 'connection: the Redis URL names no host.';
-    if (!/^\/?\d*$/.test(pathname)) {
-      return 'connection: the path of a Redis URL is the number of the database, such as redis://host:6379/2.';
-    }
-    return undefined;
-  }
+  if (typeof source === 'string') return urlProblem(source);
   if (source === undefined) {
     return 'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.';
   }
@@ -119,9 +68,38 @@ export function connectionProblem(source: unknown): string | undefined {
   }
   const prototype: unknown = Object.getPrototypeOf(source);
   if (prototype !== Object.prototype && prototype !== null) {
-    const name = (source as { constructor?: { name?: string } }).constructor?.name ?? 'unknown';
-    return `connection: an object of class ${name} is no client of ioredis or node-redis. Pass an ioredis Redis or Cluster, its options, a client of node-redis, or a URL; clients of other libraries do not fit.`;
+    return `connection: an object of class ${classOf(source)} is no client of ioredis or node-redis. Pass an ioredis Redis or Cluster, its options, a client of node-redis, or a URL; clients of other libraries do not fit.`;
   }
+  return partsProblem(source);
+}
+
+const classOf = (source: { constructor?: { name?: string } }): string =>
+  source.constructor?.name ?? 'unknown';
+
+function urlProblem(source: string): string | undefined {
+  if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
+  if (source === '') {
+    return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
+  }
+  if (!URL.canParse(source)) {
+    return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
+  }
+  const { protocol, pathname, hostname, search, hash } = new URL(source);
+  if (protocol !== 'redis:' && protocol !== 'rediss:') {
+    return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}`;
+  }
+  // A parser would take the part before this character for the host, look it up, and log it.
+  if (hash !== '' || `${pathname}${search}`.includes('@')) {
+    return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
+  }
+  if (hostname === '') return 'connection: the Redis URL names no host.';
+  if (!/^\/?\d*$/.test(pathname)) {
+    return 'connection: the path of a Redis URL is the number of the database, such as redis://host:6379/2.';
+  }
+  return undefined;
+}
+
+function partsProblem(source: object): string | undefined {
   const { port, host, db } = source as RedisConnectionOptions;
   if (port !== undefined && !(Number.isInteger(Number(port)) && Number(port) > 0 && Number(port) < 65_536)) {
     return `connection.port: ${String(port)} is no port number.`;
@@ -132,7 +110,7 @@ export function connectionProblem(source: unknown): string | undefined {
   if (db !== undefined && !(Number.isInteger(Number(db)) && Number(db) >= 0)) {
     return `connection.db: ${String(db)} is no number of a database.`;
   }
-  return unknownOption(source);
+  return undefined;
 }
 
 /** Whether a source is a client of ioredis, judged by the members that this library needs. @internal */
@@ -143,19 +121,4 @@ export function isRedisClient(source: unknown): source is RedisClient {
     typeof client.on === 'function' &&
     typeof client.status === 'string'
   );
-}
-
-/** ioredis ignores an unknown option silently, and mostly connects to localhost. */
-function unknownOption(options: object): string | undefined {
-  const unknown = Object.keys(options).find(
-    (name) => !IOREDIS_OPTIONS.includes(name) && Reflect.get(options, name) !== undefined,
-  );
-  if (unknown === undefined) return undefined;
-  const meant = nearest(unknown, IOREDIS_OPTIONS);
-  const advice = Object.hasOwn(INSTEAD, unknown)
-    ? INSTEAD[unknown]
-    : meant === undefined
-      ? 'Leave it out.'
-      : `Did you mean \`${meant}\`?`;
-  return `connection.${unknown}: ioredis has no such option. ${advice}`;
 }

@@ -3,49 +3,28 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { RedisClient } from './connection-options.js';
 import { unreachable } from './readiness.js';
 import { describeError } from './redact.js';
-import type { Finding } from './wrong-server.js';
 
 /** How long the start waits for a server that neither accepts nor refuses, ms. The client goes on trying after that. */
 const START_LIMIT = 5_000;
 
-/** How long the start waits for an answer before the server is looked at, ms. */
-const SILENCE = 1_000;
-
 /**
  * Waits until a client that connects is connected.
  *
- * @param look finds out more of the server, and never rejects
- * @throws SchedulerLockConfigError if that can never be: the server rejects the credentials or the database, or it is no Redis
+ * @throws SchedulerLockConfigError if that can never be: the server rejects the credentials or the database
  * @throws StoreUnavailableError if the server cannot be reached; the client goes on trying
  */
-export function firstConnection(client: RedisClient, look: () => Promise<Finding>): Promise<void> {
+export function firstConnection(client: RedisClient): Promise<void> {
   return new Promise((resolve, reject) => {
     const settle = (settled: () => void): void => {
       limit.cancel();
-      silence.cancel();
       client.off('ready', onReady);
       client.off('error', onError);
       settled();
     };
     const onReady = (): void => settle(resolve);
-    const fail = (error: Error): void => settle(() => reject(error));
-    let found = '';
-    const lookFor = async (failure?: Error): Promise<void> => {
-      const { problem, reason } = await look();
-      if (reason !== undefined) found = `: ${reason}`;
-      if (problem !== undefined) fail(new SchedulerLockConfigError([`connection: ${problem}`]));
-      else if (failure !== undefined) fail(failure);
-    };
-    const onError = (reason: unknown): void => {
-      const error = startError(reason);
-      if (error instanceof SchedulerLockConfigError) return fail(error);
-      // The client tries again meanwhile, and may be ready before the look has ended.
-      void lookFor(error);
-    };
-    const onLimit = (): void => fail(unreachable(`no connection within ${START_LIMIT} ms${found}`));
+    const onError = (reason: unknown): void => settle(() => reject(startError(reason)));
+    const onLimit = (): void => onError(`no connection within ${START_LIMIT} ms`);
     const limit = systemClock.setTimer(onLimit, START_LIMIT, { keepAlive: true });
-    // A server without TLS takes a TLS handshake for an unfinished line, and does not answer.
-    const silence = systemClock.setTimer(() => void lookFor(), SILENCE, { keepAlive: true });
     client.on('ready', onReady);
     client.on('error', onError);
     if (client.status === 'ready') onReady();

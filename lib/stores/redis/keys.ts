@@ -83,7 +83,7 @@ const STATE = ':state';
 const LINE = ':state:line';
 const WHO = ':state:who';
 const QUEUE = ':state:queue';
-const EVENTS = ':state:events';
+const CALLS = ':state:calls';
 const DEAD = ':state:dead';
 const RUNS = ':state:runs';
 const BAD = ':state:bad';
@@ -94,7 +94,7 @@ const BAD = ':state:bad';
  */
 export function isStateKey(stored: string): boolean {
   return (
-    [STATE, LINE, WHO, QUEUE, EVENTS, DEAD, RUNS, BAD].some((end) => stored.endsWith(end)) &&
+    [STATE, LINE, WHO, QUEUE, CALLS, DEAD, RUNS, BAD].some((end) => stored.endsWith(end)) &&
     hashTag(stored) !== undefined
   );
 }
@@ -105,10 +105,10 @@ export const lineKeys = (state: string): [line: string, who: string] => [
   state.slice(0, -STATE.length) + WHO,
 ];
 
-/** The keys of a lock's events, by that of its state. */
-export const eventKeys = (state: string): [queue: string, events: string, dead: string] => {
+/** The keys of a lock's queued calls, by that of its state. */
+export const queuedCallKeys = (state: string): [queue: string, calls: string, dead: string] => {
   const lock = state.slice(0, -STATE.length);
-  return [lock + QUEUE, lock + EVENTS, lock + DEAD];
+  return [lock + QUEUE, lock + CALLS, lock + DEAD];
 };
 
 /** The keys of a lock's history, by that of its state: history-scripts.ts makes them from it in the same way. */

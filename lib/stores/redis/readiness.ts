@@ -30,8 +30,6 @@ const BELIEVED = 15_000;
 interface Options {
   /** Called each time the client is connected, after the calls that waited for that. */
   readonly available: () => void;
-  /** Finds out why the client cannot connect, if that does not say. Never rejects. */
-  readonly explain: () => Promise<string | undefined>;
   /** Whether to listen for errors of the client. */
   readonly hearsErrors: boolean;
 }
@@ -59,10 +57,8 @@ export function isConnected(client: RedisClient): boolean {
 export class Readiness {
   readonly #waiting = new Set<Waiting>();
   #connected: boolean;
-  /** Why the client cannot connect, as it said last, or as was found out. */
+  /** Why the client cannot connect, as it said last. */
   #reason: string | undefined;
-  /** Whether that was looked for since there was a connection. */
-  #isExplained = false;
   /** When the last try failed, monotonic, and why. */
   #failedAt = -Infinity;
   #failure: StoreUnavailableError | undefined;
@@ -105,7 +101,6 @@ export class Readiness {
 
   readonly #onReady = (): void => {
     this.#connected = true;
-    this.#isExplained = false;
     this.#failedAt = -Infinity;
     this.#end(() => undefined);
     this.options.available();
@@ -120,20 +115,10 @@ export class Readiness {
       this.#reason = undefined;
       return;
     }
-    void this.#lookFor();
-  };
-
-  /** A try to connect has failed. Those that wait are told why, if that can be found out. */
-  async #lookFor(): Promise<void> {
-    if (this.#reason === undefined && !this.#isExplained) {
-      this.#isExplained = true;
-      this.#reason = await this.options.explain();
-      // It has connected after all, and may have lost that connection as well.
-      if (!this.#isExplained) return;
-    }
+    // A try to connect has failed.
     this.#fail();
     this.#end(() => this.#failure);
-  }
+  };
 
   #fail(): void {
     this.#failedAt = systemClock.monotonic();

@@ -14,7 +14,6 @@ import { closeClient, createClient, type OwnRedisClient } from './own-client.js'
 import { isConnected, notConnected, type Patience, Readiness } from './readiness.js';
 import { describeRedis } from './redact.js';
 import { SilenceWatch, type WatchedClient } from './silence-watch.js';
-import { type Finding, lookAtServer } from './wrong-server.js';
 
 /** A client with our listeners on it. */
 interface Opened {
@@ -67,14 +66,14 @@ export class RedisConnection {
 
   /** The prefix that the client puts before every key. */
   readonly keyPrefix: string;
-  /** The place of the server for the log, without secrets. */
-  readonly place: string;
+  /** The address of the server for the log, without secrets. */
+  readonly address: string;
 
   private readonly source: KnownSource;
 
   constructor(given: RedisConnectionSource) {
     const source = (this.source = known(given));
-    this.place = describeRedis(source);
+    this.address = describeRedis(source);
     if (isRedisClient(source)) {
       this.#client = source;
       this.keyPrefix = clientPrefix(source);
@@ -160,8 +159,8 @@ export class RedisConnection {
   /**
    * Connects, or waits until the user's client has connected.
    *
-   * @throws SchedulerLockConfigError if the server rejects the credentials or the database, if it is the wrong kind of
-   *   server (TLS, HTTP), or if the user's client has been closed
+   * @throws SchedulerLockConfigError if the server rejects the credentials or the database, or if the user's client has
+   *   been closed
    * @throws StoreUnavailableError if the server cannot be reached; the client keeps trying by itself
    */
   async open(): Promise<void> {
@@ -170,7 +169,7 @@ export class RedisConnection {
     if (client.status === 'end') {
       throw new SchedulerLockConfigError(['connection: the Redis client that was given has been closed.']);
     }
-    const connected = firstConnection(client, () => this.#look());
+    const connected = firstConnection(client);
     // A lazy client connects only on demand. A failure reaches the `error` listener as well.
     if (client.status === 'wait') client.connect().catch(() => undefined);
     await connected;
@@ -203,20 +202,11 @@ export class RedisConnection {
     await prepared?.close();
   }
 
-  /** An error of this look must not hide what it is about. */
-  #look(): Promise<Finding> {
-    return lookAtServer(this.source).catch(() => ({}));
-  }
-
   async #prepare(): Promise<Opened> {
     const own = await this.#create?.();
     const client = own ?? (this.source as RedisClient);
     const readiness = (this.#readiness = new Readiness(client, {
       available: this.#available,
-      explain: async () => {
-        const { problem, reason } = await this.#look();
-        return problem ?? reason;
-      },
       // To listen for errors on a client of the user's would hide them: ioredis prints those that nobody listens to. With node-redis
       // these end the process, so somebody has to.
       hearsErrors: own !== undefined || client instanceof NodeRedis,

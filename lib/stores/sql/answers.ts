@@ -208,7 +208,7 @@ export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: See
 }
 
 /**
- * Whether a row is of this very lease: kept calls of one lock have leases with one token. So is one without a fencing token, whose
+ * Whether a row is of this very lease: queued calls of one lock have leases with one token. So is one without a fencing token, whose
  * column was dropped. The fencing token 0, of a grant that was never answered, stands for any of them.
  */
 export function isOf(lease: LeaseRef, by: unknown, recorded: unknown): boolean {

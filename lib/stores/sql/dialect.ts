@@ -1,6 +1,6 @@
 import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { AttemptRow, Renewed, SeenRow } from './answers.js';
-import type { EventsDialect } from './events-dialect.js';
+import type { QueuedCallsDialect } from './queued-calls-dialect.js';
 import type { SqlFailure } from './failure.js';
 import type { HistoryDialect, HistoryRow } from './history-dialect.js';
 import type { Ending } from './locked-by.js';
@@ -86,8 +86,8 @@ export interface SqlDialect<Table> {
   /** Tells a process that a call of it is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
-  /** Events: a table of their own. */
-  readonly events: EventsDialect<Table>;
+  /** Queued calls: a table of their own. */
+  readonly queuedCalls: QueuedCallsDialect<Table>;
   /** Histories: two tables of their own. */
   readonly history: HistoryDialect;
 

@@ -134,7 +134,7 @@ export class SqlLines<Table> {
     request: WaitingRequest,
     row: LockRow,
   ): Promise<AcquireResult | typeof AGAIN> {
-    // A late ask must not shorten the lease of a kept call, which has the same token.
+    // A late ask must not shorten the lease of a queued call, which has the same token.
     if (Number(row.remaining) >= request.ttl) return readTaken(request, row);
     const { wait: _wait, ...lease } = request;
     const [renewed] = await this.dialect.renew(table, [{ ...lease, fencingToken: Number(row.fence) }]);

@@ -1,4 +1,5 @@
-import type { JobInfo, LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { JobInfo, LockInfo } from '../lock-info.js';
 import { isUnended, NOBODY, readLockedBy } from './locked-by.js';
 
 /** A row of the table, as it was read. Drivers represent numbers by different types. */

@@ -28,7 +28,7 @@ export interface SetupParts {
   readonly locks: readonly string[];
   /** What else there is to know of their table. */
   readonly note?: string | undefined;
-  readonly keptCalls: readonly string[];
+  readonly queuedCalls: readonly string[];
   readonly histories: readonly string[];
   readonly rights: readonly string[];
 }
@@ -41,7 +41,7 @@ export function setupText(parts: SetupParts, isUserKnown: boolean): string {
   const all: readonly SetupPart[] = [
     { what: 'Where the tables are', statements: parts.place },
     { what: parts.note === undefined ? 'Locks' : `Locks. ${parts.note}`, statements: parts.locks },
-    { what: "Calls that are kept (onHeld: 'queue')", statements: parts.keptCalls },
+    { what: "Queued calls (onHeld: 'queue')", statements: parts.queuedCalls },
     { what: 'Histories (insight)', statements: parts.histories },
     {
       what: 'Rights of the user',

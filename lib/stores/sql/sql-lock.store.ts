@@ -1,3 +1,7 @@
+/*
+ * lib/stores/sql: what the stores in databases share: a row for each lock, and tables beside it.
+ * May not enter: SQL that only one kind of database understands.
+ */
 import { type Clock, systemClock } from '../../clock.js';
 import {
   LockStateError,
@@ -7,7 +11,7 @@ import {
 } from '../../errors.js';
 import type { FastPort } from '../fast-port.js';
 import { isWaiting } from '../line.js';
-import type { EventStore } from '../event-store.js';
+import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
   AcquireRequest,
@@ -16,12 +20,12 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseOutcome,
   ReleaseResult,
 } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import {
   AGAIN,
@@ -34,7 +38,7 @@ import {
 import { Attempts, type GoOn } from './attempts.js';
 import type { GivenBack, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
-import { SqlEvents } from './events.js';
+import { SqlQueuedCalls } from './queued-calls.js';
 import { SqlHistory } from './history.js';
 import type { HistoryRow } from './history-dialect.js';
 import { SqlLines } from './lines.js';
@@ -53,9 +57,9 @@ const START_WAIT = 8_000;
  * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
  */
 export class SqlLockStore<Table> implements LockStore {
-  readonly events: EventStore;
+  readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
-  readonly #events: SqlEvents<Table>;
+  readonly #queuedCalls: SqlQueuedCalls<Table>;
   readonly #history: SqlHistory<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
@@ -83,7 +87,7 @@ export class SqlLockStore<Table> implements LockStore {
     const common = { reads: this.#reads, migrate, clock };
     const history = new SqlHistory(dialect, this.#operations, common);
     this.history = this.#history = history;
-    this.events = this.#events = new SqlEvents(dialect, this.#operations, history, common);
+    this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, this.#operations, history, common);
   }
 
   /** The table, with its place as soon as that is known. */
@@ -212,7 +216,7 @@ export class SqlLockStore<Table> implements LockStore {
     const { outcome = 'completed', keepFor = 0, record } = options;
     return this.#operations.run(
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
-        if (lease.event !== undefined) await this.#events.end(lease, outcome);
+        if (lease.queuedCall !== undefined) await this.#queuedCalls.end(lease, outcome);
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
         const giveBack = (run?: HistoryRow): Promise<GivenBack | SeenRow> =>
           this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
@@ -239,8 +243,8 @@ export class SqlLockStore<Table> implements LockStore {
       this.#operations.run((table) => this.#dialect.rows(table, names).catch(tell), giveUp, { reads: true });
     // All rows of a large table may take their time.
     const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
-    const events = await this.#events.of(names);
-    return rows.map((row) => ({ ...lockInfo(row), ...events(row.name) }));
+    const queuedCalls = await this.#queuedCalls.of(names);
+    return rows.map((row) => ({ ...lockInfo(row), ...queuedCalls(row.name) }));
   }
 
   /** Reads the rows of some locks at once. */

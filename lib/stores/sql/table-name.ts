@@ -39,8 +39,8 @@ export interface NameRules {
   readonly problem?: (quoted: string) => string | undefined;
 }
 
-/** What the names of the other tables have behind that of the locks: kept calls, and histories. */
-export type Suffix = '' | '_events' | '_runs' | '_instances';
+/** What the names of the other tables have behind that of the locks: queued calls, and histories. */
+export type Suffix = '' | '_queued' | '_runs' | '_instances';
 
 /**
  * The tables of a store, as they stand in statements: quoted, so that a name can never be anything but a name; and in full as soon as it

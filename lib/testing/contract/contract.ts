@@ -2,7 +2,7 @@ import { abandonCases } from './abandon-cases.js';
 import { check } from './assert.js';
 import { batchCases } from './batch-cases.js';
 import { endCases } from './end-cases.js';
-import { eventCases } from './event-cases.js';
+import { queuedCallCases } from './queued-call-cases.js';
 import { exclusionCases } from './exclusion-cases.js';
 import { historyCases } from './history-cases.js';
 import { inspectCases } from './inspect-cases.js';
@@ -16,6 +16,9 @@ import type { ContractSubject, LockStoreContractOptions } from './options.js';
 import { ownershipCases } from './ownership-cases.js';
 import { registryCases } from './registry-cases.js';
 import { restoreCases } from './restore-cases.js';
+import { unrestoredCases } from './unrestored-cases.js';
+import { calledCases } from './called-cases.js';
+import { queuedCallEndCases } from './queued-call-end-cases.js';
 import { intervalCases } from './interval-cases.js';
 import { tickCases } from './tick-cases.js';
 import { timeCases } from './time-cases.js';
@@ -39,6 +42,7 @@ const definitions: readonly CaseDefinition[] = [
   ...ownershipCases,
   ...endCases,
   ...restoreCases,
+  ...unrestoredCases,
   ...tickCases,
   ...abandonCases,
   ...intervalCases,
@@ -47,7 +51,9 @@ const definitions: readonly CaseDefinition[] = [
   ...batchCases,
   ...inspectCases,
   ...lineCases,
-  ...eventCases,
+  ...calledCases,
+  ...queuedCallCases,
+  ...queuedCallEndCases,
   ...historyCases,
   ...interruptionCases,
   ...missCases,
@@ -69,7 +75,7 @@ export function lockStoreContract(options: LockStoreContractOptions): ContractCa
       run: async () => {
         const subject = await options.create();
         try {
-          if (options.events === true) await subject.store.events?.init?.();
+          if (options.queuedCalls === true) await subject.store.queuedCalls?.init?.();
           if (options.history === true) await startHistory(subject);
           await run(new Kit(subject, options));
         } finally {

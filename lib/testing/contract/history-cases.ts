@@ -8,12 +8,12 @@ import {
   entries,
   history,
   interruption,
-  keepsEvent,
+  keepsQueuedCall,
   KEPT,
   missOf,
   record,
   run,
-  takesEvent,
+  takesQueuedCall,
   takesOver,
   TICK,
   told,
@@ -213,20 +213,24 @@ export const historyCases: readonly CaseDefinition[] = [
   {
     rule: 16,
     sentence: '`next` keeps how the run has ended, with its fencing token',
-    needs: ['history', 'events'],
+    needs: ['history', 'queuedCalls'],
     async run(kit) {
       const lease = await begin(kit, kit.name());
-      const [first, second] = [await keepsEvent(kit, lease), await keepsEvent(kit, lease)];
-      const one = await takesEvent(kit, lease, { event: first });
-      const two = await takesEvent(kit, one, { event: second, outcome: 'failed', record: record() });
+      const [first, second] = [await keepsQueuedCall(kit, lease), await keepsQueuedCall(kit, lease)];
+      const one = await takesQueuedCall(kit, lease, { queuedCall: first });
+      const two = await takesQueuedCall(kit, one, {
+        queuedCall: second,
+        outcome: 'failed',
+        record: record(),
+      });
       await kit.store.release(two, { record: record({ duration: 6 }) });
       answers(
-        await told(kit, one, 'the run of the first event'),
+        await told(kit, one, 'the run of the first queued call'),
         { outcome: 'failed', duration: 5 },
         'entries',
       );
       answers(
-        await told(kit, two, 'the run of the second event'),
+        await told(kit, two, 'the run of the second queued call'),
         { outcome: 'completed', duration: 6 },
         'entries',
       );

@@ -1,5 +1,5 @@
 import { v4 as uuid } from 'uuid';
-import type { NextOptions } from '../../stores/event-store.js';
+import type { NextOptions } from '../../stores/queued-call-store.js';
 import type {
   HistoryEntry,
   HistoryStore,
@@ -92,22 +92,22 @@ export async function takesOver(
 export const interruption = ({ name, fencingToken, holder, job = '' }: LeaseRef) =>
   Object.freeze({ name, fencingToken, holder, job, kept: KEPT });
 
-/** Keeps an event of the lock of a lease. Returns its id. */
-export async function keepsEvent(kit: Kit, { name, job = '' }: LeaseRef): Promise<string> {
+/** Keeps a queued call of the lock of a lease. Returns its id. */
+export async function keepsQueuedCall(kit: Kit, { name, job = '' }: LeaseRef): Promise<string> {
   const id = uuid();
-  await kit.store.events?.enqueue({ name, id, job, args: '[]', priority: 0, max: 10, redeliver: 1 });
+  await kit.store.queuedCalls?.enqueue({ name, id, job, args: '[]', priority: 0, max: 10, redeliver: 1 });
   return id;
 }
 
-/** Takes the next event. Returns the lease with it. */
-export async function takesEvent(
+/** Takes the next queued call. Returns the lease with it. */
+export async function takesQueuedCall(
   kit: Kit,
   lease: LeaseRef,
-  { event, ...end }: Omit<NextOptions, 'takes'> & { readonly event: string },
+  { queuedCall, ...end }: Omit<NextOptions, 'takes'> & { readonly queuedCall: string },
   ttl = HOUR,
 ): Promise<LeaseRef> {
-  const result = await kit.store.events?.next(lease, { ...end, takes: [{ job: 'job', ttl }] });
-  if (result?.event !== undefined && result.event.id === event)
-    return { ...lease, fencingToken: result.fencingToken, event };
-  throw new Error(`the event should be delivered, but got ${show(result)}`);
+  const result = await kit.store.queuedCalls?.next(lease, { ...end, takes: [{ job: 'job', ttl }] });
+  if (result?.queuedCall !== undefined && result.queuedCall.id === queuedCall)
+    return { ...lease, fencingToken: result.fencingToken, queuedCall };
+  throw new Error(`the queued call should be delivered, but got ${show(result)}`);
 }

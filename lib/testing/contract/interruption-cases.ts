@@ -4,10 +4,10 @@ import {
   begin,
   history,
   interruption,
-  keepsEvent,
+  keepsQueuedCall,
   record,
   run,
-  takesEvent,
+  takesQueuedCall,
   takesOver,
   TICK,
   told,
@@ -101,13 +101,18 @@ export const interruptionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'a grant tells of the run of an event that was interrupted',
-    needs: ['history', 'events'],
+    sentence: 'a grant tells of the run of a queued call that was interrupted',
+    needs: ['history', 'queuedCalls'],
     async run(kit) {
       const lease = await begin(kit, kit.name());
-      const { fencingToken } = await takesEvent(kit, lease, { event: await keepsEvent(kit, lease) }, SHORT);
+      const { fencingToken } = await takesQueuedCall(
+        kit,
+        lease,
+        { queuedCall: await keepsQueuedCall(kit, lease) },
+        SHORT,
+      );
       const { interrupted } = await takesOver(kit, lease.name);
-      answers(interrupted ?? {}, { fencingToken }, 'a grant after an interrupted event');
+      answers(interrupted ?? {}, { fencingToken }, 'a grant after an interrupted queued call');
     },
   },
   {

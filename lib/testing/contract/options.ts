@@ -38,8 +38,8 @@ export interface LockStoreContractOptions {
   readonly lines?: true;
   /** Its hints arrive: `open` of their channel becomes true. */
   readonly hints?: true;
-  /** The store has `events`: the suite checks rule 15 as well. */
-  readonly events?: true;
+  /** The store has `queuedCalls`: the suite checks rule 15 as well. */
+  readonly queuedCalls?: true;
   /** The store has `history`: the suite checks rules 16 to 18 as well. */
   readonly history?: true;
   /** Makes the store let go of entries of its history that are too many, if it does so only now and then. */
@@ -58,6 +58,6 @@ export type ContractHook =
   | 'setClockBack'
   | 'inspects'
   | 'lines'
-  | 'events'
+  | 'queuedCalls'
   | 'history'
   | 'hints';

@@ -8,7 +8,7 @@ import { currentLock, type Lock, SchedulerLock } from 'nestjs-scheduler-lock';
 export class CalendarJob {
   readonly #logger = new Logger(CalendarJob.name);
 
-  /** Late rather than never, and before the changes that are kept: in the end all calendars are as they should be. */
+  /** Late rather than never, and before the queued changes: in the end all calendars are as they should be. */
   @Cron('15/30 * * * * *', { timeZone: 'UTC' })
   @SchedulerLock({ name: 'calendar', ttl: '5s', wait: '20s', priority: 1 })
   async syncAll(): Promise<void> {
@@ -16,8 +16,8 @@ export class CalendarJob {
   }
 
   /**
-   * Called by the webhook. While somebody syncs, the call is kept, and calls for one calendar become one. Returns `undefined` for
-   * one that is kept; throws if there are too many, or Redis is away: then the sender of the webhook has to try again.
+   * Called by the webhook. While somebody syncs, the call is queued, and calls for one calendar become one. Returns `undefined` for
+   * one that is queued; throws if there are too many, or Redis is away: then the sender of the webhook has to try again.
    */
   @SchedulerLock<[id: string]>({
     name: 'calendar',
@@ -33,9 +33,9 @@ export class CalendarJob {
   }
 
   /** What the job is for; here it only takes its time. */
-  async work(what: string, { holder, signal, event }: Lock): Promise<void> {
-    const kept = event === undefined ? '' : `, kept for ${Date.now() - event.queuedAt} ms`;
-    this.#logger.log(`syncs ${what} on ${holder}${kept}`);
+  async work(what: string, { holder, signal, queuedCall }: Lock): Promise<void> {
+    const waited = queuedCall === undefined ? '' : `, queued for ${Date.now() - queuedCall.queuedAt} ms`;
+    this.#logger.log(`syncs ${what} on ${holder}${waited}`);
     await sleep(300, undefined, { signal });
   }
 }

@@ -35,12 +35,12 @@ export class JobsController {
     return (await this.prices.refresh()) ?? { ran: false };
   }
 
-  /** A webhook. Answers at once if somebody syncs: then the change is kept, and is synced after that. */
+  /** A webhook. Answers at once if somebody syncs: then the change is queued, and is synced after that. */
   @Post('calendar/:id')
   @HttpCode(200)
   async calendarChanged(@Param('id') id: string) {
     try {
-      return (await this.calendar.changed(id)) ?? { kept: id };
+      return (await this.calendar.changed(id)) ?? { queued: id };
     } catch (error) {
       if (!(error instanceof LockNotAcquiredError)) throw error;
       throw new ServiceUnavailableException(error.message);

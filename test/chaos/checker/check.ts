@@ -2,7 +2,7 @@ import type { Line } from '../history.js';
 import { checkAlarms } from './alarms.js';
 import { checkCatchUp } from './catch-up.js';
 import { checkDuplicates } from './duplicates.js';
-import { checkEvents } from './events.js';
+import { checkQueuedCalls } from './queued-calls.js';
 import { checkFencing } from './fencing.js';
 import type { Finding } from './finding.js';
 import { checkIdle } from './idle.js';
@@ -27,7 +27,7 @@ export const CHECKS = {
   intervals: checkIntervals,
   idle: checkIdle,
   waiting: checkWaiting,
-  events: checkEvents,
+  'queued-calls': checkQueuedCalls,
   recorded: checkRecorded,
   alarms: checkAlarms,
 } as const;

@@ -3,7 +3,7 @@ import type {
   ConfirmedLine,
   FiredLine,
   JobFacts,
-  KeptLine,
+  QueuedLine,
   Line,
   OverdueLine,
   QueueLine,
@@ -102,7 +102,7 @@ export interface Model {
   /** When each call stood in line, and when its signal was aborted: see {@link callOf}. */
   readonly waiting: ReadonlyMap<string, number>;
   readonly aborted: ReadonlyMap<string, number>;
-  readonly kept: readonly KeptLine[];
+  readonly queued: readonly QueuedLine[];
   readonly queues: readonly QueueLine[];
   readonly overdue: readonly OverdueLine[];
   /** What the store has kept; nothing if the run was ended by force. */
@@ -183,7 +183,7 @@ export function buildModel(lines: readonly Line[]): Model {
     lives,
     jobs,
     waiting: new Map(of('waiting').map((line) => [callOf(line), line.m])),
-    kept: of('kept'),
+    queued: of('queued'),
     queues: of('queue'),
     overdue: of('overdue'),
     stored: of('stored'),

@@ -12,10 +12,10 @@ const REST = 600;
 /** Webhooks for one of these become one while they wait; each other one stands alone. */
 const SHARED = ['a', 'b', 'c'];
 
-/** How often what is kept is counted, ms. */
-const LOOK = 1_000;
+/** How often what is queued is counted, ms. */
+const COUNT_EVERY = 1_000;
 
-/** Webhooks that come to each instance by themselves: what finds its lock taken is kept. */
+/** Webhooks that come to each instance by themselves: what finds its lock taken is queued. */
 @Injectable()
 export class Hooks implements Recording, OnApplicationBootstrap {
   #count = 0;
@@ -41,8 +41,8 @@ export class Hooks implements Recording, OnApplicationBootstrap {
     onSkip: 'throw',
   })
   async hook(key: string): Promise<true> {
-    const { event } = currentLock();
-    await run(this, HOOK, 5, 40, event === undefined ? { key } : { key, delivery: event.delivery });
+    const { queuedCall } = currentLock();
+    await run(this, HOOK, 5, 40, queuedCall === undefined ? { key } : { key, delivery: queuedCall.delivery });
     return true;
   }
 
@@ -56,13 +56,13 @@ export class Hooks implements Recording, OnApplicationBootstrap {
       // Refused calls are nobody's: their senders try again.
       const ran = await this.hook(key).catch(() => false);
       if (ran === undefined)
-        this.recorder.write({ k: 'kept', m: monotonic(), since: m, lock: HOOK.lock, key });
+        this.recorder.write({ k: 'queued', m: monotonic(), since: m, lock: HOOK.lock, key });
     }
   }
 
   async #keepLooking(): Promise<void> {
     for (;;) {
-      await sleep(LOOK);
+      await sleep(COUNT_EVERY);
       const since = monotonic();
       const infos = await this.locks.inspect().catch(() => undefined);
       if (infos === undefined) continue;

@@ -1,6 +1,6 @@
 import { brokenBatches } from './broken/batch.js';
 import type { BrokenStore } from './broken/broken-store.js';
-import { brokenEvents } from './broken/events.js';
+import { brokenQueuedCalls } from './broken/queued-calls.js';
 import { brokenExclusion } from './broken/exclusion.js';
 import { brokenHistories } from './broken/history.js';
 import { brokenInspection } from './broken/inspect.js';
@@ -21,7 +21,7 @@ export const brokenStores: readonly BrokenStore[] = [
   ...brokenBatches,
   ...brokenInspection,
   ...brokenLines,
-  ...brokenEvents,
+  ...brokenQueuedCalls,
   ...brokenHistories,
   ...brokenMisses,
   ...brokenRegistries,

@@ -68,7 +68,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
   const options: LockStoreContractOptions = {
     inspects: true,
     lines: true,
-    events: true,
+    queuedCalls: true,
     history: true,
     ...(subject.hints && { hints: true }),
     async create() {
@@ -104,7 +104,7 @@ export function databaseContract<P extends Pool>(subject: DatabaseSubject<P>): D
     },
   };
   const close = async (): Promise<void> => {
-    for (const each of [table, `${table}_events`, `${table}_runs`, `${table}_instances`])
+    for (const each of [table, `${table}_queued`, `${table}_runs`, `${table}_instances`])
       await query(`DROP TABLE IF EXISTS ${each}`);
     await Promise.all(pools.map((pool) => pool.end()));
   };

@@ -18,8 +18,8 @@ export function memoryContract(): LockStoreContractOptions {
         release: (lease, options) => current.release(lease, options),
         hints: (process, called) =>
           current.hints?.(process, called) ?? { open: false, close: () => undefined },
-        get events() {
-          return (current as MemoryLockStore).events;
+        get queuedCalls() {
+          return (current as MemoryLockStore).queuedCalls;
         },
         get history() {
           return (current as MemoryLockStore).history;
@@ -30,7 +30,7 @@ export function memoryContract(): LockStoreContractOptions {
     },
     inspects: true,
     lines: true,
-    events: true,
+    queuedCalls: true,
     history: true,
     hints: true,
     setClockBack: (_name, ms) => clock.setWallClock(clock.now() - ms),

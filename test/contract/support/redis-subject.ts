@@ -67,7 +67,7 @@ export function redisContract(connect: () => TestClient): RedisContract {
     },
     inspects: true,
     lines: true,
-    events: true,
+    queuedCalls: true,
     history: true,
     hints: true,
     wait: (ms) => sleep(ms),

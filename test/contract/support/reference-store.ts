@@ -9,7 +9,7 @@ import type {
   WaitRequest,
 } from '../../../lib/index.js';
 import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
-import { ReferenceEvents } from './reference-events.js';
+import { ReferenceQueuedCalls } from './reference-queued-calls.js';
 import { ReferenceHistory } from './reference-history.js';
 import { ReferenceLeases } from './reference-leases.js';
 
@@ -33,7 +33,7 @@ export class ReferenceStore extends ReferenceLeases {
   readonly called = new Map<string, { readonly one: Standing; readonly until: number }>();
   readonly missed = new Set<string>();
   readonly listeners = new Map<string, (token: string) => void>();
-  events = new ReferenceEvents(this);
+  queuedCalls = new ReferenceQueuedCalls(this);
   history = new ReferenceHistory(this);
   #places = 0;
 
@@ -59,7 +59,7 @@ export class ReferenceStore extends ReferenceLeases {
 
   override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
     const { outcome = 'completed', record } = options;
-    this.events.end(lease, outcome);
+    this.queuedCalls.end(lease, outcome);
     this.history.ended(lease, outcome, record);
     const wasCalled = this.called.get(lease.name)?.one.token === lease.token;
     if (lease.wait !== undefined && options.outcome === 'abandoned') this.leave(lease.name, lease.token);
@@ -188,7 +188,7 @@ export function referenceContract(
     },
     inspects: true,
     lines: true,
-    events: true,
+    queuedCalls: true,
     history: true,
     hints: true,
     wait: (ms) => clock.advance(ms),

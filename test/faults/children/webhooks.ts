@@ -13,7 +13,7 @@ import { closeOnDemand, createApp } from './application.js';
 import { openStore } from './open-store.js';
 
 /*
- * One instance of a fleet whose calls are kept while their lock is taken. Started by `startWebhooks` in ../events.spec.ts. On `hold` it
+ * One instance of a fleet whose calls are queued while their lock is taken. Started by `startWebhooks` in ../queued-calls.full.ts. On `hold` it
  * takes the lock until `letGo`; on `call` it calls the method, whose runs go on until `end`.
  */
 
@@ -28,9 +28,9 @@ let letGo = (): void => undefined;
 class Webhooks {
   @SchedulerLock<[id: string]>({ name: 'calendar', onHeld: 'queue', queue: { redeliver: 1 } })
   async changed(id: string): Promise<string> {
-    const { event, fencingToken } = currentLock();
+    const { queuedCall, fencingToken } = currentLock();
     const ended = new Promise<void>((resolve) => (end = resolve));
-    await parent.send({ type: 'began', id, delivery: event?.delivery, fencingToken });
+    await parent.send({ type: 'began', id, delivery: queuedCall?.delivery, fencingToken });
     await ended;
     await parent.send({ type: 'completed', id });
     return id;

@@ -69,7 +69,7 @@ async function postgres(): Promise<Ground> {
         table,
         `${table}_runs`,
         `${table}_instances`,
-        `${table}_events`,
+        `${table}_queued`,
       ]);
       if (all.length > 0) await pool.query(`DROP TABLE IF EXISTS ${all.join(', ')}`);
       await pool.end();

@@ -25,7 +25,7 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
       const pool = database.pool(server.url);
       const tables: string[] = [];
       const stop = async (): Promise<void> => {
-        for (const table of tables.flatMap((each) => [each, `${each}_events`]))
+        for (const table of tables.flatMap((each) => [each, `${each}_queued`]))
           await pool.write(`DROP TABLE IF EXISTS ${table}`);
         await pool.end();
         await server.stop();
@@ -39,10 +39,10 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
   ]),
 ];
 
-/** Real processes whose calls are kept while their lock is taken, on each store. */
+/** Real processes whose calls are queued while their lock is taken, on each store. */
 export interface WebhookFleet {
   start(): Promise<TestChild>;
-  /** Calls that are kept, in this order. */
+  /** Queued calls, in this order. */
   keep(child: TestChild, ...ids: string[]): Promise<void>;
   /** The next run there has to be this one. Answers its fencing token. */
   runs(child: TestChild, id: string, delivery: number, timeout?: number): Promise<number>;
@@ -56,7 +56,7 @@ export function onEachStore(define: (fleet: WebhookFleet) => void): void {
     let name: string;
     const children = new Set<TestChild>();
     beforeAll(async () => void (opened = await open()));
-    beforeEach(() => void (name = uniqueTable('events')));
+    beforeEach(() => void (name = uniqueTable('queued')));
     afterEach(async () => {
       for (const child of children) await child.kill();
       children.clear();
@@ -79,7 +79,7 @@ export function onEachStore(define: (fleet: WebhookFleet) => void): void {
       return child;
     }
 
-    /** Calls that are kept, in this order. */
+    /** Queued calls, in this order. */
     async function keep(child: TestChild, ...ids: string[]): Promise<void> {
       for (const id of ids) {
         child.send({ type: 'call', id });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import {
   currentLock,
-  type EventFacts,
+  type QueuedCallFacts,
   SchedulerLock,
   type SchedulerLockOptions,
   SchedulerLockService,
@@ -10,7 +10,7 @@ import { gate, type TestApp } from '../app.js';
 
 export interface Ran {
   readonly id: string;
-  readonly event: EventFacts | undefined;
+  readonly queuedCall: QueuedCallFacts | undefined;
   readonly fencingToken: number | undefined;
 }
 
@@ -27,8 +27,8 @@ export function calendar(options: Partial<SchedulerLockOptions<[id: string]>> = 
       ...options,
     })
     async changed(id: string): Promise<string> {
-      const { event, fencingToken } = currentLock();
-      ran.push({ id, event, fencingToken });
+      const { queuedCall, fencingToken } = currentLock();
+      ran.push({ id, queuedCall, fencingToken });
       await work.of(id);
       return id;
     }

@@ -273,26 +273,18 @@ describe('runs', () => {
 });
 
 describe('why', () => {
-  test('says it in a sentence, then shows what that rests on', async () => {
+  test('says it in a sentence; what that rests on is in the document', async () => {
     const shell = shellOf();
     expect(await shell.inBerlin('why', 'Ok.job', '--at', '2026-11-22T12:10')).toBe(0);
     expect(shell.lines).toEqual([
       expect.stringMatching(/^The tick of 2026-11-22 12:10:00\+01:00 .* on api-1:1:aa.*no \[31m luck/),
-      '',
-      'job            Ok.job',
-      'tick           2026-11-22 12:10:00+01:00',
-      'cause          ran',
-      'lock           Ok.job',
-      'run of         Ok.job',
-      'instance       api-1:1:aa',
-      'its tick       2026-11-22 12:10:00+01:00',
-      'started        2026-11-22 12:10:00+01:00',
-      'ended          2026-11-22 12:10:12+01:00',
-      'took           12 s',
-      'outcome        failed',
-      `fencing token  ${at(12, 10) * 1_000}`,
-      'error          no [31m luck',
     ]);
+    const json = shellOf();
+    await json.inBerlin('why', 'Ok.job', '--at', '2026-11-22T12:10', '--json');
+    expect(documentOf(json)).toMatchObject({
+      cause: 'ran',
+      run: { lock: 'Ok.job', outcome: 'failed', fencingToken: at(12, 10) * 1_000 },
+    });
   });
 
   test('a time without a zone is in that of --zone', async () => {
@@ -314,28 +306,26 @@ describe('why', () => {
       }),
     ];
     const shell = shellOf({ ...fleet, entries });
-    await shell.inBerlin('why', SEND);
-    expect(shell.lines).toEqual(
-      expect.arrayContaining([
-        'cause     missed',
-        'instance  api-1:1:aa: not-fired',
-        'instance  api-2:1:bb: clock-skew, 3 times in a row, since 2026-11-22 08:58:00+01:00 (x:1:cc)',
-      ]),
-    );
+    await shell.inBerlin('why', SEND, '--json');
+    expect(documentOf(shell)).toMatchObject({
+      cause: 'missed',
+      reasons: [
+        { instance: 'api-1:1:aa', reason: 'not-fired' },
+        { instance: 'api-2:1:bb', reason: 'clock-skew', count: 3, since: at(8, 58), holder: 'x:1:cc' },
+      ],
+    });
   });
 
   test('knows by the cron of the folder what is no tick', async () => {
     const shell = shellOf();
     shell.ticks = ticksOf(projectRoot);
-    await shell.inBerlin('why', 'Ok.job', '--at', '2026-11-22 12:07');
-    expect(shell.lines).toEqual(
-      expect.arrayContaining([
-        'cause        not-a-tick',
-        'tick before  2026-11-22 12:00:00+01:00',
-        'tick after   2026-11-22 12:10:00+01:00',
-        'schedule     */10 * * * * Europe/Berlin: api-1:1:aa, api-2:1:bb',
-      ]),
-    );
+    await shell.inBerlin('why', 'Ok.job', '--at', '2026-11-22 12:07', '--json');
+    expect(documentOf(shell)).toMatchObject({
+      cause: 'not-a-tick',
+      before: at(12),
+      after: at(12, 10),
+      schedules: [{ schedule: '*/10 * * * *', instances: ['api-1:1:aa', 'api-2:1:bb'] }],
+    });
   });
 
   test('of a job that nobody knows exits with 2', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Cell, coloured, list, plain, printable, table, widthOf } from '../../../lib/cli/table.js';
+import { type Cell, coloured, plain, printable, table, widthOf } from '../../../lib/cli/table.js';
 
 const cells = (...texts: string[]): Cell[] => texts.map((text) => ({ text }));
 const look = { paint: plain };
@@ -72,7 +72,6 @@ describe('hostile texts', () => {
     const hostile = 'a\u001b[2Jb\nc\u0007d\u202ee\u009bf\u2028g';
     expect(printable(hostile)).toBe('a [2Jb c d e f g');
     expect(table(['JOB'], [cells(hostile)], look)).toEqual(['JOB', 'a [2Jb c d e f g']);
-    expect(list([['error', hostile]], look)).toEqual(['error  a [2Jb c d e f g']);
   });
 });
 
@@ -81,16 +80,4 @@ test('colours surround the text, not the gaps', () => {
   expect(table(['STATE', 'WHY'], rows, { paint: coloured })[1]).toBe('\u001b[32mok\u001b[39m       x');
   expect(coloured(undefined, 'x')).toBe('x');
   expect(coloured('red', '')).toBe('');
-});
-
-test('names and values are aligned', () => {
-  expect(
-    list(
-      [
-        ['job', 'a'],
-        ['fencing token', '1'],
-      ],
-      look,
-    ),
-  ).toEqual(['job            a', 'fencing token  1']);
 });

@@ -170,54 +170,6 @@ describe('an instance that resigns', () => {
   });
 });
 
-describe('the last leader', () => {
-  test('has given its lease back if it was gone before its end for who stood by', async () => {
-    const [first, second] = await elect();
-    expect(first.gaveBack).toEqual([false]);
-    await first.harness.clock.advance(4 * PERIOD);
-    await first.election.resign();
-    await first.harness.clock.advance(PERIOD);
-    expect(second.gaveBack).toEqual([true]);
-    const [lease] = second.harness.store.of('acquire').slice(-2);
-    expect(second.harness.clock.monotonic()).toBeLessThan((lease?.at ?? 0) + TTL);
-    // Now the other way round.
-    await first.harness.clock.advance(2 * TTL);
-    await second.election.resign();
-    await first.harness.clock.advance(TTL + PERIOD);
-    expect(first.gaveBack[1]).toBe(true);
-  });
-
-  test.each([
-    ['has died', 0],
-    ['has died just before a regular campaign', TTL / 2],
-  ])('has not if it %s', async (_, after) => {
-    const [first, second] = await elect();
-    await first.harness.clock.advance(after);
-    first.harness.store.breakDown(silence);
-    await first.harness.clock.advance(2 * TTL);
-    expect(second.gaveBack).toEqual([false]);
-  });
-
-  test('is not known any more when this instance has led since', async () => {
-    const [first, second] = await elect();
-    await first.election.stop();
-    await first.harness.clock.advance(PERIOD);
-    await second.election.resign();
-    await first.harness.clock.advance(TTL);
-    expect(second.gaveBack).toEqual([true, false]);
-  });
-
-  test('is not known to an instance that came after it', async () => {
-    const [first, second] = candidates(2) as [Candidate, Candidate];
-    first.election.start();
-    await first.harness.clock.advance(PERIOD);
-    await first.election.resign();
-    second.election.start();
-    await first.harness.clock.advance(0);
-    expect(second.gaveBack).toEqual([false]);
-  });
-});
-
 test('an instance whose listener resigns at once never calls its hooks', async () => {
   const [first] = candidates(1) as [Candidate];
   const { events } = first.harness;

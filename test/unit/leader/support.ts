@@ -14,8 +14,6 @@ export class Candidate {
   /** What happened, in order: `elected`, `aborted`, `revoked <reason>`. */
   readonly story: string[] = [];
   lease: LeaderLease | undefined;
-  /** Whether the leader before it gave its lease back, as far as it saw, at each of its elections. */
-  readonly gaveBack: boolean[] = [];
   hooks: Partial<ElectionHooks> = {};
 
   constructor(
@@ -24,12 +22,11 @@ export class Candidate {
   ) {
     const settings = { ...SETTINGS, ttl: TTL, heartbeat: 2_700, onStoreError: 'throw' } as const;
     const hooks: ElectionHooks = {
-      elected: (lease, gaveBack) => {
+      elected: (lease) => {
         this.lease = lease;
-        this.gaveBack.push(gaveBack);
         this.story.push('elected');
         lease.signal.addEventListener('abort', () => this.story.push('aborted'));
-        return this.hooks.elected?.(lease, gaveBack);
+        return this.hooks.elected?.(lease);
       },
       revoked: (reason) => {
         this.story.push(`revoked ${reason}`);

@@ -18,16 +18,15 @@ class Jobs {
   interval(): void {}
 }
 
+/** Stops a cron job, as the application does. */
+const stop = (job: object): unknown => Object.assign(job, { isActive: false, cronTime: { realDate: false } });
+
 /** A scheduler that makes the jobs of these methods, one after the other. */
 class Scheduler {
   readonly cronJobs: Record<string, { options: unknown; ref?: object }> = {};
   readonly #jobs = new Map<string, object>();
   readonly schedulerRegistry = { getCronJobs: () => this.#jobs };
-  readonly stopped = new Set<object>();
-  readonly made = new CronJobState(
-    () => [this],
-    (job) => this.stopped.has(job),
-  );
+  readonly made = new CronJobState(() => [this]);
 
   add(...methods: ('named' | 'one' | 'twin')[]): this {
     for (const method of methods) {
@@ -62,10 +61,10 @@ test('of two jobs without a name that look the same, the one is stopped that the
   const [first, second] = scheduler.mount() as [object, object];
   const states = () => jobs.map(({ state }) => state());
   expect(states()).toEqual(['started', 'started']);
-  scheduler.stopped.add(first);
+  stop(first);
   expect(states()).toEqual(['stopped', 'started']);
-  scheduler.stopped.delete(first);
-  scheduler.stopped.add(second);
+  Object.assign(first, { isActive: true });
+  stop(second);
   expect(states()).toEqual(['started', 'stopped']);
 });
 
@@ -73,7 +72,7 @@ test('of a method that two classes inherit, the job is stopped of the instance t
   const scheduler = new Scheduler().add('one', 'twin', 'one');
   const jobs = [{}, {}].map((owner) => scheduler.made.claim(one, owner));
   const [, , third] = scheduler.mount() as [object, object, object];
-  scheduler.stopped.add(third);
+  stop(third);
   expect(jobs.map(({ state }) => state())).toEqual(['started', 'stopped']);
 });
 
@@ -86,7 +85,7 @@ test('where it cannot be told which job is whose, one that is stopped counts for
   scheduler.made.claim(twin, owner);
   const [, second] = scheduler.mount() as [object, object, object];
   expect(jobs.map(({ state }) => state())).toEqual(['started', 'started']);
-  scheduler.stopped.add(second);
+  stop(second);
   expect(jobs.map(({ state }) => state())).toEqual(['stopped', 'started']);
 });
 
@@ -104,10 +103,7 @@ test('a job is gone that was deleted, or whose name has been given to another on
 
 test('a job that is still to be made is not stopped, nor is one that nobody knows of', () => {
   const scheduler = new Scheduler().add('named');
-  const nobody = new CronJobState(
-    () => [],
-    () => true,
-  );
+  const nobody = new CronJobState(() => []);
   const jobs = [named, one, interval].map((method) => scheduler.made.claim(method, {}));
   for (const job of [...jobs, nobody.claim(named, {})]) {
     expect(job.state()).toBe('started');
@@ -120,20 +116,17 @@ test('a job that is asked for while the scheduler looks for methods is looked up
   const { state } = scheduler.made.claim(named, {});
   expect(state()).toBe('started');
   const [job] = scheduler.add('named').mount() as [object];
-  scheduler.stopped.add(job);
+  stop(job);
   expect(state()).toBe('stopped');
 });
 
 test('two schedulers each make a job of every method: one that is stopped in either is stopped', () => {
   const [first, second] = [new Scheduler().add('one', 'twin'), new Scheduler().add('one', 'twin')];
-  const made = new CronJobState(
-    () => [first, second],
-    (job) => first.stopped.has(job) || second.stopped.has(job),
-  );
+  const made = new CronJobState(() => [first, second]);
   const owner = {};
   const jobs = [one, twin].map((method) => made.claim(method, owner));
   const [ofOne, ofTwin] = [first.mount(), second.mount()[1] as object];
-  second.stopped.add(ofTwin);
+  stop(ofTwin);
   expect(jobs.map(({ state }) => state())).toEqual(['started', 'stopped']);
   first.replace(Object.keys(first.cronJobs)[0] ?? '', undefined);
   expect(jobs.map(({ state }) => state())).toEqual(['gone', 'stopped']);
@@ -168,7 +161,7 @@ test('methods with one and the same decorator are told apart by their places', (
   const { first, second } = Pair.prototype;
   const jobs = [first, second].map((method) => scheduler.made.claim(method, owner));
   const [, last] = scheduler.mount() as [object, object];
-  scheduler.stopped.add(last);
+  stop(last);
   expect(jobs.map(({ state }) => state())).toEqual(['started', 'stopped']);
 });
 
@@ -183,7 +176,7 @@ test('hundreds of jobs of one expression are looked through once, however often 
     cronJobs[key] = record;
   }
   const jobs = Array.from({ length: 300 }, () => scheduler.made.claim(one, {}));
-  for (const job of scheduler.mount().slice(0, 10)) scheduler.stopped.add(job);
+  for (const job of scheduler.mount().slice(0, 10)) stop(job);
   for (let round = 0; round < 3; round++) {
     expect(jobs.filter(({ state }) => state() === 'stopped')).toHaveLength(10);
   }

@@ -371,7 +371,7 @@ describe('at the start of an instance', () => {
 
   test.each([
     ['started', (follow: MissedTicks, of: TickedJob) => follow.catchUp(of)],
-    ['elected', (follow: MissedTicks, of: TickedJob) => follow.lead([of], { maxAge: HOUR, since: 0 })],
+    ['elected', (follow: MissedTicks, of: TickedJob) => follow.lead([of], HOUR)],
   ])(
     'an instance that was %s finds a job that is made in the last second of that minute',
     async (_, begin) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TickedJob, TickResult } from '../../../lib/ticks/missed-ticks.js';
-import { DAY, Harness, HOUR, JOB_TTL, SPREAD, unavailable } from './support/missed-ticks-harness.js';
+import { Harness, HOUR, JOB_TTL, SPREAD, unavailable } from './support/missed-ticks-harness.js';
 
 /** How long ago the newest tick was, ms. */
 const AGE = 60_000;
@@ -28,7 +28,7 @@ test('a new leader of many jobs leaves room for what else is due, such as the re
     app.clock.setTimer(renew, 100);
   };
   renew();
-  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, HOUR);
   await app.clock.advance(50 * SEARCH);
   expect(app.fired).toHaveLength(jobs.length);
   const late = renewals.map((at, index) => at - (renewals[index - 1] ?? 0) - 100);
@@ -42,11 +42,11 @@ test('a leader that is elected anew goes on with the jobs of its new term alone'
     const startAt = schedule?.startAt;
     Object.assign(schedule ?? {}, { startAt: () => (app.clock.block(1_000), startAt?.(app.clock.now())) });
   }
-  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
-  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, HOUR);
+  app.missedTicks.lead(jobs, HOUR);
   await app.clock.advance(10_000);
   expect(app.fired).toHaveLength(1 + jobs.length);
-  app.missedTicks.lead(jobs, { maxAge: HOUR, since: 0 });
+  app.missedTicks.lead(jobs, HOUR);
   app.missedTicks.stop();
   const fired = app.fired.length;
   await app.clock.advance(10_000);
@@ -55,62 +55,35 @@ test('a leader that is elected anew goes on with the jobs of its new term alone'
   expect(app.fired.length - fired).toBeLessThanOrEqual(1);
 });
 
-test('a tick that came before this instance was up is run if its job ran before, though it has no catchUp', async () => {
+test('a tick that nobody started is run if its job ran before, though it has no catchUp', async () => {
   const app = new Harness(AGE);
-  await app.elect(app.job(), AGE);
+  await app.elect(app.job());
   expect(app.fired).toEqual([
     { tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, ask: 'known', only: 'known' },
   ]);
 });
 
-test('a tick that came while this instance stood by is run also if its job never ran', async () => {
+test('a job whose initialDelay has passed is asked for at once', async () => {
   const app = new Harness(AGE);
-  await app.elect(app.job(), AGE + 1);
-  expect(app.fired).toEqual([{ tick: app.tick, schedule: 'nightly', maxClockSkew: 1_000, ask: 'begin' }]);
-});
-
-test('what was up is judged by how long ago it was, also where the clock has been set since', async () => {
-  const app = new Harness(AGE);
-  const since = app.clock.monotonic();
-  await app.clock.advance(AGE);
-  app.clock.setWallClock(app.clock.now() + HOUR);
-  app.tick = app.clock.now() - AGE / 2;
-  app.missedTicks.lead([app.job()], { maxAge: HOUR, since });
-  app.tick = app.clock.now() - 2 * AGE;
-  app.missedTicks.lead([app.job()], { maxAge: HOUR, since });
-  await app.clock.advance(0);
-  expect(app.asked).toStrictEqual([undefined, 'known']);
-});
-
-test('a tick that the scheduler would not have fired, by the initialDelay of its job, does not begin a job', async () => {
-  const app = new Harness(AGE);
-  await app.elect(app.job({}, 5_000), AGE + 5_000);
-  await app.elect(app.job({}, 5_000), AGE + 5_001);
-  expect(app.asked).toStrictEqual(['known', undefined]);
+  await app.elect(app.job({}, 5_000));
+  expect(app.asked).toStrictEqual(['known']);
 });
 
 test('an instance that leads from its start hands nothing over before the initialDelay of the job has passed', async () => {
   const app = new Harness(AGE);
-  await app.elect(app.job({}, 5_000), 2_000);
+  app.state = 'stopped';
+  await app.elect(app.job({}, 5_000));
+  await app.clock.advance(4_999);
   expect(app.fired).toEqual([]);
-  await app.clock.advance(2_999);
-  expect(app.fired).toEqual([]);
+  app.state = 'started';
   await app.clock.advance(1);
   expect(app.asked).toStrictEqual(['known']);
 });
 
-test('one that has a millisecond of it left waits for that', async () => {
-  const app = new Harness(AGE);
-  await app.elect(app.job({}, 5_000), 4_999);
-  expect(app.fired).toEqual([]);
-  await app.clock.advance(1);
-  expect(app.fired).toHaveLength(1);
-});
-
 test('a job that is stopped before its initialDelay has passed is left alone', async () => {
   const app = new Harness(AGE);
-  await app.elect(app.job({}, 5_000), 2_000);
   app.state = 'stopped';
+  await app.elect(app.job({}, 5_000));
   await app.clock.advance(HOUR);
   expect(app.fired).toEqual([]);
 });
@@ -121,33 +94,25 @@ test.each([
   ['is run if it was interrupted, with rerun', { rerun: 1 }, ['interrupted']],
 ])('a tick that is too old for a hand-over %s', async (_, settings, expected) => {
   const app = new Harness(AGE);
-  await app.elect(app.job(settings), 2 * AGE, AGE - JOB_TTL - 1);
+  await app.elect(app.job(settings), AGE - JOB_TTL - 1);
   expect(app.asked).toStrictEqual(expected);
 });
 
 test('the lease that the last leader has left behind on the job is waited for', async () => {
   const app = new Harness(AGE);
-  for (const [uptime, only] of [
-    [AGE, 'known'],
-    [AGE + 1, undefined],
-  ] as const) {
-    app.tick = app.clock.now() - AGE;
-    const nightly = app.job();
-    await app.elect(nightly, uptime);
-    app.answer(nightly, held(5_000));
-    const before = app.fired.length;
-    await app.clock.advance(4_999);
-    expect(app.fired).toHaveLength(before);
-    await app.clock.advance(1 + SPREAD);
-    expect(app.fired.slice(before)).toMatchObject([{ tick: app.tick }]);
-    expect(app.fired.at(-1)?.only).toBe(only);
-  }
+  const nightly = app.job();
+  await app.elect(nightly);
+  app.answer(nightly, held(5_000));
+  await app.clock.advance(4_999);
+  expect(app.fired).toHaveLength(1);
+  await app.clock.advance(1 + SPREAD);
+  expect(app.fired.slice(1)).toMatchObject([{ tick: app.tick, only: 'known' }]);
 });
 
 test('a run of its own earlier term is waited for, of which nobody knows when it ends', async () => {
   const app = new Harness(AGE);
   const nightly = app.job();
-  await app.elect(nightly, AGE);
+  await app.elect(nightly);
   app.answer(nightly, held());
   await app.clock.advance(1_000);
   expect(app.fired).toHaveLength(2);
@@ -156,27 +121,24 @@ test('a run of its own earlier term is waited for, of which nobody knows when it
 
 test('a store that is away is asked again; then for jobs that it knows alone, as it may have lost its data', async () => {
   const app = new Harness(AGE);
-  for (const uptime of [AGE, AGE + 1]) {
-    app.tick = app.clock.now() - AGE;
-    const nightly = app.job({ rerun: 1, catchUp: HOUR });
-    await app.elect(nightly, uptime);
-    for (const wait of [1_000, 2_000, 4_000]) {
-      app.answer(nightly, unavailable);
-      const before = app.fired.length;
-      await app.clock.advance(wait);
-      expect(app.fired).toHaveLength(before + 1);
-      expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known', rerun: 1 });
-    }
-    app.answer(nightly, { ran: true });
-    expect(app.clock.pending).toBe(0);
+  const nightly = app.job({ rerun: 1, catchUp: HOUR });
+  await app.elect(nightly);
+  for (const wait of [1_000, 2_000, 4_000]) {
+    app.answer(nightly, unavailable);
+    const before = app.fired.length;
+    await app.clock.advance(wait);
+    expect(app.fired).toHaveLength(before + 1);
+    expect(app.fired.at(-1)).toMatchObject({ tick: app.tick, only: 'known', rerun: 1 });
   }
+  app.answer(nightly, { ran: true });
+  expect(app.clock.pending).toBe(0);
 });
 
 test('a lease under which the tick was started is asked after once: it may be given back before the job begins', async () => {
   const app = new Harness(AGE);
   const nightly = app.job();
   const running = { ...held(5_000), tick: app.tick, finished: false };
-  await app.elect(nightly, AGE);
+  await app.elect(nightly);
   app.answer(nightly, running);
   await app.clock.advance(5_000 + SPREAD);
   expect(app.asked).toStrictEqual(['known', 'known']);
@@ -185,14 +147,14 @@ test('a lease under which the tick was started is asked after once: it may be gi
 });
 
 test.each([
-  [MAX_AGE, [undefined]],
-  [MAX_AGE + JOB_TTL, [undefined]],
+  [MAX_AGE, ['known']],
+  [MAX_AGE + JOB_TTL, ['known']],
   [MAX_AGE + JOB_TTL + 1, []],
 ])(
   'an age of %d ms, of at most the least catchUp and the ttl of its lock, lets a tick begin',
   async (age, asked) => {
     const app = new Harness(age);
-    await app.elect(app.job(), DAY, MAX_AGE);
+    await app.elect(app.job(), MAX_AGE);
     expect(app.asked).toStrictEqual(asked);
   },
 );
@@ -200,20 +162,20 @@ test.each([
 test('an instance that has lost the lead while a tick waited asks for it when it leads again', async () => {
   const app = new Harness();
   const nightly = app.job();
-  await app.elect(nightly, DAY, MAX_AGE);
+  await app.elect(nightly, MAX_AGE);
   app.answer(nightly, held(20_000));
   await app.clock.advance(20_000 + SPREAD);
   // It leads no more: the gate lets nothing through, and nobody answers.
-  expect(app.asked).toStrictEqual([undefined, undefined]);
+  expect(app.asked).toStrictEqual(['known', 'known']);
   await app.clock.advance(MAX_AGE + JOB_TTL - 20_000 - SPREAD);
-  await app.elect(nightly, DAY, MAX_AGE);
-  expect(app.asked).toStrictEqual([undefined, undefined, undefined]);
+  await app.elect(nightly, MAX_AGE);
+  expect(app.asked).toStrictEqual(['known', 'known', 'known']);
 });
 
 describe('a tick that comes while this instance leads', () => {
   /** Elects this instance, and lets a tick come so long after, of which the store says so. */
   async function refuse(app: Harness, of: TickedJob, result: TickResult, after = JOB_TTL): Promise<void> {
-    await app.elect(of, 2 * AGE);
+    await app.elect(of);
     app.answer(of, { ran: false, reason: 'already-ran', tick: app.tick, finished: true });
     await app.clock.advance(after);
     app.fired = [];
@@ -263,7 +225,7 @@ describe('a tick that comes while this instance leads', () => {
   test('takes the place of an older one that waits', async () => {
     const app = new Harness(AGE);
     const nightly = app.job();
-    await app.elect(nightly, 2 * AGE);
+    await app.elect(nightly);
     app.answer(nightly, held(5_000));
     const [older] = app.fired;
     app.fired = [];
@@ -293,7 +255,7 @@ describe('a tick that waits is not run any more', () => {
     for (const late of [0, 1]) {
       app.tick = app.clock.now() - AGE;
       const nightly = app.job();
-      await app.elect(nightly, AGE, MAX_AGE);
+      await app.elect(nightly, MAX_AGE);
       const before = app.fired.length;
       // Held by hand, say.
       app.answer(nightly, held(AGE + JOB_TTL - SPREAD));
@@ -313,7 +275,7 @@ describe('a tick that waits is not run any more', () => {
       const began = app.clock.now();
       app.tick = began - AGE;
       const nightly = app.job();
-      await app.elect(nightly, AGE, MAX_AGE);
+      await app.elect(nightly, MAX_AGE);
       const goesOn = () => app.clock.pending > 0 || app.fired.length > 0;
       // One that is never given up fails below, instead of keeping the run.
       while (goesOn() && app.clock.now() - began < HOUR) {
@@ -332,7 +294,7 @@ describe('a tick that waits is not run any more', () => {
   ])('but %s', async (_, settings, only) => {
     const app = new Harness(AGE);
     const nightly = app.job(settings);
-    await app.elect(nightly, AGE, MAX_AGE);
+    await app.elect(nightly, MAX_AGE);
     app.answer(nightly, held(2 * MAX_AGE));
     await app.clock.advance(2 * MAX_AGE + SPREAD);
     expect(app.fired).toHaveLength(2);
@@ -349,7 +311,7 @@ describe('a tick that waits is not run any more', () => {
       app.state = 'started';
       app.fired = [];
       const nightly = app.job(settings);
-      await app.elect(nightly, AGE);
+      await app.elect(nightly);
       app.answer(nightly, result(app));
       app.state = now;
       await app.clock.advance(10_000);
@@ -387,7 +349,7 @@ describe('a tick that waits is not run any more', () => {
   test('when a newer one came that this instance did not fire', async () => {
     const app = new Harness(AGE);
     const nightly = app.job();
-    await app.elect(nightly, AGE);
+    await app.elect(nightly);
     app.answer(nightly, held(5_000));
     app.tick += 1_000;
     await app.clock.advance(HOUR);

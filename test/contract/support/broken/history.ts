@@ -6,7 +6,7 @@ import type {
 } from '../../../../lib/stores/history-store.js';
 import type { AcquireRequest, LeaseRef, LockInfo, ReleaseOutcome } from '../../../../lib/index.js';
 import type { ManualClock } from '../../../../lib/testing/index.js';
-import { ReferenceEvents } from '../reference-events.js';
+import { ReferenceQueuedCalls } from '../reference-queued-calls.js';
 import { ReferenceHistory } from '../reference-history.js';
 import { ReferenceStore, type StateEntry } from '../reference-store.js';
 import type { BrokenStore } from './broken-store.js';
@@ -114,10 +114,10 @@ class FoldsNames extends ReferenceHistory {
 }
 
 /** `release` keeps records, `next` does not. */
-class ForgetsItsRuns extends ReferenceEvents {
+class ForgetsItsRuns extends ReferenceQueuedCalls {
   override next(
-    ...[lease, { record: _record, ...options }]: Parameters<ReferenceEvents['next']>
-  ): ReturnType<ReferenceEvents['next']> {
+    ...[lease, { record: _record, ...options }]: Parameters<ReferenceQueuedCalls['next']>
+  ): ReturnType<ReferenceQueuedCalls['next']> {
     return super.next(lease, options);
   }
 }
@@ -232,16 +232,16 @@ export const brokenHistories: readonly BrokenStore[] = [
     FoldsNames,
   ),
   broken(
-    'a grant tells of the run of an event that was interrupted',
-    "a grant after an interrupted event should answer {'fencingToken':1767225600000001}, but answered {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
+    'a grant tells of the run of a queued call that was interrupted',
+    "a grant after an interrupted queued call should answer {'fencingToken':1767225600000001}, but answered {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
     TellsOfTheFirstGrant,
   ),
   {
     caught: 'rule 16: `next` keeps how the run has ended, with its fencing token',
-    message: 'the run of the first event should be told by now',
+    message: 'the run of the first queued call should be told by now',
     make: (clock) => {
       const store = new ReferenceStore(clock);
-      store.events = new ForgetsItsRuns(store);
+      store.queuedCalls = new ForgetsItsRuns(store);
       return store;
     },
   },

@@ -196,27 +196,27 @@ describe('a release with a record', () => {
   });
 });
 
-describe('the event of a lease', () => {
+describe('the queued call of a lease', () => {
   const enqueue = (id: string): Promise<unknown> =>
-    store.events.enqueue({ name: NAME, id, job: 'a', args: '[]', priority: 0, max: 10, redeliver: 1 });
+    store.queuedCalls.enqueue({ name: NAME, id, job: 'a', args: '[]', priority: 0, max: 10, redeliver: 1 });
 
   test('that gives way to the next one leaves a record under its own fencing token', async () => {
     await enqueue('one');
     await enqueue('two');
     const lease = await take({ job: 'a' });
     const options = { takes: [{ job: 'a', ttl: HOUR }] };
-    const first = await store.events.next(lease, options);
-    if (first.event === undefined) throw new Error('no event');
-    const one = { ...lease, event: first.event.id, fencingToken: first.fencingToken };
+    const first = await store.queuedCalls.next(lease, options);
+    if (first.queuedCall === undefined) throw new Error('no queued call');
+    const one = { ...lease, queuedCall: first.queuedCall.id, fencingToken: first.fencingToken };
     const ended = { ...options, outcome: 'completed', record: RECORD } as const;
-    const second = await store.events.next(one, ended);
-    if (second.event === undefined) throw new Error('no event');
-    expect(await store.events.next(one, ended)).toMatchObject({ event: { id: 'two' } });
+    const second = await store.queuedCalls.next(one, ended);
+    if (second.queuedCall === undefined) throw new Error('no queued call');
+    expect(await store.queuedCalls.next(one, ended)).toMatchObject({ queuedCall: { id: 'two' } });
     expect(await entries()).toEqual([run(one, { job: 'a', outcome: 'completed', duration: 1_200 })]);
 
     const [info] = await store.inspect([NAME]);
     expect(info).toMatchObject({ job: 'a' });
-    const two = { ...one, event: 'two', fencingToken: Number(info?.fencingToken) };
+    const two = { ...one, queuedCall: 'two', fencingToken: Number(info?.fencingToken) };
     await store.release(two, { outcome: 'failed', record: RECORD });
     expect(await entries()).toMatchObject([run(two, { outcome: 'failed' }), run(one, {})]);
   });

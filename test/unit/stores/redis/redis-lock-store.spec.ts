@@ -71,11 +71,6 @@ describe('refuses, when it is made,', () => {
     ],
     ['', 'connection: the URL is empty. Perhaps a variable of the environment is not set.'],
     ['http://host', 'connection: a Redis URL begins with redis:// or rediss://, this one with http:'],
-    [{ hots: 'a' }, 'connection.hots: ioredis has no such option. Did you mean `host`?'],
-    [
-      { connection: URL, keyPrefix: 'jobs' },
-      "connection.connection: ioredis has no such option. Give it by itself: new RedisLockStore('redis://host:6379', options).",
-    ],
   ])('the connection %p', (connection, problem) => {
     expect(problemsOf(() => new RedisLockStore(connection as string))).toEqual([problem]);
   });

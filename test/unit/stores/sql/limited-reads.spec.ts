@@ -16,7 +16,7 @@ describe('a table of which a read is never answered', () => {
             ? Promise.resolve([])
             : new Promise((resolve) => database.waiting.push(() => resolve([])));
         },
-        events: { stored: (name: string) => name, read: async () => [] } as never,
+        queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
       }),
       { migrate: false, clock },
     );

@@ -202,7 +202,7 @@ describe('a table that is only read', () => {
     const { store } = opened({
       look,
       rows: async () => (there ? [] : Promise.reject(missing)),
-      events: { stored: (name: string) => name, read: async () => [] } as never,
+      queuedCalls: { stored: (name: string) => name, read: async () => [] } as never,
       history: { read: async () => [], stored: (name: string) => name } as never,
       failure: (error) => (error === missing ? 'table' : 'refused'),
     });

@@ -26,7 +26,7 @@ export function scripted(script: Partial<SqlDialect<object>>): SqlDialect<object
     leave: nothing,
     changeLine: nothing,
     keepFree: nothing,
-    events: {} as SqlDialect<object>['events'],
+    queuedCalls: {} as SqlDialect<object>['queuedCalls'],
     history: {} as SqlDialect<object>['history'],
     failure: (error) => (Object(error).conflict === true ? 'conflict' : 'refused'),
     ...script,

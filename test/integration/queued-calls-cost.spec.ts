@@ -1,0 +1,57 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { commandsDuring, type LocalRedis, startRedis } from '../support/local-redis.js';
+import { until } from '../support/until.js';
+import { closeApps, startApp } from './app.js';
+import { calendar, hold } from './support/calendar.js';
+
+/* What queued calls cost on Redis, counted by the server. */
+
+let server: LocalRedis;
+let client: Redis;
+beforeAll(async () => {
+  server = await startRedis();
+  client = new Redis(server.url);
+});
+afterEach(closeApps);
+afterAll(async () => {
+  client.disconnect();
+  await server.stop();
+});
+
+/** Those that look into the queue of a lock, and the others. */
+function counted(sent: readonly string[][]) {
+  const ofQueuedCalls = sent.filter((args) => args.some((arg) => arg.endsWith(':queue')));
+  return { ofQueuedCalls: ofQueuedCalls.length, others: sent.length - ofQueuedCalls.length };
+}
+
+test('a queued call takes one command to queue, and one to run', async () => {
+  const { Calendar, ran } = calendar({ queue: undefined });
+  const app = await startApp([Calendar], { connection: server.url, ttl: '10m' });
+  const round = async (count: number) => {
+    const letGo = await hold(app);
+    const queued = await commandsDuring(client, async () => {
+      for (let i = 0; i < count; i++) await app.get(Calendar).changed(String(i));
+    });
+    // The connection for hints is open: ioredis takes a command that comes in the moment of MONITOR for its answer.
+    await until(async () => String(await client.client('LIST')).includes('cmd=subscribe'));
+    ran.length = 0;
+    const run = await commandsDuring(client, async () => {
+      await letGo();
+      await until(() => ran.length === count);
+      await until(async () => !(await isTaken()));
+    });
+    return { queued: counted(queued), run: counted(run.filter(([command]) => command !== 'exists')) };
+  };
+  const isTaken = async (): Promise<boolean> => (await client.exists('scheduler:calendar:lock')) === 1;
+  // The scripts are sent as a whole, and the lock is noted.
+  await round(1);
+  for (const count of [10, 100]) {
+    const { queued, run } = await round(count);
+    expect(queued.ofQueuedCalls).toBe(count);
+    // The last one finds that there are no more. The release after it sends the end of its run once more.
+    expect(run.ofQueuedCalls).toBe(count + 2);
+    // The holder lets go, somebody stands in line, asks when it is called, and lets go: as for any call that waits.
+    expect(run.others).toBeLessThan(10);
+  }
+});

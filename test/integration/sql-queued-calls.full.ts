@@ -1,0 +1,104 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { LeaseRef, NewQueuedCall } from '../../lib/index.js';
+import { DATABASES, type SqlStore, type TestPool } from '../support/database.js';
+import { type DatabaseServer, uniqueTable } from '../support/database-server.js';
+import { gate } from './app.js';
+
+/* Rows of queued calls, where one statement comes late, or calls are old. */
+
+const DAY = 86_400_000;
+const TAKES = [{ job: 'job', ttl: 60_000 }];
+
+/** What its statements go through. */
+interface Dialect {
+  readonly queuedCalls: { write(text: string, values: readonly unknown[]): Promise<number> };
+}
+
+describe.each(DATABASES)('in $name', (database) => {
+  const table = uniqueTable('queued');
+  let server: DatabaseServer;
+  let pool: TestPool;
+  let store: SqlStore;
+  beforeAll(async () => {
+    server = await database.provide();
+    pool = database.pool(server.url);
+    store = pool.store({ table });
+    await store.init();
+  });
+  afterAll(async () => {
+    for (const each of [table, `${table}_queued`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
+    await pool.end();
+    await server.stop();
+  });
+
+  async function take(name: string, from = store): Promise<LeaseRef> {
+    const request = { name, token: randomUUID(), ttl: 60_000, holder: 'host:1:abc' };
+    const result = await from.acquire(request);
+    if (!result.acquired) throw new Error(`not acquired: ${result.reason}`);
+    return { ...request, fencingToken: result.fencingToken };
+  }
+
+  /** The lease with which the first call of a lock was taken. */
+  async function taken(lease: LeaseRef): Promise<LeaseRef> {
+    const answer = await store.queuedCalls.next(lease, { takes: TAKES });
+    expect(answer).toMatchObject({ queuedCall: { delivery: 1 } });
+    return { ...lease, fencingToken: 'fencingToken' in answer ? answer.fencingToken : 0 };
+  }
+
+  async function keep(name: string): Promise<NewQueuedCall> {
+    const queuedCall = { name, id: randomUUID(), job: 'job', args: '[]', priority: 0, max: 10, redeliver: 0 };
+    await store.queuedCalls.enqueue(queuedCall);
+    return queuedCall;
+  }
+
+  test('a dead letter that is put back is kept for its time once more, whenever its call was made', async () => {
+    const { id } = await keep('old');
+    const lease = await taken(await take('old'));
+    await store.queuedCalls.next({ ...lease, queuedCall: id }, { takes: TAKES, outcome: 'failed' });
+    await pool.write(`UPDATE ${table}_queued SET queued_at = queued_at - ${8 * DAY} WHERE id = ?`, [id]);
+    expect(await store.queuedCalls.redeliver('old')).toBe(1);
+    // A store that has just started looks for what is too old.
+    await pool.store({ table }).queuedCalls.left(['job']);
+    expect(await store.queuedCalls.next(lease, { takes: TAKES })).toMatchObject({
+      queuedCall: { id, delivery: 1 },
+    });
+  });
+
+  test('what was kept for seven days is deleted', async () => {
+    const { id } = await keep('forgotten');
+    await pool.write(`UPDATE ${table}_queued SET queued_at = queued_at - ${8 * DAY} WHERE id = ?`, [id]);
+    await pool.store({ table }).queuedCalls.left(['job']);
+    expect(
+      (await store.queuedCalls.next(await take('forgotten'), { takes: TAKES })).queuedCall,
+    ).toBeUndefined();
+  });
+
+  test('a holder whose lease has run out takes no queued call from the next one, which runs it already', async () => {
+    const slow = pool.store({ table });
+    const [reached, goOn] = [gate(), gate()];
+    const { queuedCalls } = Reflect.get(slow.queuedCalls, 'dialect') as Dialect;
+    const write = queuedCalls.write.bind(queuedCalls);
+    queuedCalls.write = async (text, values) => {
+      if (text.startsWith('UPDATE {t} SET taken = ?, ')) {
+        reached.open();
+        await goOn.opened;
+      }
+      return write(text, values);
+    };
+    const lease = await take('slow', slow);
+    const { id } = await keep('slow');
+    const late = slow.queuedCalls.next(lease, { takes: TAKES });
+    await reached.opened;
+    await pool.write(`UPDATE ${table} SET lock_until = lock_until - INTERVAL '1' HOUR WHERE name = 'slow'`);
+    const next = await take('slow');
+    const own = await taken(next);
+    goOn.open();
+    expect(await late).toMatchObject({ held: false });
+    const after = await store.queuedCalls.next(
+      { ...own, queuedCall: id },
+      { takes: TAKES, outcome: 'completed' },
+    );
+    expect(after).toEqual({ held: true, dead: [] });
+  });
+});
