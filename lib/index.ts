@@ -114,6 +114,7 @@ export type {
 } from './stores/lock-store.js';
 export type { JobInfo, LockInfo } from './stores/lock-info.js';
 export type {
+  CallOptions,
   DeadLetter,
   DeliveredCall,
   Enqueued,

@@ -58,6 +58,12 @@ function distance(one: string, other: string): number {
 
 const at = (row: readonly number[] = [], index: number): number => row[index] ?? Number.POSITIVE_INFINITY;
 
+/** What an error says; one of several has no message of its own in Node (a name with two addresses, each of which was tried). */
+export function messageOf(error: Error): string {
+  const several = error instanceof AggregateError ? error.errors.filter((each) => each instanceof Error) : [];
+  return error.message || several.map((each) => each.message).join(', ') || error.name;
+}
+
 /** The message of an error as a part of a sentence: without a full stop, and without the credentials that a URL may hold. */
 export const asClause = (message: string): string =>
   message.replace(/\/\/[^\s/]*@/g, '//***@').replace(/[\s.]+$/, '');

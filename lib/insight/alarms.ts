@@ -75,7 +75,7 @@ export class Alarms {
       const { job, tick, own, first, timer } = miss;
       timer?.cancel();
       // Who has just marked one of the others tells of it.
-      if (!first) continue;
+      if (!first && !miss.marked) continue;
       this.#waiting.delete(miss);
       this.#tell(job, tick, own);
       this.#mark(job, tick).catch(() => undefined);
@@ -111,9 +111,14 @@ export class Alarms {
 
   /** Whether this instance was the first to mark it, as far as it can know. */
   async #isMine(miss: Untold): Promise<boolean> {
-    const wasMarked = miss.marked;
-    miss.marked = true;
-    return (await this.#mark(miss.job, miss.tick)) || wasMarked;
+    const mark = this.#mark(miss.job, miss.tick);
+    return mark.then(
+      (isFirst) => isFirst || miss.marked,
+      (error: unknown) => {
+        miss.marked ||= !(error instanceof StoreUnavailableError && error.outcome === 'not-applied');
+        throw error;
+      },
+    );
   }
 
   #markOnce(job: WatchedJob, tick: number): void {

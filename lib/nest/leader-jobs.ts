@@ -4,7 +4,7 @@ import { logWarning } from '../events/log.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { JobGate } from '../leader/job-gate.js';
 import { GatedJobs, type JobWatcher } from '../scheduler/gated-jobs.js';
-import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
+import { isNamed, type JobOrchestrator } from '../scheduler/scheduler-parts.js';
 import { MissedTicks } from '../ticks/missed-ticks.js';
 import type { BoundJob } from './bound-job.js';
 import type { KnownJobs } from './known-jobs.js';
@@ -106,7 +106,7 @@ export class LeaderJobs {
     this.events.emit({
       type: 'skipped',
       lock: this.election ?? '',
-      job,
+      ...(isNamed(job) ? { job } : undefined),
       instance,
       at: clock.now(),
       reason: 'not-leader',

@@ -127,6 +127,11 @@ export interface JobRecord {
 }
 export type JobRecords = Record<string, JobRecord>;
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Whether the application has given a job its name. The scheduler gives each one without a name a UUID, another at each start. */
+export const isNamed = (job: string): boolean => !UUID.test(job);
+
 /**
  * The members of `SchedulerOrchestrator` of `@nestjs/schedule` that this library uses. That class makes the jobs of
  * decorated methods. It is not public, but the same from version 4 to 12: tests pin it. If it is not found, the application

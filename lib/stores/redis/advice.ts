@@ -16,10 +16,15 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     /alert (certificate required|bad certificate|handshake failure)|alert number (116|42|40)/i,
     'Perhaps the server asks for a certificate of the client: `tls: { cert, key }` in the options.',
   ],
+  [
+    // The same as `DENIED`, which is what the callers know a refusal by.
+    /\bNOPERM\b|executing the script/,
+    'The user has not all rights that this library needs: `npx nestjs-scheduler-lock acl` prints them.',
+  ],
   [/max number of clients/, 'Raise `maxclients` of the server, or look who keeps so many connections.'],
   [
     // Nobody says more: a server takes the other side's TLS for noise, and the defaults of ioredis lead to localhost.
-    /no connection within|ECONNRESET|EPROTO|wrong version number|Protocol error|ECONNREFUSED (127\.0\.0\.1|::1):6379/,
+    /no connection within|ETIMEDOUT|ECONNRESET|EPROTO|wrong version number|Protocol error|ECONNREFUSED (127\.0\.0\.1|::1):6379/,
     'Perhaps only one side uses TLS, or another server has this port: look at host, port, and redis:// or rediss://. ' +
       'Perhaps an option has a name that ioredis does not know: it passes over it, and connects to localhost.',
   ],

@@ -5,7 +5,7 @@ import type { RedisConnectionOptions } from './connection-options.js';
  * The options of a client of node-redis that nobody else uses. It queues nothing.
  *
  * @param target a URL, or options of ioredis: those of one server have a counterpart
- * @throws SchedulerLockConfigError for an option that only ioredis has
+ * @throws SchedulerLockConfigError for an option that node-redis does not have
  */
 export function nodeRedisOptions(target: string | RedisConnectionOptions, connectTimeout: number): object {
   const socket = {
@@ -33,7 +33,7 @@ export function nodeRedisOptions(target: string | RedisConnectionOptions, connec
   const [other] = Object.entries(rest).find(([, value]) => value !== undefined && value !== null) ?? [];
   if (other !== undefined) {
     throw new SchedulerLockConfigError([
-      `connection.${other}: only ioredis has this option, and it is not installed. Run: npm install ioredis, or give a client of node-redis.`,
+      `connection.${other}: node-redis has no option of this name. If ioredis has it, run: npm install ioredis; otherwise give a client of node-redis.`,
     ]);
   }
   return {

@@ -1,4 +1,4 @@
-import { asClause } from '../../wording.js';
+import { asClause, messageOf } from '../../wording.js';
 
 /*
  * Texts for logs and errors, made only from parts that are no secret.
@@ -12,7 +12,7 @@ const POSITION = / script: [0-9a-f]{40}, on @user_script:\d+\.?$/;
  * nothing else of the error, as ioredis attaches the failed command, with its arguments, to its errors.
  */
 export function describeError(error: unknown): string {
-  const message = error instanceof Error ? error.message || error.name : String(error);
+  const message = error instanceof Error ? messageOf(error) : String(error);
   return asClause(message.replace(POSITION, ''));
 }
 

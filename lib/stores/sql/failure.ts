@@ -1,4 +1,4 @@
-import { asClause } from '../../wording.js';
+import { asClause, messageOf } from '../../wording.js';
 
 /** What an error of a database, or of the way to it, means for a call. */
 export type SqlFailure =
@@ -74,6 +74,8 @@ export function describeFailure(error: unknown): string {
   // The innermost message is that of the database; mappers put the whole statement in front of it. A single word only names
   // the kind of error.
   const said = messages.filter((each) => /\s/.test(String(each).trim()));
-  const message = String(said.at(-1) ?? messages.at(-1) ?? error);
+  const message = String(
+    said.at(-1) ?? messages.at(-1) ?? (error instanceof Error ? messageOf(error) : error),
+  );
   return asClause(message.replaceAll(/\s+/g, ' '));
 }

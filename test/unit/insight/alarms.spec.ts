@@ -14,8 +14,8 @@ const JOB = { job: 'report', lock: 'report-lock' } as WatchedJob;
 const KEPT = { count: 100, age: 86_400_000 };
 const WHY = { reason: 'not-fired', count: 1 };
 
-/** What happens to a call on its way: `lost` has been done, and its answer does not come. */
-type Way = 'fine' | 'away' | 'lost' | 'refused';
+/** What happens to a call on its way: `lost` has been done, and its answer does not come; `unsent` has certainly not been done. */
+type Way = 'fine' | 'away' | 'lost' | 'unsent' | 'refused';
 
 let store: MemoryLockStore;
 let told: { by: string; missedBy: string[] }[];
@@ -66,7 +66,10 @@ class Instance {
       const refused = way === 'refused';
       if (way === 'lost') await call();
       if (way === 'fine') return call();
-      throw new StoreUnavailableError(way, { outcome: 'unknown', refused });
+      throw new StoreUnavailableError(way, {
+        outcome: way === 'unsent' ? 'not-applied' : 'unknown',
+        refused,
+      });
     };
     return {
       ...store.history,
@@ -198,4 +201,21 @@ test('who shuts down while it marks a miss in place of the first one tells of it
   answer();
   await second.clock.advance(0);
   expect(told).toMatchObject([{ by: 'b' }]);
+});
+
+test('who shuts down tells of a miss that it may have marked in place of the first one', async () => {
+  second.ways.told = 'lost';
+  await second.clock.advance(15_000);
+  expect(told).toEqual([]);
+  second.alarms.stop();
+  expect(told).toMatchObject([{ by: 'b' }]);
+});
+
+test('a mark that was certainly not made is none: another one tells, and only that one', async () => {
+  second.ways.told = 'unsent';
+  await second.clock.advance(15_000);
+  second.ways.told = 'fine';
+  await pass(60_000);
+  expect(told).toMatchObject([{ by: 'a' }]);
+  expect(told).toHaveLength(1);
 });
