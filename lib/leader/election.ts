@@ -46,7 +46,7 @@ const SPREAD = 0.02;
 const MAX_SPREAD = 50;
 
 /** A leadership of this instance. It ends in two steps: it is revoked, then its lease is released. */
-interface Term {
+interface Leadership {
   readonly grant: LeaderGrant;
   readonly lease: LeaderLease;
   readonly since: number;
@@ -67,7 +67,7 @@ interface Term {
  * followed at once.
  */
 export class Election {
-  #term: Term | undefined;
+  #leadership: Leadership | undefined;
   readonly #alarm: AlarmClock;
   /** When the next regular campaign is due, monotonic. */
   #slot = 0;
@@ -88,7 +88,7 @@ export class Election {
 
   /** Whether this instance leads, judged by the clock at this moment. */
   get leads(): boolean {
-    return this.#term?.lease.live === true;
+    return this.#leadership?.lease.live === true;
   }
 
   /** Campaigns at once, and from then on whenever it does not lead, unless it was stopped before. */
@@ -106,9 +106,9 @@ export class Election {
    * @returns whether it led
    */
   async resign(): Promise<boolean> {
-    const term = this.#term;
-    if (term === undefined || term.over) return false;
-    await this.#revoke(term, 'resigned', new LockResignedError(this.name));
+    const leadership = this.#leadership;
+    if (leadership === undefined || leadership.over) return false;
+    await this.#revoke(leadership, 'resigned', new LockResignedError(this.name));
     return true;
   }
 
@@ -118,14 +118,14 @@ export class Election {
     this.#alarm.stop();
     this.#stopped.abort(new LockShutdownError(this.name));
     await this.#campaign;
-    const term = this.#term;
-    if (term === undefined) return;
+    const leadership = this.#leadership;
+    if (leadership === undefined) return;
     const { hooks } = this.parts;
-    if (hooks.drained !== undefined && !term.over) {
-      const lost = new Promise((resolve) => term.lease.signal.addEventListener('abort', resolve));
+    if (hooks.drained !== undefined && !leadership.over) {
+      const lost = new Promise((resolve) => leadership.lease.signal.addEventListener('abort', resolve));
       await Promise.race([hooks.drained(), lost]);
     }
-    await this.#revoke(term, 'shutdown', new LockShutdownError(this.name));
+    await this.#revoke(leadership, 'shutdown', new LockShutdownError(this.name));
   }
 
   #ask(): void {
@@ -170,62 +170,62 @@ export class Election {
     const { clock, hooks } = this.parts;
     const lease = new LeaderLease(grant);
     const since = clock.monotonic();
-    const term: Term = { grant, lease, since, over: false, revocation: undefined };
-    this.#term = term;
+    const leadership: Leadership = { grant, lease, since, over: false, revocation: undefined };
+    this.#leadership = leadership;
     grant.signal.addEventListener('abort', () => {
       const error = grant.signal.reason as Error;
-      void this.#revoke(term, error instanceof LockLostError ? error.reason : 'shutdown', error);
+      void this.#revoke(leadership, error instanceof LockLostError ? error.reason : 'shutdown', error);
     });
-    this.parts.emit({ type: 'elected', ...this.#facts(term) });
+    this.parts.emit({ type: 'elected', ...this.#facts(leadership) });
     // A listener may have resigned at once.
-    if (term.over) return;
-    term.elected = this.#call(term, () => hooks.elected(lease)).catch((error: unknown) => {
-      this.#failed(term, 'onElected', error);
-      void this.#revoke(term, 'failed', new LockResignedError(this.name, { cause: error }));
+    if (leadership.over) return;
+    leadership.elected = this.#call(leadership, () => hooks.elected(lease)).catch((error: unknown) => {
+      this.#failed(leadership, 'onElected', error);
+      void this.#revoke(leadership, 'failed', new LockResignedError(this.name, { cause: error }));
     });
   }
 
-  /** Ends a term, once. Resolves when its lease was released. */
-  #revoke(term: Term, reason: RevokedReason, error: Error): Promise<void> {
-    if (!term.over) {
+  /** Ends a leadership, once. Resolves when its lease was released. */
+  #revoke(leadership: Leadership, reason: RevokedReason, error: Error): Promise<void> {
+    if (!leadership.over) {
       // Set first: a listener or hook that learns of the end may call this again.
-      term.over = true;
-      term.revocation = this.#end(term, reason, error);
+      leadership.over = true;
+      leadership.revocation = this.#end(leadership, reason, error);
     }
-    return term.revocation ?? Promise.resolve();
+    return leadership.revocation ?? Promise.resolve();
   }
 
-  async #end(term: Term, reason: RevokedReason, error: Error): Promise<void> {
+  async #end(leadership: Leadership, reason: RevokedReason, error: Error): Promise<void> {
     const { clock, emit, hooks, patience, ttl } = this.parts;
-    term.lease.abort(error);
-    const duration = Math.round(clock.monotonic() - term.since);
-    emit({ type: 'revoked', ...this.#facts(term), reason, duration });
-    const told = term.elected !== undefined;
-    const revoked = this.#call(term, () => (told ? hooks.revoked(reason) : undefined)).catch(
-      (failure: unknown) => this.#failed(term, 'onRevoked', failure),
+    leadership.lease.abort(error);
+    const duration = Math.round(clock.monotonic() - leadership.since);
+    emit({ type: 'revoked', ...this.#facts(leadership), reason, duration });
+    const told = leadership.elected !== undefined;
+    const revoked = this.#call(leadership, () => (told ? hooks.revoked(reason) : undefined)).catch(
+      (failure: unknown) => this.#failed(leadership, 'onRevoked', failure),
     );
     // A shutdown has a limit of its own; after that, the lease is left to expire.
     await (this.#closing ? revoked : noLongerThan(patience, revoked, clock));
-    await term.grant.release();
-    // The hooks of this term must not overlap with those of the next one: the two hooks of a class never run at the same
+    await leadership.grant.release();
+    // The hooks of this leadership must not overlap with those of the next one: the two hooks of a class never run at the same
     // time.
-    void Promise.all([revoked, term.elected]).then(() => {
-      this.#term = undefined;
+    void Promise.all([revoked, leadership.elected]).then(() => {
+      this.#leadership = undefined;
       if (reason === 'resigned' || reason === 'failed') this.#alarm.set(clock.monotonic() + ttl);
       else this.#later(Infinity);
     });
   }
 
   /** Calls a hook in the context of the lease. An error that the hook throws becomes a rejection. */
-  async #call({ lease }: Term, hook: () => unknown): Promise<void> {
+  async #call({ lease }: Leadership, hook: () => unknown): Promise<void> {
     await withRootScope({ owner: this, lock: lease, follow: lease.follow.bind(lease) }, hook);
   }
 
-  #failed(term: Term, hook: 'onElected' | 'onRevoked', error: unknown): void {
-    this.parts.emit({ type: 'hook-failed', ...this.#facts(term), hook, error });
+  #failed(leadership: Leadership, hook: 'onElected' | 'onRevoked', error: unknown): void {
+    this.parts.emit({ type: 'hook-failed', ...this.#facts(leadership), hook, error });
   }
 
-  #facts({ lease: { name: lock, holder: instance, fencingToken = 0 } }: Term) {
+  #facts({ lease: { name: lock, holder: instance, fencingToken = 0 } }: Leadership) {
     return { lock, instance, at: this.parts.clock.now(), fencingToken };
   }
 }

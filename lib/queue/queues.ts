@@ -38,7 +38,7 @@ export interface CallToQueue extends QueueSettings {
 }
 
 /** A lock whose queued calls this process is to run. */
-interface Turn {
+interface Backlog {
   readonly name: string;
   /** The place of the first queued call. */
   readonly place: number;
@@ -170,7 +170,7 @@ export class Queues {
   }
 
   /** @param place of the first queued call to run. The worker stands there in line, or at the end if it comes back. */
-  async #work({ name, place, settings, again = false }: Turn, workers: Set<Worker>): Promise<void> {
+  async #work({ name, place, settings, again = false }: Backlog, workers: Set<Worker>): Promise<void> {
     const worker: Worker = { place, works: false, wanted: undefined };
     workers.add(worker);
     const drainer: Drainer = {

@@ -39,7 +39,9 @@ describe('on Redis', () => {
     expect((await shell(url, 'runs', JOB)).out).toMatch(
       /RefreshJobs\.refresh +failed +1\.2 s .*api-1:1:aa +no mail/,
     );
-    expect((await shell(url, 'why', JOB)).out).toMatch(/\ncause +ran\n/);
+    expect((await shell(url, 'why', JOB)).out).toMatch(
+      / ran on api-1:1:aa: .*, failed after 1\.2 s \(no mail/,
+    );
     expect((await shell(url, 'instances')).out).toMatch(/api-1:1:aa +up /);
     expect((await shell(url, 'locks')).out).toMatch(/RefreshJobs\.refresh +free /);
   });
