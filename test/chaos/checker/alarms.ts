@@ -11,8 +11,8 @@ const ENDINGS: ReadonlySet<string> = new Set(['kill', 'blackout']);
 const LATE = 1_000;
 
 /**
- * An alarm is right: by the clock of the instance that raised it, no instance had started the tick, or a newer one, when its time of grace
- * was over, and no run of the job went on when it came, by the clock of any instance. There is one for each tick over the fleet. And a
+ * An alarm is right: no instance had started the tick, or a newer one, when its time of grace was over, by the clock of the instance that
+ * raised it, or, where that one is behind, by the store's or the first of the fleet's, whichever is later; and no run of the job went on when it came, by the clock of any instance. There is one for each tick over the fleet. And a
  * tick that nobody started is told: there is an entry of it if an instance that knew the job was well when its time of grace was over, and
  * no newer tick was started before.
  *
@@ -69,7 +69,10 @@ function falseAlarm(
 ): string | undefined {
   // An interval is due by the clock of the store; the ticks of a cron job come by that of each instance.
   const isInterval = facts.kind === 'interval';
-  const due = isInterval ? tick - wallOf(model) : dueAt(model, tick, i);
+  const byStore = tick - wallOf(model);
+  const due = isInterval
+    ? byStore
+    : Math.min(dueAt(model, tick, i), Math.max(byStore, edges(model, tick)[0]));
   const over = due + facts.overdue - READING;
   const wasStarted = (run: Run): boolean =>
     isInterval ? run.m > due - facts.every + LATE / 10 : (run.tick ?? -Infinity) >= tick;

@@ -108,6 +108,7 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
   switch (skipped.reason) {
     case 'held':
     case 'cooling-down': {
+      if (askedForOlder(model, call, skipped.m, tick)) return because(true, 'overtaken by a newer tick');
       const blocker = blockerAt(model, facts, call, skipped);
       return because(blocker !== undefined, blocker ?? 'held');
     }
@@ -164,6 +165,21 @@ function isUp({ lives }: Model, i: string, from: number, to: number): boolean {
 function isBehind({ begin, steps }: Model, tick: number, m: number): boolean {
   const ahead = steps.filter((step) => step.m <= m + READING).reduce((sum, { by }) => sum + by, 0);
   return ahead < 0 && tick > m + (begin.w - begin.m) + ahead + begin.maxClockSkew - LATE;
+}
+
+/**
+ * Whether the instance still asked for an older tick of the job, so that it did not ask for this one, and the answer was that a newer one had
+ * been started: that would have been the answer for this one, too.
+ */
+function askedForOlder(model: Model, { job, i, n, m, call }: Call, refused: number, tick: number): boolean {
+  return model.calls.some((other) => {
+    if (other.job !== job || other.i !== i || other.n !== n || other.call === call || other.m > m)
+      return false;
+    const { skipped: answer } = other;
+    if (answer?.reason !== 'already-ran' || answer.m < refused) return false;
+    const newest = answer.tick ?? -Infinity;
+    return newest > tick && wasAsked(model, job, newest, refused);
+  });
 }
 
 /** Whether any instance asked for this tick before. */

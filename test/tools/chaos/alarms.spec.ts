@@ -39,6 +39,20 @@ describe('an alarm', () => {
     expect(check(history.add(alarm(23_000, 15_000)))).toEqual([]);
   });
 
+  it('goes by the store, or by the clock of the fleet that is first, where its own is behind', () => {
+    const started = (slow: number, at: number): HandMade =>
+      new HandMade({ jobs: [JOB], offsets: { 'instance-1': slow, 'instance-2': -2_000 } })
+        .run({ at, tick: 15_000, token: 1 })
+        .add(alarm(25_000, 15_000));
+    // By its own clock its grace was over at 22 s; by that of the store, of instance-1, at 20 s.
+    expect(check(started(0, 20_500))).toEqual([]);
+    expect(check(started(2_000, 20_500))).toEqual([]);
+    expect(check(started(2_000, 19_500))).toHaveLength(1);
+    // The clocks of all are behind.
+    expect(check(started(-1_000, 20_500))).toHaveLength(1);
+    expect(check(started(-1_000, 21_500))).toEqual([]);
+  });
+
   it('is false if a run of its job went on when the tick came, by the clock of any instance', () => {
     const offsets = { 'instance-1': 0, 'instance-2': 2_000 };
     const overrun = (ends: number): HandMade =>

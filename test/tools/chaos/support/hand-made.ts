@@ -86,14 +86,14 @@ export class HandMade {
   skip(
     at: number,
     reason: string | undefined,
-    more: { job?: string; i?: string; n?: number; tick?: number; finished?: boolean } = {},
+    more: { job?: string; i?: string; n?: number; tick?: number; finished?: boolean; after?: number } = {},
   ): this {
-    const { job = 'job', i = 'instance-1', n = 1, tick, finished } = more;
+    const { job = 'job', i = 'instance-1', n = 1, tick, finished, after = 1 } = more;
     const call = this.#fired(job, at, i, n);
     if (reason === undefined) return this;
     return this.add({
       k: 'skipped',
-      m: at + 1,
+      m: at + after,
       i,
       n,
       job,
