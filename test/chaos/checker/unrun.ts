@@ -168,18 +168,21 @@ function isBehind({ begin, steps }: Model, tick: number, m: number): boolean {
 }
 
 /**
- * Whether the instance still asked for an older tick of the job, so that it did not ask for this one, and the answer was that a newer one had
- * been started: that would have been the answer for this one, too.
+ * Whether the instance still asked for an older tick of the job, so that it did not ask for this one, and a newer one had been started: then the
+ * store would have refused this one, too.
  */
-function askedForOlder(model: Model, { job, i, n, m, call }: Call, refused: number, tick: number): boolean {
-  return model.calls.some((other) => {
-    if (other.job !== job || other.i !== i || other.n !== n || other.call === call || other.m > m)
-      return false;
-    const { skipped: answer } = other;
-    if (answer?.reason !== 'already-ran' || answer.m < refused) return false;
-    const newest = answer.tick ?? -Infinity;
-    return newest > tick && wasAsked(model, job, newest, refused);
-  });
+function askedForOlder({ calls, runs }: Model, own: Call, refused: number, tick: number): boolean {
+  const { job, i, n, m, call } = own;
+  const asks = calls.some(
+    (other) =>
+      other.job === job &&
+      other.i === i &&
+      other.n === n &&
+      other.call !== call &&
+      other.m <= m &&
+      (other.skipped?.m ?? -Infinity) >= refused,
+  );
+  return asks && runs.some((run) => run.job === job && (run.tick ?? -Infinity) > tick && run.m <= refused);
 }
 
 /** Whether any instance asked for this tick before. */
