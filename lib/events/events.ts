@@ -32,6 +32,7 @@ import type {
   ElectedEvent,
   RevokedEvent,
   HookFailedEvent,
+  ControlledEvent,
 } from './instance-events.js';
 
 /** Every event, told apart by `type`. */
@@ -56,6 +57,7 @@ export type SchedulerLockEvent =
   | ElectedEvent
   | RevokedEvent
   | HookFailedEvent
+  | ControlledEvent
   | ShutdownWaitingEvent
   | ShutdownLeftEvent
   | OutageStartedEvent

@@ -6,6 +6,7 @@ import type { ShutdownLeftEvent } from './instance-events.js';
 import type { OverdueEvent } from './call-events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { isDebugRead, textOf } from './log.js';
+import { ofKey, skew, subject, whileHolding, withoutLock } from './log-words.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 type Level = 'debug' | 'log' | 'warn' | 'error';
@@ -129,6 +130,20 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
   unlocked: {
     level: 'warn',
     text: (event) => `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
+  },
+  controlled: {
+    level: 'log',
+    text(event) {
+      const { action, actor, reason, until, count } = event;
+      const what = {
+        pause: `paused${until === undefined ? '' : ` until ${new Date(until).toISOString()}`}`,
+        resume: 'resumed',
+        break: `the lease with fencing token ${event.fencingToken} was ended`,
+        run: 'run by hand',
+        redeliver: `${count ?? 0} dead letters put back`,
+      }[action];
+      return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
+    },
   },
   overdue: {
     level: 'error',
@@ -261,32 +276,6 @@ function whatFails(error: Error): string {
   }
   return 'no lock can be taken or renewed until it is';
 }
-
-/** Errors of one lock begin with its name. */
-function withoutLock(message: string, lock: string): string {
-  const beginning = `Lock "${lock}": `;
-  return message.startsWith(beginning) ? message.slice(beginning.length) : message;
-}
-
-function skew({ tick = 0, storeTime = 0, at }: { tick?: number; storeTime?: number; at: number }): string {
-  const [ticked, here, there] = [tick, at, storeTime].map((time) => new Date(time).toISOString());
-  return (
-    `its tick ${ticked} lies too far in the future of the store. It is ${here} by this machine's clock and ${there} by the ` +
-    "store's; either may be wrong. Correct that clock, or raise maxClockSkew."
-  );
-}
-
-/** Two calls that wait for each other's locks: this shows both halves. */
-function whileHolding({ holding }: { holding?: readonly string[] }): string {
-  return holding === undefined ? '' : `, while it holds ${holding.map((name) => `"${name}"`).join(', ')}`;
-}
-
-/** `RefreshJobs.refresh [auto-refresh]`, or only the name if the job is the same or absent. */
-function subject({ job, lock }: { job?: string; lock: string }): string {
-  return job === undefined || job === lock ? lock : `${job} [${lock}]`;
-}
-
-const ofKey = ({ key }: { key?: string }): string => (key === undefined ? '' : ` "${key}"`);
 
 function left(run: ShutdownLeftEvent['runs'][number]): string {
   const { expiresIn } = run;

@@ -4,6 +4,7 @@ import { asClause, withoutSql } from '../wording.js';
 import { type JobFacts, lastStartOf, wasUp } from './facts.js';
 import { timesIn } from './times.js';
 import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
+import { abortedBy, startedBy } from './by-whom.js';
 
 /*
  * What a person reads who is on call, at night, and has not seen this job before.
@@ -49,7 +50,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `It hangs on ${some(instances.map(displayName))}: a run that began at ${words.fullTime(run.startedAt)}, ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
   interrupted: ({ run }, words) =>
     run.outcome === 'aborted'
-      ? `${begunOf(run, words)}, aborted${after(run)}, as the instance was shutting down or had lost the lock${because(run)}.`
+      ? `${begunOf(run, words)}, aborted${after(run)}, as ${abortedBy(run)}${because(run)}.`
       : `${begunOf(run, words)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
   overrun: ({ run }, words) => `${nobody(words)}: ${overrunOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
@@ -57,6 +58,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
+  paused: (cause, words) => paused(cause, words),
   off: ({ instances }, { facts }) =>
     facts.knownBy.every(({ state }) => state !== 'up')
       ? `It was switched off (\`enabled: false\`) where it was known last: ${some(instances.map(displayName))}.`
@@ -115,13 +117,13 @@ function some(texts: readonly string[], most = 3, separator = ', '): string {
 }
 
 /** Where and when a run began: `The tick of … ran on api-1: started at …`. */
-function begunOf({ tick, attempt = 1, instance, startedAt }: RunInfo, words: Words): string {
+function begunOf(run: RunInfo, words: Words): string {
+  const { tick, attempt = 1, instance, startedAt } = run;
   const again = attempt > 1 ? `, for the ${ordinal(attempt)} time` : '';
   const on = displayName(instance);
   if (tick !== undefined)
     return `The tick of ${words.fullTime(tick)} ran on ${on}${again}: started at ${words.time(startedAt)}`;
-  const byHand = words.facts.known.kind === 'interval' ? '' : ' by hand';
-  return `It ran on ${on}: started${byHand} at ${words.time(startedAt)}`;
+  return `It ran on ${on}: started${startedBy(run, words.facts.known)} at ${words.time(startedAt)}`;
 }
 
 const ordinal = (count: number): string => ['', 'first', 'second', 'third'][count] ?? `${count}th`;
@@ -216,6 +218,19 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? ''
       : ` It is switched off on ${some(off.map(({ instance }) => displayName(instance)))}.`;
   return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.${rest}`;
+}
+
+function paused({ pause }: Of<'paused'>, words: Words): string {
+  const { actor, reason, since, until, lock } = pause;
+  const { known, time } = words.facts;
+  const isNow = until > time;
+  const what = lock === known.job ? 'It' : `Its lock ${displayName(lock)}`;
+  const about =
+    isNow && words.tick === undefined
+      ? what
+      : `${nobody(words)}: ${what === 'It' ? 'it' : what.replace('Its', 'its')}`;
+  const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}`;
+  return `${about} ${isNow ? 'is' : 'was'} ${who}${reason === undefined ? '' : ` (${asClause(reason)})`}.`;
 }
 
 /** `0 3 * * * in UTC on api-1, api-2`. */

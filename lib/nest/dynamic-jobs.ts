@@ -125,7 +125,7 @@ export class DynamicJobs implements OnModuleDestroy {
         this.host.settings.clock.monotonic(),
       ),
       state: () => this.#stateOf(record.ref, orchestrator, name),
-      fire: (start) => this.#again(bound, job, start),
+      ...this.#ways(() => bound, job),
     };
     const fires = new TimerFires();
     try {
@@ -156,10 +156,15 @@ export class DynamicJobs implements OnModuleDestroy {
       ...facts,
       schedule: JobSchedule.ofInterval(timeout),
       state: () => (intervalOf(registry, name) === record.ref ? 'started' : 'gone'),
-      fire: (start) => this.#again(bound, job, start),
+      ...this.#ways(() => bound, job),
     };
     overlay(orchestrator, { intervals: { [name]: record } }).mountIntervals();
     this.#add(bound);
+  }
+
+  /** How a job is started. @param bound made by then */
+  #ways(bound: () => BoundJob, job: DynamicJob): Pick<BoundJob, 'fire' | 'call'> {
+    return { fire: (start) => this.#again(bound(), job, start), call: () => job(currentLock()) };
   }
 
   #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
@@ -170,6 +175,7 @@ export class DynamicJobs implements OnModuleDestroy {
 
   #add(bound: BoundJob): void {
     this.known.add(bound);
+    this.host.addQueueJob(bound);
     if (!this.#started) return;
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;

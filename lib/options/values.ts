@@ -179,6 +179,7 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   revoked: true,
   'hook-failed': true,
   'outage-started': true,
+  controlled: true,
   'outage-ended': true,
 };
 

@@ -18,7 +18,7 @@ export const NO_QUEUED_CALLS =
   "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
 
 /** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
-const SWEEP = 30_000;
+const SWEEP = 5_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 

@@ -26,8 +26,10 @@ export interface QueuedCallStore {
   /**
    * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for their time once more. Later
    * queued calls with their key do not become one with them. Returns how many.
+   *
+   * @param id of the only one to put back
    */
-  redeliver(name: string): Promise<number>;
+  redeliver(name: string, id?: string): Promise<number>;
 }
 
 /** Options of a call whose caller does not wait for ever. */

@@ -137,9 +137,10 @@ export class MemoryQueuedCalls implements QueuedCallStore {
     });
   }
 
-  async redeliver(name: string): Promise<number> {
+  async redeliver(name: string, id?: string): Promise<number> {
     const queue = this.#queue(name);
-    const dead = queue.dead.splice(0);
+    const dead = queue.dead.filter(({ letter }) => id === undefined || letter.id === id);
+    queue.dead = queue.dead.filter((letter) => !dead.includes(letter));
     const again = { delivery: 0, taken: undefined, keptSince: this.clock.now() };
     for (const { queuedCall } of dead) this.#insert(queue, { ...queuedCall, ...again });
     return dead.length;

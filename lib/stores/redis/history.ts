@@ -72,9 +72,9 @@ export class RedisHistory implements HistoryStore {
     return refusal;
   }
 
-  async interrupted({ kept, ...run }: Interruption): Promise<void> {
+  async interrupted(run: Interruption): Promise<void> {
     const { bad } = this.#keys(run.name);
-    await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', { kept }));
+    await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', run));
   }
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {

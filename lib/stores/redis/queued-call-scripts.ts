@@ -243,13 +243,15 @@ return { #redis.call('ZRANGE', KEYS[1], 0, -1), letters }`);
  * Puts the dead letters of a lock back.
  *
  * KEYS: queue, calls, dead
- * ARGV: -
+ * ARGV: id
+ *
+ * The id is that of the only one, or '' for all.
  *
  * Returns how many.
  */
 export const REDELIVER = script(/* lua */ `
 local queue, calls, dead = KEYS[1], KEYS[2], KEYS[3]
-local found = redis.call('ZRANGE', dead, 0, -1)
+local found = ARGV[1] == '' and redis.call('ZRANGE', dead, 0, -1) or redis.call('ZSCORE', dead, ARGV[1]) and { ARGV[1] } or {}
 for n = 1, #found do
   local id = found[n]${INFO}
   if rest then

@@ -155,11 +155,12 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     });
   }
 
-  redeliver(name: string): Promise<number> {
+  redeliver(name: string, id?: string): Promise<number> {
     const { queuedCalls } = this.dialect;
     // It is kept for its time once more, which counts from `dead_at`.
-    const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL`;
-    return this.#run(() => queuedCalls.write(text, [queuedCalls.stored(name)]), name);
+    const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
+    const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
+    return this.#run(() => queuedCalls.write(text, values), name);
   }
 
   /** What a lock has of queued calls, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */

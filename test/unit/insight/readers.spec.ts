@@ -10,9 +10,13 @@ import { type Measurement, Measurements } from '../../../lib/metrics/measurement
 import { type LockHealth, SchedulerLockHealth } from '../../../lib/nest/scheduler-lock-health.js';
 import type { KnownJob } from '../../../lib/stores/history-store.js';
 import type { LockStore } from '../../../lib/stores/lock-store.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { at, INTERVAL, JOB, ticks } from './support/facts.js';
 import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
+
+/** The holder of a pause. */
+const PAUSED = pauseHolder({ actor: 'anna', reason: 'the provider is down', until: at('05:00') });
 
 /*
  * Each pattern of facts through all five readers: `status`, `why`, the event `overdue`, health and the gauges. The first two ask the
@@ -39,6 +43,8 @@ const REFUSED = new StoreUnavailableError('It has no column data.', {
 });
 const started = (tick: number, more: object = {}) =>
   lockInfo({ jobs: [{ job: JOB.job, tick, attempt: 1, outcome: 'completed', ...more }] });
+/** As of a lease that was taken for no job. */
+const withoutJob = <T extends { readonly job?: string }>({ job: _job, ...rest }: T): Omit<T, 'job'> => rest;
 const held = (since: number) =>
   lockInfo({
     state: 'held',
@@ -124,6 +130,25 @@ const patterns: Record<string, Pattern> = {
   'its last run failed': {
     status: 'failing',
     store: { instances: [api1], locks: [started(T, { outcome: 'failed' })], entries: [lastNight] },
+  },
+  'it is paused': {
+    status: 'paused',
+    store: {
+      instances: [api1],
+      locks: [{ ...withoutJob(held(at('02:30'))), holder: PAUSED, expiresIn: 7_200_000 }],
+      entries: [lastNight],
+    },
+  },
+  'its tick came while it was paused': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [
+        withoutJob(entry(at('02:30'), { instance: PAUSED, outcome: 'aborted', at: at('03:05') })),
+        lastNight,
+      ],
+    },
   },
   'it is running': {
     status: 'running',
@@ -256,6 +281,7 @@ const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   overrun: ['overrun'],
   running: ['running'],
   off: ['off'],
+  paused: ['paused'],
   unknown: ['unknown'],
   overdue: ['unknown', 'no-instance', 'missed', 'store-away', 'lock-taken'],
   interrupted: ['interrupted'],
@@ -263,7 +289,7 @@ const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   failing: ['ran', 'unknown'],
   disagree: ['schedules-differ', 'clocks-behind'],
   new: ['pending'],
-  ok: ['ran', 'overrun', 'unknown', 'no-instance'],
+  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused'],
 };
 /** One that is unknown as it was not asked about is in a test of its own. */
 const ATTENTION = new Set<JobStatus>([
