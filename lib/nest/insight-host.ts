@@ -254,7 +254,7 @@ function strangerOf(application: string, { application: other, instance, jobs }:
   return (
     `The application "${other}" (instance ${instance}) has jobs of the same names in this store as "${application}": ${names(jobs)}. ` +
     'Each of their ticks runs in one of the two applications, not in both. ' +
-    'Give each application a place of its own: keyPrefix on Redis, schema or table on PostgreSQL, table on MySQL. ' +
+    'Give each application a place of its own: keyPrefix on Redis, schema or table in a database. ' +
     'If they shall share these jobs, give both the same insight.application.'
   );
 }

@@ -40,7 +40,7 @@ export function questionsOf(killed: Run, next: Run): Question[] {
     {
       args: ['why', job, '--at', tick],
       tells: `What became of one tick: ${killed.instance} died in the middle of it.`,
-      expected: [/ was interrupted: /, new RegExp(`^instance +${killed.instance}$`, 'm')],
+      expected: [new RegExp(` ran on ${killed.instance}: .* was interrupted: `)],
     },
   ];
 }

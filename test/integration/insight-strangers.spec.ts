@@ -57,7 +57,7 @@ test('the second of two applications that have a job of one name in one store is
   expect(warnings(one)).toEqual([]);
   expect(warnings(two)).toEqual([
     expect.stringMatching(
-      /^warn: The application "invoices" \(instance invoices-1\) has jobs .* as "billing": ReportJobs\.send\. .*keyPrefix on Redis, schema or table on PostgreSQL, table on MySQL/,
+      /^warn: The application "invoices" \(instance invoices-1\) has jobs .* as "billing": ReportJobs\.send\. .*keyPrefix on Redis, schema or table in a database/,
     ),
   ]);
 });
