@@ -1,7 +1,7 @@
 /** Why a call did not run its job. */
 export type SkipReason =
   | 'held'
-  /** A person has paused the lock: see docs/control.md. */
+  /** A person has paused the lock: see docs/production/control.md. */
   | 'paused'
   | 'already-ran'
   | 'cooling-down'

@@ -29,7 +29,6 @@ export { tickOf } from './scheduler/tick-of.js';
 export { SchedulerLockEvents, type SchedulerLockListener } from './events/scheduler-lock.events.js';
 export type { SchedulerLockEvent } from './events/events.js';
 export type {
-  ControlledEvent,
   ElectedEvent,
   HookFailedEvent,
   OutageEndedEvent,
@@ -40,6 +39,7 @@ export type {
   UnfinishedRun,
 } from './events/instance-events.js';
 export type {
+  ControlledEvent,
   DeadLetteredEvent,
   OverdueEvent,
   InterruptedEvent,

@@ -1,7 +1,6 @@
 /*
- * lib/board: the page, and its JSON: what `lib/insight` knows, for people, and the switches of `lib/control` for those who may use them. One answer
- * for all who look.
- * May not enter: rules of a job, drivers, and more of Nest than its module and its controller. Nothing that it shows is computed per viewer.
+ * lib/board: the page, and its JSON. They show what insight tells, computed once for all who look, and hand the switches to control.
+ * May not enter: stores, judgements of its own, anything computed for one viewer.
  */
 import { type Answer, asset, html, json } from './answer.js';
 import { Api } from './api.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.js';
 import { INSTANCES_KEPT } from '../stores/history-store.js';
 import { withoutToken } from '../stores/lock-info.js';
-import { type LockStore } from '../stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
 import type {
   ControlInfo,

@@ -1,7 +1,7 @@
 /*
- * lib/control: what a person can do to a lock: pause it, end a lease, run a job now, put dead letters back; each is noted. It is put together from
- * leases, lines, queued calls and histories.
- * May not enter: mechanisms of its own in a store, Nest, and the engine of a call.
+ * lib/control: the switches of a person: pause, resume, break, run now, redeliver. They are put together from what every store has: leases,
+ * lines, queued calls, histories.
+ * May not enter: a store's own statements, Nest, how a switch is shown.
  */
 import type { PauseInfo } from '../insight/types.js';
 import type { LockStore } from '../stores/lock-store.js';

@@ -1,6 +1,6 @@
 import { type Clock, noLongerThan } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
-import type { ControlledEvent } from '../events/instance-events.js';
+import type { ControlledEvent } from '../events/call-events.js';
 import type { Emit } from '../events/events.js';
 import { pauseNow } from '../insight/controls.js';
 import { type Fleet, Reader } from '../insight/read.js';

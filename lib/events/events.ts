@@ -23,6 +23,7 @@ import type {
   DeadLetteredEvent,
   InterruptedEvent,
   OverdueEvent,
+  ControlledEvent,
 } from './call-events.js';
 import type {
   OutageStartedEvent,
@@ -32,7 +33,6 @@ import type {
   ElectedEvent,
   RevokedEvent,
   HookFailedEvent,
-  ControlledEvent,
 } from './instance-events.js';
 
 /** Every event, told apart by `type`. */

@@ -1,6 +1,5 @@
 import type { RevokedReason } from '../errors.js';
-import type { ControlAct } from '../stores/history-store.js';
-import type { LeaseFacts, LockFacts } from './lease-events.js';
+import type { LeaseFacts } from './lease-events.js';
 
 /**
  * The store began to fail: as a whole, on one of its servers, for one kind of call, or for one lock whose entry is broken. Emitted
@@ -86,13 +85,4 @@ export interface HookFailedEvent extends LeaseFacts {
   readonly type: 'hook-failed';
   readonly hook: 'onElected' | 'onRevoked';
   readonly error: unknown;
-}
-
-/** A person has used a switch here, or a run that a person has asked for begins here: see `docs/observe/control.md`. */
-export interface ControlledEvent extends LockFacts, ControlAct {
-  readonly type: 'controlled';
-  /** Of the lease that began or ended. Absent if there was none. */
-  readonly fencingToken?: number;
-  /** For `pause`: until when, by the store's clock, epoch milliseconds. */
-  readonly until?: number;
 }

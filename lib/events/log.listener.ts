@@ -1,12 +1,18 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
-import { StoreUnavailableError } from '../errors.js';
 import type { SchedulerLockEvent, Wanted } from './events.js';
-import type { ShutdownLeftEvent } from './instance-events.js';
-import type { OverdueEvent } from './call-events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { isDebugRead, textOf } from './log.js';
-import { ofKey, skew, subject, whileHolding, withoutLock } from './log-words.js';
+import {
+  left,
+  ofKey,
+  reasonsOf,
+  skew,
+  subject,
+  whatFails,
+  whileHolding,
+  withoutLock,
+} from './log-phrases.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 type Level = 'debug' | 'log' | 'warn' | 'error';
@@ -148,10 +154,8 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
   overdue: {
     level: 'error',
     text(event) {
-      const rest = event.reasons.length - MAX_REASONS;
-      const more = rest > 0 ? [`and ${rest} more`] : [];
-      const why = [...event.reasons.slice(0, MAX_REASONS).map(reasonOf), ...more].join('; ');
-      return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why === '' ? '' : `: ${why}`}`;
+      const why = event.reasons.length === 0 ? '' : `: ${reasonsOf(event.reasons)}`;
+      return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why}`;
     },
   },
   hung: {
@@ -259,27 +263,3 @@ const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => res
 
 /** The most locks that the log names as deleted: names may come from arguments. */
 const MAX_DELETED = 1_000;
-
-/** How many instances a line names: a fleet may have hundreds. */
-const MAX_REASONS = 10;
-
-/** What kept an instance from a tick. */
-function reasonOf({ missedBy, reason, count, holder }: OverdueEvent['reasons'][number]): string {
-  const by = holder === undefined ? '' : ` by ${holder}`;
-  return `${missedBy}: ${reason}${by}${count > 1 ? `, ${count} times in a row` : ''}`;
-}
-
-/** A store that refuses some calls may still renew live leases. */
-function whatFails(error: Error): string {
-  if (error instanceof StoreUnavailableError && error.refused) {
-    return 'it refuses calls until somebody puts that right';
-  }
-  return 'no lock can be taken or renewed until it is';
-}
-
-function left(run: ShutdownLeftEvent['runs'][number]): string {
-  const { expiresIn } = run;
-  const lease =
-    expiresIn === undefined ? 'it had lost its lease' : `its lease expires in ${formatDuration(expiresIn)}`;
-  return `${subject(run)} still runs (${lease})`;
-}

@@ -2,45 +2,15 @@ import { formatDuration } from '../duration.js';
 import { displayName } from '../lock-name.js';
 import { asClause, withoutSql } from '../wording.js';
 import { type JobFacts, lastStartOf, wasUp } from './facts.js';
-import { timesIn } from './times.js';
-import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
-import { abortedBy, startedBy } from './by-whom.js';
+import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
+import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
+import { capital, some, Words } from './words.js';
 
 /*
  * What a person reads who is on call, at night, and has not seen this job before.
  */
 
 type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
-
-/** What a sentence is made of. */
-class Words {
-  /** The tick in question, as a part of a sentence. */
-  readonly theTick: string;
-  readonly #show: (time: number) => string;
-
-  constructor(
-    readonly facts: JobFacts,
-    readonly tick: number | undefined,
-  ) {
-    this.#show = facts.show ?? timesIn();
-    const { kind } = facts.known;
-    this.theTick =
-      tick === undefined
-        ? 'it'
-        : `${kind === 'cron' ? 'the tick of' : 'the run that was due at'} ${this.#show(tick)}`;
-  }
-
-  /** A time; without its date if that is the date of the tick. */
-  time(time: number): string {
-    const text = this.#show(time);
-    return this.tick !== undefined && this.#show(this.tick).slice(0, 10) === text.slice(0, 10)
-      ? text.slice(11)
-      : text;
-  }
-
-  /** A time with its date. */
-  fullTime = (time: number): string => this.#show(time);
-}
 
 const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Words) => string } = {
   ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}.`,
@@ -106,55 +76,7 @@ export function unknownJobSentence(job: string, jobs: readonly string[], areNear
     : `${start} There are: ${some(names, 10)}.`;
 }
 
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
-
 const nobody = (words: Words): string => `Nobody started ${words.theTick}`;
-
-function some(texts: readonly string[], most = 3, separator = ', '): string {
-  const rest = texts.length - most;
-  const shown = texts.slice(0, most).join(separator);
-  return rest > 0 ? `${shown}${separator}and ${rest} more` : shown;
-}
-
-/** Where and when a run began: `The tick of … ran on api-1: started at …`. */
-function begunOf(run: RunInfo, words: Words): string {
-  const { tick, attempt = 1, instance, startedAt } = run;
-  const again = attempt > 1 ? `, for the ${ordinal(attempt)} time` : '';
-  const on = displayName(instance);
-  if (tick !== undefined)
-    return `The tick of ${words.fullTime(tick)} ran on ${on}${again}: started at ${words.time(startedAt)}`;
-  return `It ran on ${on}: started${startedBy(run, words.facts.known)} at ${words.time(startedAt)}`;
-}
-
-const ordinal = (count: number): string => ['', 'first', 'second', 'third'][count] ?? `${count}th`;
-
-const after = ({ duration }: RunInfo): string =>
-  duration === undefined ? '' : ` after ${formatDuration(duration)}`;
-
-/** The error is kept as far as the options allow it. URLs in it may hold credentials. */
-const because = ({ error }: RunInfo): string => (error === undefined ? '' : ` (${asClause(error)})`);
-
-function endOf(run: RunInfo): string {
-  if (run.outcome === 'completed') return `completed${after(run)}`;
-  if (run.outcome === 'timed-out') return `went past its timeout, and ended${after(run)}${because(run)}`;
-  return `failed${after(run)}${because(run)}`;
-}
-
-function overrunOf(run: RunInfo, words: Words): string {
-  return run.outcome === 'interrupted'
-    ? `its lock was still taken for an earlier run of the job, ${whereOf(run, words)}`
-    : `an earlier run of the job was still going on, ${whereOf(run, words)}`;
-}
-
-/** Where and how long a run had the lock. */
-function whereOf({ instance, startedAt, endedAt, outcome }: RunInfo, words: Words): string {
-  const on = `on ${displayName(instance)}`;
-  if (outcome === 'interrupted')
-    return `${on} since ${words.time(startedAt)}. That run was interrupted, and its lease had not run out yet`;
-  return endedAt === undefined
-    ? `${on} since ${words.time(startedAt)}`
-    : `${on} from ${words.time(startedAt)} to ${words.time(endedAt)}`;
-}
 
 function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
   const { lock, job } = words.facts.known;

@@ -183,7 +183,7 @@ export class Drain extends Holding {
     const facts = { key, delivery, queuedAt, merged };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
     const by = personOf(args);
-    lease.wasStarted(by === undefined ? QUEUED : { trigger: 'control', by });
+    lease.started = by === undefined ? QUEUED : { trigger: 'control', by };
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 

@@ -5,7 +5,6 @@ import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit } from '../events/events.js';
 import type { LeaseFacts } from '../events/lease-events.js';
-import { leaseDeadline, retryDelay } from './deadline.js';
 import type { QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */
@@ -20,6 +19,9 @@ export interface LeaseTiming {
   readonly history?: boolean;
 }
 
+/** Renewals that fail are tried again after 5 % of the ttl, at most this many milliseconds. */
+const MAX_RETRY_DELAY = 1_000;
+
 /**
  * One holding of a lock by this process: `live` until it is `lost` under its job or `ended` with it.
  *
@@ -29,6 +31,8 @@ export interface LeaseTiming {
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
+  /** What has started its run, if the lease itself does not tell. */
+  started: Annotation | undefined;
   #renewal: Promise<unknown> | undefined;
   #abortReason: Error | undefined;
   #abortedAt = Infinity;
@@ -37,7 +41,6 @@ export class Lease {
   #inner = 0;
   #waited = 0;
   #traceId: string | undefined;
-  #started: Annotation | undefined;
   #over = false;
 
   #deadline: number;
@@ -120,15 +123,6 @@ export class Lease {
 
   traced(id: string): void {
     this.#traceId = id;
-  }
-
-  /** What has started its run, if the lease itself does not tell. */
-  get started(): Annotation | undefined {
-    return this.#started;
-  }
-
-  wasStarted(started: Annotation | undefined): void {
-    this.#started = started;
   }
 
   /** A nested call of its job begins. */
@@ -285,4 +279,17 @@ export function ofRun<E extends LeaseFacts>(event: E, { job, tick, attempt }: Le
   if (tick !== undefined) facts.tick = tick;
   if (attempt !== undefined) facts.attempt = attempt;
   return event;
+}
+
+/**
+ * Until when a holder may rely on its lease, monotonic: counted from before the call was sent, less 1 % of the ttl and 2 ms for
+ * clocks that run at different speeds (the allowance of https://redis.io/docs/latest/develop/clients/patterns/distributed-locks/).
+ */
+export function leaseDeadline(sent: number, ttl: number): number {
+  return sent + ttl - (ttl * 0.01 + 2);
+}
+
+/** How long to wait before a failed renewal is tried again, milliseconds. */
+export function retryDelay(ttl: number): number {
+  return Math.min(ttl * 0.05, MAX_RETRY_DELAY);
 }

@@ -5,9 +5,9 @@ import type { ControlAct } from '../stores/history-store.js';
 /** Which person has made a call that was kept; `undefined` if it was the application. */
 export const personOf = (args: string): ControlAct | undefined => readQueued(args)?.by;
 
-/** What cannot be read fails its run, and becomes a dead letter. */
+/** A call whose arguments cannot be read fails, and becomes a dead letter. */
 export function readArguments(lock: string, args: string): readonly unknown[] {
-  // The message of a parser has a part of the arguments, which are not for the log.
+  // The message of a parser quotes the arguments, which are not for the log.
   const read = readQueued(args);
   if (read !== undefined) return read.args;
   throw new LockStateError(

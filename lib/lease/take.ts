@@ -5,8 +5,7 @@ import { readPause } from '../stores/pause.js';
 import { AskedTwice, isWorthAnother } from './asked-twice.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
-import { leaseDeadline } from './deadline.js';
-import { Lease } from './lease.js';
+import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { Admission, OpenCall, OpenRun } from './open-call.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
@@ -151,7 +150,7 @@ export abstract class Take implements OpenCall {
       return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, originOf(call));
-    lease.wasStarted(call.started);
+    lease.started = call.started;
     if (asked instanceof AskedTwice) undoOthers(engine.releases, lease.ref, asked);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;

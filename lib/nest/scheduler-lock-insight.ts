@@ -61,7 +61,7 @@ export class SchedulerLockInsight {
     return (await this.#open()).runs(query);
   }
 
-  /** What people did with the switches, newest first: see `docs/control.md`. */
+  /** What people did with the switches, newest first: see `docs/production/control.md`. */
   async controls(query: Omit<InsightQuery, 'bad'> = {}): Promise<ControlInfo[]> {
     return (await this.#open()).controls(query);
   }

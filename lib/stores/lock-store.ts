@@ -7,8 +7,8 @@ import type { JobStart } from '../job-start.js';
 import type { QueuedCallStore } from './queued-call-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
-import type { PausedBy } from './pause.js';
 import type { LockInfo } from './lock-info.js';
+import type { PausedBy } from './pause.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 

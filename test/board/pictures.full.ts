@@ -6,7 +6,7 @@ import { fleet, NOW } from './support/fleet.js';
 import { type Site, site, USER } from './support/site.js';
 import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
 
-/** The pictures of docs/board.md. */
+/** The pictures of docs/observe/board.md. */
 const FOLDER = join(projectRoot, 'docs', 'images');
 
 let place: Site;

@@ -28,7 +28,7 @@ export function Locks({ scene }: { scene: Scene }): h.JSX.Element {
       ) : (
         <Table
           label="Locks"
-          heads={['Lock', 'State', 'Holder', 'Since', 'Free in', 'Job', 'Kept calls', 'Dead letters']}
+          heads={['Lock', 'State', 'Holder', 'Since', 'Free in', 'Job', 'Queued calls', 'Dead letters']}
         >
           {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), 8)}
         </Table>

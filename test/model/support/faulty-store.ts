@@ -8,7 +8,7 @@ import {
   type ReleaseOptions,
   type ReleaseResult,
 } from '../../../lib/index.js';
-import { leaseDeadline } from '../../../lib/lease/deadline.js';
+import { leaseDeadline } from '../../../lib/lease/lease.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
 
 /** What happens to a call on its way. `ms` is how late the request or the reply is. */

@@ -43,8 +43,6 @@ const REFUSED = new StoreUnavailableError('It has no column data.', {
 });
 const started = (tick: number, more: object = {}) =>
   lockInfo({ jobs: [{ job: JOB.job, tick, attempt: 1, outcome: 'completed', ...more }] });
-/** As of a lease that was taken for no job. */
-const withoutJob = <T extends { readonly job?: string }>({ job: _job, ...rest }: T): Omit<T, 'job'> => rest;
 const held = (since: number) =>
   lockInfo({
     state: 'held',
@@ -53,6 +51,8 @@ const held = (since: number) =>
     fencingToken: since * 1_000,
     jobs: [{ job: JOB.job, tick: since, attempt: 1 }],
   });
+/** A lease of a person, who is no job. */
+const ofNoJob = <T extends { readonly job?: string }>({ job: _job, ...rest }: T): Omit<T, 'job'> => rest;
 const [api1, lastNight] = [instance('api-1'), entry(YESTERDAY, { tick: YESTERDAY, attempt: 1 })];
 const ranYesterday = { locks: [started(YESTERDAY)], entries: [lastNight] };
 
@@ -135,7 +135,7 @@ const patterns: Record<string, Pattern> = {
     status: 'paused',
     store: {
       instances: [api1],
-      locks: [{ ...withoutJob(held(at('02:30'))), holder: PAUSED, expiresIn: 7_200_000 }],
+      locks: [{ ...ofNoJob(held(at('02:30'))), holder: PAUSED, expiresIn: 7_200_000 }],
       entries: [lastNight],
     },
   },
@@ -145,7 +145,7 @@ const patterns: Record<string, Pattern> = {
       instances: [api1],
       locks: [started(YESTERDAY)],
       entries: [
-        withoutJob(entry(at('02:30'), { instance: PAUSED, outcome: 'aborted', at: at('03:05') })),
+        ofNoJob(entry(at('02:30'), { instance: PAUSED, outcome: 'aborted', at: at('03:05') })),
         lastNight,
       ],
     },
