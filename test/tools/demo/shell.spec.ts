@@ -27,9 +27,7 @@ ReportJob.build   ok`,
   `STARTED   JOB              OUTCOME      TOOK  TICK      INSTANCE
 22:55:10  ReportJob.build  completed    8 s   22:55:10  A
 22:55:02  ReportJob.build  interrupted  8 s   22:55:02  B`,
-  `The tick of 2026-11-24 22:55:02Z was started on B, and was interrupted: the instance died.
-
-instance  B`,
+  'The tick of 2026-11-24 22:55:02Z ran on B: started at 22:55:02Z, and was interrupted: the instance died.',
 ];
 
 describe('what a demo asks the shell', () => {
@@ -55,6 +53,7 @@ describe('what a demo asks the shell', () => {
     ['a run that was not interrupted', 1, 'interrupted', 'completed  '],
     ['nobody who took over', 1, / A$/m, ' B'],
     ['a tick that was not interrupted', 2, 'interrupted', 'completed'],
+    ['a tick that another one ran', 2, 'on B', 'on A'],
   ])('has a fault for %s', (_what, index, from, to) => {
     const answers = ANSWERS.with(index, (ANSWERS[index] ?? '').replace(from, to));
     expect(summarizeAnswers(questions, answers).faults).toEqual([
