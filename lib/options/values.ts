@@ -178,8 +178,8 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   elected: true,
   revoked: true,
   'hook-failed': true,
-  'outage-started': true,
   controlled: true,
+  'outage-started': true,
   'outage-ended': true,
 };
 
