@@ -5,6 +5,7 @@
 import { type Answer, asset, html, json } from './answer.js';
 import { Api } from './api.js';
 import { BUILD, SCRIPT, STYLE } from './assets.js';
+import { lookedAt } from './looked.js';
 import { Pages } from './pages.js';
 import { readQuestion } from './question.js';
 import { newToken } from './same-origin.js';
@@ -31,7 +32,9 @@ export class Board {
       const most = Math.max(LEAST, Math.min(MOST, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
       const look = await insight.look(most);
       this.#jobs = look.jobs.length;
-      return look;
+      const looked = await lookedAt(look);
+      await this.#pages.prepare(looked);
+      return looked;
     }, source.clock);
     this.#pages = new Pages(source, this.#snapshots);
     this.api = new Api(source, this.#snapshots);

@@ -20,26 +20,63 @@ export const MOST_FIRES = 24;
 /** So many jobs are shown. */
 export const MOST_FIRING = 40;
 
-/** The jobs that fire next, by their next fire. */
-export async function firesOf(
-  jobs: readonly JobView[],
-  now: number,
+/** More schedules than a fleet has, unless it makes up new ones all the time. */
+const MOST_SCHEDULES = 2_000;
+
+/**
+ * Finds fires. It keeps the dates of each schedule, as a question to `cron` takes a millisecond: from one answer of the store to the next
+ * only those are asked for that have come within a day since.
+ */
+export class FireFinder {
+  readonly #known = new Map<string, number[]>();
+
+  /** The jobs that fire next, by their next fire. */
+  async of(jobs: readonly JobView[], now: number, ticks: TickFinder | undefined): Promise<Fires[]> {
+    const firing = jobs
+      .filter(({ next }) => next !== undefined && next <= now + DAY)
+      .sort((one, other) => (one.next ?? 0) - (other.next ?? 0) || (one.job < other.job ? -1 : 1))
+      .slice(0, MOST_FIRING);
+    return inTurns(this.#steps(firing, now, ticks), (found) => (found === undefined ? [] : [found]));
+  }
+
+  /** One date at a time, so that whatever else waits has its turn in between; behind the last one of a job its fires. */
+  *#steps(
+    firing: readonly JobView[],
+    now: number,
+    ticks: TickFinder | undefined,
+  ): Generator<Fires | undefined> {
+    for (const job of firing) {
+      const { timeZone, next = now } = job;
+      const known = this.#datesOf(job).filter((date) => date >= next);
+      const at = known[0] === next ? known : [next];
+      const after = dateAfter(job, ticks);
+      for (let last = at.at(-1) ?? next; last <= now + DAY && at.length <= MOST_FIRES; yield) {
+        last = after(last);
+        at.push(last);
+      }
+      this.#known.set(keyOf(job), at);
+      const soon = at.filter((date) => date <= now + DAY).slice(0, MOST_FIRES + 1);
+      const change = timeZone === undefined ? undefined : changeOf(timeZone, now);
+      yield { job, next, at: soon, isFrequent: soon.length > MOST_FIRES, ...(change && { change }) };
+    }
+  }
+
+  #datesOf(job: JobView): readonly number[] {
+    if (this.#known.size >= MOST_SCHEDULES) this.#known.clear();
+    return this.#known.get(keyOf(job)) ?? [];
+  }
+}
+
+const keyOf = ({ job, schedule, timeZone }: JobView): string =>
+  JSON.stringify(schedule === undefined ? { job } : [schedule, timeZone]);
+
+function dateAfter(
+  { schedule, timeZone, interval }: JobView,
   ticks: TickFinder | undefined,
-): Promise<Fires[]> {
-  const firing = jobs
-    .filter(({ next }) => next !== undefined && next <= now + DAY)
-    .sort((one, other) => (one.next ?? 0) - (other.next ?? 0) || (one.job < other.job ? -1 : 1))
-    .slice(0, MOST_FIRING);
-  return inTurns(firing, (job) => {
-    const { schedule, timeZone, interval, next = now } = job;
-    const dates = schedule === undefined ? undefined : ticks?.(schedule, timeZone);
-    const after = (at: number): number =>
-      interval === undefined ? (dates?.next(at) ?? Infinity) : at + interval;
-    const at: number[] = [];
-    for (let tick = next; tick <= now + DAY && at.length <= MOST_FIRES; tick = after(tick)) at.push(tick);
-    const change = timeZone === undefined ? undefined : changeOf(timeZone, now);
-    return [{ job, next, at, isFrequent: at.length > MOST_FIRES, ...(change && { change }) }];
-  });
+): (at: number) => number {
+  if (interval !== undefined) return (at) => at + interval;
+  const dates = schedule === undefined ? undefined : ticks?.(schedule, timeZone);
+  return (at) => dates?.next(at) ?? Infinity;
 }
 
 /** The next change of the clocks in a zone, within a day. */

@@ -42,9 +42,14 @@ export async function lanesOf(
 ): Promise<Lane[]> {
   const { from, to } = span;
   const seen = runs.filter((run) => endOf(run, to) >= from && run.startedAt <= to);
-  const overlapping = overlapsOf(seen, to);
+  const overlapping = await overlapsOf(seen, to);
   const byInstance = new Map<string, RunInfo[]>();
-  for (const run of seen) byInstance.set(run.instance, [...(byInstance.get(run.instance) ?? []), run]);
+  await inTurns(seen, (run) => {
+    const own = byInstance.get(run.instance);
+    if (own === undefined) byInstance.set(run.instance, [run]);
+    else own.push(run);
+    return [];
+  });
   const there = told.filter((one) => one.info.state === 'up' || one.info.seenAt >= from);
   const infos = new Map(there.map((one) => [one.info.instance, one]));
   const names = [...new Set([...infos.keys(), ...byInstance.keys()])].sort();
@@ -97,15 +102,17 @@ function stacked(
 }
 
 /** Runs of one job that went on at the same time. */
-function overlapsOf(runs: readonly RunInfo[], now: number): Set<RunInfo> {
+async function overlapsOf(runs: readonly RunInfo[], now: number): Promise<Set<RunInfo>> {
   const found = new Set<RunInfo>();
   const last = new Map<string, RunInfo>();
-  for (const run of [...runs].sort((one, other) => one.startedAt - other.startedAt)) {
+  const inOrder = [...runs].sort((one, other) => one.startedAt - other.startedAt);
+  await inTurns(inOrder, (run) => {
     const key = run.job ?? `lock ${run.lock}`;
     const before = last.get(key);
     if (before !== undefined && endOf(before, now) > run.startedAt) found.add(before).add(run);
     if (before === undefined || endOf(run, now) >= endOf(before, now)) last.set(key, run);
-  }
+    return [];
+  });
   return found;
 }
 

@@ -3,7 +3,7 @@ import { Times } from '../insight/shown.js';
 import { inTurns } from '../insight/turns.js';
 import { costOf } from './cost.js';
 import { changesOf } from './changes.js';
-import { DAY, firesOf } from './fires.js';
+import { DAY, FireFinder } from './fires.js';
 import { lanesOf } from './lanes.js';
 import { type Looked, NOTHING_KEPT } from './looked.js';
 import type { Question } from './question.js';
@@ -41,16 +41,30 @@ export interface Page {
 /** So many pages are kept for others who ask the same. */
 const MOST_KEPT = 64;
 
-/** Makes pages. One serves all who ask the same of one snapshot: the work does not grow with the viewers. */
+/** Makes pages. One serves all who ask the same of one answer of the store: the work does not grow with the viewers. */
 export class Pages {
-  #parts: { readonly looked: Looked; readonly made: Map<string, Promise<string[]>> } | undefined;
+  readonly #made = new WeakMap<Looked, Map<string, Promise<string[]>>>();
+  /** What was asked for since the store was read last. */
+  readonly #asked = new Map<string, Question>();
+  readonly #fires = new FireFinder();
 
   constructor(
     private readonly source: BoardSource,
     private readonly snapshots: Snapshots,
   ) {}
 
+  /** Makes of a new answer what was asked for since the last one: whoever asks again finds it made. */
+  async prepare(looked: Looked): Promise<void> {
+    const asked = [...this.#asked.values()];
+    this.#asked.clear();
+    for (const question of asked) {
+      const scene = this.#scene(looked, question);
+      await this.#drawn(scene, this.#partsOf(scene));
+    }
+  }
+
   async page(question: Question, build: string): Promise<Page> {
+    if (this.#asked.size < MOST_KEPT) this.#asked.set(keyOf(question), question);
     const snapshot = await this.snapshots.newest();
     const { looked, failure = 'no answer yet.' } = snapshot;
     const frame = { question, build, stale: snapshot.failure !== undefined };
@@ -63,7 +77,7 @@ export class Pages {
     }
     const scene = this.#scene(looked, question);
     const parts = this.#partsOf(scene);
-    const made = await this.#made(looked, question, parts);
+    const made = await this.#drawn(scene, parts);
     const verdict = renderToString(this.#verdict(scene, snapshot));
     const title = question.job === undefined ? 'Jobs' : `${question.job} – jobs`;
     const isKnown = question.job === undefined || parts.some(({ id }) => id === 'job' || id === 'answer');
@@ -88,10 +102,10 @@ export class Pages {
     return h(VerdictLine, { scene, age, failure, store: this.source.label() });
   }
 
-  #made(looked: Looked, question: Question, parts: readonly Part[]): Promise<string[]> {
-    if (this.#parts?.looked !== looked) this.#parts = { looked, made: new Map() };
-    const { made } = this.#parts;
-    const key = JSON.stringify(question);
+  #drawn({ looked, question }: Scene, parts: readonly Part[]): Promise<string[]> {
+    const made = this.#made.get(looked) ?? new Map<string, Promise<string[]>>();
+    this.#made.set(looked, made);
+    const key = keyOf(question);
     const found = made.get(key) ?? drawn(parts);
     if (made.size < MOST_KEPT) made.set(key, found);
     return found;
@@ -99,7 +113,7 @@ export class Pages {
 
   #partsOf(scene: Scene): Part[] {
     const { job } = scene.question;
-    return job === undefined ? overview(scene) : this.#jobParts(scene, job);
+    return job === undefined ? overview(scene, this.#fires) : this.#jobParts(scene, job);
   }
 
   #jobParts(scene: Scene, job: string): Part[] {
@@ -129,7 +143,7 @@ export class Pages {
         ? [{ id: 'switches', title: 'Switches', draw: () => h(Switches, { scene: own, view }) }]
         : []),
       lanesPart(own),
-      firesPart(own),
+      firesPart(own, this.#fires),
       { id: 'locks', title: 'Locks', draw: () => h(Locks, { scene: own }) },
     ];
   }
@@ -139,6 +153,8 @@ function locksFor({ locks }: Looked, name: string | undefined): Looked['locks'] 
   const facts = name === undefined ? undefined : locks.get(name);
   return new Map(name !== undefined && facts !== undefined ? [[name, facts]] : []);
 }
+
+const keyOf = (question: Question): string => JSON.stringify(question);
 
 const HOUR = 3_600_000;
 const spanOf = ({ looked: { now }, question }: Scene): { from: number; to: number } => ({
@@ -155,12 +171,13 @@ const lanesPart = (scene: Scene): Part => ({
   },
 });
 
-const firesPart = (scene: Scene): Part => ({
+const firesPart = (scene: Scene, fires: FireFinder): Part => ({
   id: 'fires',
   title: 'Next',
   draw: async () => {
     const { now, jobs, ticks } = scene.looked;
-    return h(Fires, { scene, span: { from: now, to: now + DAY }, fires: await firesOf(jobs, now, ticks) });
+    const found = await fires.of(jobs, now, ticks);
+    return h(Fires, { scene, span: { from: now, to: now + DAY }, fires: found });
   },
 });
 
@@ -175,7 +192,7 @@ const attentionPart = (scene: Scene): Part => ({
 });
 
 /** All jobs: what is most urgent comes first. */
-function overview(scene: Scene): Part[] {
+function overview(scene: Scene, fires: FireFinder): Part[] {
   const span = spanOf(scene);
   return [
     attentionPart(scene),
@@ -188,7 +205,7 @@ function overview(scene: Scene): Part[] {
     { id: 'running', title: 'Running', draw: () => h(Running, { scene }) },
     { id: 'jobs', title: 'All jobs', draw: () => h(Jobs, { scene }) },
     { id: 'instances', title: 'Instances', draw: () => h(Instances, { scene }) },
-    firesPart(scene),
+    firesPart(scene, fires),
     { id: 'outages', title: 'Outages', draw: () => h(Outages, { scene, span }) },
     { id: 'locks', title: 'Locks', draw: () => h(Locks, { scene }) },
   ];

@@ -1,7 +1,6 @@
 import { type Clock, noLongerThan } from '../clock.js';
-import type { Look } from '../insight/look.js';
 import { asClause, withoutSql } from '../wording.js';
-import { type Looked, lookedAt } from './looked.js';
+import type { Looked } from './looked.js';
 
 /** One answer of the store, for all who ask within {@link SHARED}. */
 export interface Snapshot {
@@ -15,9 +14,10 @@ export interface Snapshot {
 
 /** For how long an answer serves all, ms. */
 const SHARED = 2_000;
-/** How long a viewer waits for a newer answer if there is an old one, and if there is none, ms. */
-const PATIENCE = 1_500;
-const FIRST_PATIENCE = 10_000;
+/** Up to this age an answer counts as new, ms: whoever asks is not made to wait for the next one, which a large fleet takes a while for. */
+const NEW = 10_000;
+/** How long a viewer waits for a newer answer if there is a new one, an old one, or none, ms. */
+const PATIENCE = { new: 100, old: 1_500, none: 10_000 };
 
 /** Reads the store when somebody asks: once at a time, however many ask. */
 export class Snapshots {
@@ -26,46 +26,61 @@ export class Snapshots {
   #askedAt = -Infinity;
   /** When the store was asked last, monotonic. */
   #triedAt = -Infinity;
+  /** When somebody has changed something, monotonic. */
+  #changedAt = -Infinity;
   #failure: string | undefined;
   #reading: Promise<void> | undefined;
 
+  /** @param read one look at the store, and all that is made of it in advance */
   constructor(
-    private readonly read: () => Promise<Look>,
+    private readonly read: () => Promise<Looked>,
     private readonly clock: Clock,
   ) {}
 
   async newest(): Promise<Snapshot> {
-    const now = this.clock.monotonic();
-    if (this.#reading === undefined && now - this.#triedAt >= SHARED) {
-      this.#triedAt = now;
-      this.#reading = this.#read(now).finally(() => (this.#reading = undefined));
-    }
-    if (this.#reading !== undefined) {
-      const patience = this.#looked === undefined ? FIRST_PATIENCE : PATIENCE;
-      await noLongerThan(patience, this.#reading, this.clock, { keepAlive: true });
+    // What is read already may be from before a change.
+    const isBehind = this.#askedAt <= this.#changedAt;
+    const reading = isBehind ? this.#refresh()?.then(() => this.#refresh()) : this.#refresh();
+    if (reading !== undefined) {
+      const state = this.#looked === undefined ? 'none' : isBehind || this.#age() >= NEW ? 'old' : 'new';
+      await noLongerThan(PATIENCE[state], reading, this.clock, { keepAlive: true });
     }
     return this.#snapshot();
   }
 
   /** Somebody has changed something: the next one who asks is told of it. */
   expire(): void {
-    this.#triedAt = -Infinity;
+    this.#changedAt = this.clock.monotonic();
+  }
+
+  #age(): number {
+    return this.clock.monotonic() - this.#askedAt;
+  }
+
+  /** Reads if it is time to. */
+  #refresh(): Promise<void> | undefined {
+    const now = this.clock.monotonic();
+    const isDue = now - this.#triedAt >= SHARED || this.#triedAt <= this.#changedAt;
+    if (this.#reading === undefined && isDue) {
+      this.#triedAt = now;
+      this.#reading = this.#read(now).finally(() => (this.#reading = undefined));
+    }
+    return this.#reading;
   }
 
   #snapshot(): Snapshot {
-    const age = this.clock.monotonic() - this.#askedAt;
-    const isSlow = this.#reading !== undefined && this.clock.monotonic() - this.#triedAt >= PATIENCE;
+    const isSlow = this.#reading !== undefined && this.#age() >= NEW;
     const failure = this.#failure ?? (isSlow ? 'no answer yet.' : undefined);
     return {
       ...(this.#looked && { looked: this.#looked }),
-      age: this.#looked === undefined ? 0 : age,
+      age: this.#looked === undefined ? 0 : this.#age(),
       ...(failure !== undefined && { failure }),
     };
   }
 
   async #read(now: number): Promise<void> {
     try {
-      this.#looked = await lookedAt(await this.read());
+      this.#looked = await this.read();
       this.#askedAt = now;
       this.#failure = undefined;
     } catch (error) {
