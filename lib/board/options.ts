@@ -7,7 +7,7 @@ export type BoardGuards = readonly (Type<CanActivate> | CanActivate)[];
 export interface SchedulerLockBoardControl {
   /** Who may use them, besides the guards of the page. `[]` says that whoever may see the page may do so. */
   readonly guards: BoardGuards;
-  /** Names the person of a request, for the history. It gets the request of the platform. */
+  /** Names the person of a request, for the history. It gets the request of the platform: give its type. */
   readonly actor: (request: never) => string | Promise<string>;
 }
 

@@ -5,7 +5,7 @@ import { OnPage } from './on-page.js';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** `--waiting`: calls that wait for a lock. `--page`: all kinds of events, and a page that shows them. Otherwise jobs, one of whose instances is killed. Sets the exit code. */
+/** `--waiting`: calls that wait for a lock. `--page`: all kinds of events, and a page that shows them; with `--once` it ends then. Otherwise jobs, one of whose instances is killed. Sets the exit code. */
 export async function main(): Promise<void> {
   // `npm run demo | head`: whoever reads has seen enough. What was started ends with this process.
   process.stdout.on('error', () => process.exit(1));
@@ -27,7 +27,11 @@ export async function main(): Promise<void> {
 }
 
 const playOf = (args: readonly string[]): Play =>
-  args.includes('--page') ? new OnPage() : args.includes('--waiting') ? new InLine() : new TakeOver();
+  args.includes('--page')
+    ? new OnPage(args.includes('--once'))
+    : args.includes('--waiting')
+      ? new InLine()
+      : new TakeOver();
 
 class Interrupted extends Error {
   constructor(readonly signal: string) {

@@ -6,7 +6,7 @@ import { fleet, NOW } from './support/fleet.js';
 import { type Site, site, USER } from './support/site.js';
 import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
 
-/** The pictures of docs/observe/board.md. */
+/** The pictures of docs/observe/board.md, and that of the README. */
 const FOLDER = join(projectRoot, 'docs', 'images');
 
 let place: Site;
@@ -34,6 +34,8 @@ describe.each(['light', 'dark'] as const)('%s', (look) => {
     await page.goto(place.url + query);
     await page.waitForSelector('body[data-zone], #main .region');
     mkdirSync(FOLDER, { recursive: true });
+    // What a person sees without scrolling.
+    if (name === 'overview') await page.screenshot({ path: join(FOLDER, `board-top-${look}.png`) });
     await page.screenshot({ path: join(FOLDER, `board-${name}-${look}.png`), fullPage: true });
     expect(await violationsOf(page)).toEqual([]);
     expect(complaints).toEqual([]);
