@@ -2,22 +2,14 @@
 export { SchedulerLockModule } from './nest/scheduler-lock.module.js';
 export type { SchedulerLockModuleExtras, SchedulerLockOptionsFactory } from './nest/module-definition.js';
 export { SchedulerLock, type SchedulerLockDecorator } from './decorators/scheduler-lock.decorator.js';
-export type {
-  InsightOptions,
-  LockOptions,
-  OnHeld,
-  OnSkip,
-  OnStoreError,
-  QueueOptions,
-  RunOptions,
-  SchedulerLockModuleOptions,
-  SchedulerLockOptions,
-} from './options/options.js';
+export type { OnHeld, QueueOptions, RunOptions, SchedulerLockOptions } from './options/options.js';
+export type { InsightOptions, SchedulerLockModuleOptions } from './options/module-options.js';
+export type { LockOptions, OnSkip, OnStoreError } from './options/lock-options.js';
 export type { Duration } from './duration.js';
 
 // Leader election
 export { LeaderElection, type LeaderHooks } from './decorators/leader-election.decorator.js';
-export type { LeaderElectionOptions, LeaderOptions } from './options/options.js';
+export type { LeaderElectionOptions, LeaderOptions } from './options/module-options.js';
 export { SchedulerLeader } from './nest/scheduler-leader.js';
 
 // Inside a job, and without a decorator
@@ -35,34 +27,38 @@ export { tickOf } from './scheduler/tick-of.js';
 
 // Events
 export { SchedulerLockEvents, type SchedulerLockListener } from './events/scheduler-lock.events.js';
+export type { SchedulerLockEvent } from './events/events.js';
 export type {
-  AcquiredEvent,
-  DeadLetteredEvent,
   ElectedEvent,
   HookFailedEvent,
-  LostEvent,
   OutageEndedEvent,
   OutageStartedEvent,
+  RevokedEvent,
+  ShutdownLeftEvent,
+  ShutdownWaitingEvent,
+  UnfinishedRun,
+} from './events/instance-events.js';
+export type {
+  DeadLetteredEvent,
   OverdueEvent,
-  HungEvent,
   InterruptedEvent,
+  QueuedEvent,
+  SkippedEvent,
+  WaitingEvent,
+} from './events/call-events.js';
+export type {
+  AcquiredEvent,
+  LostEvent,
+  HungEvent,
   LockDeletedEvent,
   OverrunEvent,
-  QueuedEvent,
   ReleasedEvent,
   RenewalFailedEvent,
   RenewedEvent,
-  RevokedEvent,
   ScheduleMismatchEvent,
-  SchedulerLockEvent,
-  ShutdownLeftEvent,
-  ShutdownWaitingEvent,
-  SkippedEvent,
   TimeoutEvent,
-  UnfinishedRun,
   UnlockedEvent,
-  WaitingEvent,
-} from './events/events.js';
+} from './events/lease-events.js';
 
 // Health
 export { type HealthProblem, type LockHealth, SchedulerLockHealth } from './nest/scheduler-lock-health.js';
@@ -109,15 +105,14 @@ export type {
   HintChannel,
   ExtendOptions,
   ExtendResult,
-  JobInfo,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseOutcome,
   ReleaseResult,
   WaitRequest,
 } from './stores/lock-store.js';
+export type { JobInfo, LockInfo } from './stores/lock-info.js';
 export type {
   DeadLetter,
   DeliveredCall,

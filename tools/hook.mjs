@@ -1,6 +1,6 @@
 // The hook before a commit, and its switch.
 //
-// node tools/hook.mjs on|off   what `npm run hook` does: the choice is kept in this clone's git configuration
+// node tools/hook.mjs on|off   `off` is for good: the choice is kept in this clone's git configuration
 // node tools/hook.mjs prepare  after `npm ci`: on, unless something speaks against it. It is the script `dependencies` of
 //                              package.json, which npm runs here alone: of a script `prepare` it would warn whoever installs the
 //                              packed package. It cannot fail: a tarball has no folder `tools`, not every machine has git
@@ -26,13 +26,13 @@ commands[name]();
 
 function switchOn() {
   git('config', 'core.hooksPath', FOLDER);
-  console.log('Commits check the format and lint of staged files now. Off: npm run hook -- off');
+  console.log('Commits check the format and lint of staged files now. Off: node tools/hook.mjs off');
 }
 
 /** Git's own folder, by its name: `prepare` sees that somebody has chosen. */
 function switchOff() {
   git('config', 'core.hooksPath', gitsOwnHooks());
-  console.log('Commits check nothing any more. On: npm run hook');
+  console.log('Commits check nothing any more. On: node tools/hook.mjs on');
 }
 
 /**
@@ -43,7 +43,7 @@ function prepare() {
   if (process.env['CI'] || ask('rev-parse', '--show-toplevel') === undefined || !isOwnRepository()) return;
   if (ask('config', '--get', 'core.hooksPath') !== undefined || hasOtherHooks()) return;
   if (ask('config', 'core.hooksPath', FOLDER) !== undefined)
-    console.log('Commits check the format and lint of staged files. Off: npm run hook -- off');
+    console.log('Commits check the format and lint of staged files. Off: node tools/hook.mjs off');
 }
 
 function isOwnRepository() {

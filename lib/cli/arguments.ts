@@ -9,14 +9,14 @@ import {
   optionOf,
   URL_VARIABLE,
 } from './options.js';
-import { checkPlace, type Place } from './place.js';
+import { checkAddress, type StoreAddress } from './address.js';
 import { type Print, type PrintCommand, PRINTS } from './print.js';
 import { UsageError } from './usage-error.js';
 
 /** What a person has asked for. */
 export interface Request {
   readonly command: Exclude<Command, PrintCommand>;
-  readonly place: Place;
+  readonly address: StoreAddress;
   readonly zone: string;
   readonly job?: string;
   /** Epoch milliseconds. */
@@ -53,7 +53,7 @@ export function readArguments(
   const at = timeOf(text('at'), zone);
   return {
     command,
-    place: checkPlace({
+    address: checkAddress({
       url: text('url') ?? (values.has('config') ? '' : env[URL_VARIABLE]) ?? '',
       keyPrefix: text('key-prefix'),
       key: text('key'),
@@ -122,7 +122,7 @@ function readOption({ name, rawName, value, inlineValue }: OptionToken): [Option
 const isOption = (name: string): name is OptionName => (OPTION_NAMES as string[]).includes(name);
 const isCommand = (name: string): name is Command => (COMMAND_NAMES as string[]).includes(name);
 
-/** What was written in the place of a name. A URL there may hold a password. */
+/** What was written instead of a name. A URL there may hold a password. */
 const named = (text: string): string => (/[:@/]/.test(text) ? 'of that name' : show(text));
 
 function optionAdvice(name: string): string {

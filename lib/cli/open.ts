@@ -7,7 +7,7 @@ import { RedisLockStore, type RedisLockStoreOptions } from '../stores/redis/redi
 import { show } from '../wording.js';
 import { loadConfig, type RedisSource, type StoreOptions } from './config.js';
 import { loadMysql, loadPostgres } from './drivers.js';
-import { kindOf, type Place } from './place.js';
+import { kindOf, type StoreAddress } from './address.js';
 import { UsageError } from './usage-error.js';
 
 /** A store that is only read. */
@@ -33,15 +33,15 @@ const NAME = 'nestjs-scheduler-lock';
  * @throws SchedulerLockConfigError if the credentials, the table or the driver do not work
  * @throws StoreUnavailableError if the store cannot be reached
  */
-export async function openStore(place: Place): Promise<OpenStore> {
-  if (place.config !== undefined) return openConfigured(await loadConfig(place.config));
-  const kind = kindOf(place);
-  if (kind === 'postgres') return openPostgres(place);
-  return kind === 'mysql' ? openMysql(place) : openRedis(place);
+export async function openStore(address: StoreAddress): Promise<OpenStore> {
+  if (address.config !== undefined) return openConfigured(await loadConfig(address.config));
+  const kind = kindOf(address);
+  if (kind === 'postgres') return openPostgres(address);
+  return kind === 'mysql' ? openMysql(address) : openRedis(address);
 }
 
-function openRedis(place: Place): Promise<OpenStore> {
-  const { url, keyPrefix, key: pattern, ca } = place;
+function openRedis(address: StoreAddress): Promise<OpenStore> {
+  const { url, keyPrefix, key: pattern, ca } = address;
   const [head = '', tail = ''] = pattern?.split('*') ?? [];
   const key = pattern === undefined ? undefined : (name: string): string => head + name + tail;
   const source = ca === undefined ? url : { ...partsOf(url), tls: { ca: readCa(ca) } };
@@ -60,12 +60,12 @@ function partsOf(url: string): object {
   };
 }
 
-/** The store itself would try its rights, by writing: who only reads may lack them. */
+/** Connects without `init()` of the store, which tries rights by writing: a user who only reads may lack them. */
 async function openConnection(
   source: RedisSource,
   { keyPrefix, key }: RedisLockStoreOptions,
 ): Promise<OpenStore> {
-  // Says what is wrong with them.
+  // Throws if the options are wrong.
   void new RedisLockStore(source, { keyPrefix, key });
   const connection = new RedisConnection(source);
   const close = (): Promise<void> => connection.close();
@@ -86,7 +86,7 @@ async function openConfigured(options: StoreOptions): Promise<OpenStore> {
   }, close);
 }
 
-async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStore> {
+async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
   const Pool = await loadPostgres();
   const pool = new Pool({
     // The URL may say more of TLS; what it says wins over options beside it.
@@ -96,14 +96,14 @@ async function openPostgres({ url, table, schema, ca }: Place): Promise<OpenStor
     query_timeout: STATEMENT_LIMIT,
     application_name: NAME,
   });
-  // Of a connection that nobody uses at the moment: the next call tells of it.
+  // An error of a connection that is not in use: the next call fails, and reports it.
   pool.on('error', () => undefined);
   const close = (): Promise<void> => pool.end();
   return closedIfItFails(async () => {
     const options = { table, schema, migrate: false };
     const store = new PostgresLockStore(pool, options);
     await reached(pool.connect(), (client) => new PostgresLockStore(client, options));
-    await checkPlace(store);
+    await checkTables(store);
     return { store, close };
   }, close);
 }
@@ -116,7 +116,7 @@ function withCa(url: string, ca: string): string {
   return whole.href;
 }
 
-async function openMysql({ url, table, schema, ca }: Place): Promise<OpenStore> {
+async function openMysql({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
   const createPool = await loadMysql();
   const ssl = ca === undefined ? {} : { ssl: { ca: readCa(ca) } };
   const pool = createPool({ uri: url, connectionLimit: CONNECTIONS, connectTimeout: LIMIT, ...ssl });
@@ -125,7 +125,7 @@ async function openMysql({ url, table, schema, ca }: Place): Promise<OpenStore> 
     const options = { table, schema, migrate: false, queryTimeout: STATEMENT_LIMIT };
     const store = new MysqlLockStore(pool, options);
     await reached(pool.getConnection(), (client) => new MysqlLockStore(client, options));
-    await checkPlace(store);
+    await checkTables(store);
     return { store, close };
   }, close);
 }
@@ -142,15 +142,15 @@ async function reached(
   }
 }
 
-/** One table that can be read is enough: each command says what it is without. If none can, the store knows best what is wrong. */
-async function checkPlace(store: PostgresLockStore | MysqlLockStore): Promise<void> {
+/** One table that can be read is enough: each command says what it lacks. If no table can be read, `init()` of the store says why. */
+async function checkTables(store: PostgresLockStore | MysqlLockStore): Promise<void> {
   const reads = [(): Promise<unknown> => store.inspect([NO_LOCK]), () => store.history.instances()];
   for (const read of reads)
     try {
       await read();
       return;
     } catch {
-      // The next one tells.
+      // The next table shows what is wrong.
     }
   await store.init();
 }

@@ -1,3 +1,7 @@
+/*
+ * lib/cli: the command `nestjs-scheduler-lock`: opens a store, asks lib/insight, and prints.
+ * May not enter: judgements of its own, Nest.
+ */
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
@@ -8,7 +12,7 @@ import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
 import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
-import { type Place, withoutSecrets } from './place.js';
+import { type StoreAddress, withoutSecrets } from './address.js';
 import { type Print, printed } from './print.js';
 import { coloured, plain, printable, shortened, widthOf } from './table.js';
 import { UsageError } from './usage-error.js';
@@ -30,7 +34,7 @@ export interface Shell {
   /** Of the package. */
   readonly version: string;
   /** Connects to the store. */
-  readonly open: (place: Place) => Promise<OpenStore>;
+  readonly open: (address: StoreAddress) => Promise<OpenStore>;
   /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
   readonly ticks: () => TickFinder | undefined;
   /** Registers a listener for Ctrl+C. */
@@ -64,12 +68,12 @@ export async function run(argv: readonly string[], shell: Shell): Promise<number
   try {
     return await runOn(request, shell);
   } catch (error) {
-    return failed(error, shell, request.place.url);
+    return failed(error, shell, request.address.url);
   }
 }
 
 async function runOn(request: Request, shell: Shell): Promise<number> {
-  const { store, close } = await shell.open(request.place);
+  const { store, close } = await shell.open(request.address);
   try {
     const ticks = shell.ticks();
     const { stdout, stderr, clock } = shell;
@@ -122,8 +126,8 @@ async function watch(request: Request, context: Context, shell: Shell): Promise<
 const textOf = (request: Request, { document, lines }: Answer): string =>
   request.json ? JSON.stringify(document) : lines.join('\n');
 
-function failureText(error: unknown, { json, place }: Request): string {
-  const { line } = explain(error, place.url);
+function failureText(error: unknown, { json, address }: Request): string {
+  const { line } = explain(error, address.url);
   return json ? JSON.stringify({ error: line }) : line;
 }
 

@@ -1,6 +1,6 @@
 import { formatDuration } from '../duration.js';
 import type { InstanceInfo, JobStatus, JobView, RunInfo } from '../insight/types.js';
-import type { LockInfo } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { type Cell, type Look, type Style, table } from './table.js';
 import type { Times } from './times.js';
 

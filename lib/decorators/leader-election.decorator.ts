@@ -1,6 +1,6 @@
 import type { RevokedReason } from '../errors.js';
 import type { Lock } from '../lease/current-lock.js';
-import type { LeaderElectionOptions } from '../options/options.js';
+import type { LeaderElectionOptions } from '../options/module-options.js';
 import { shared } from '../shared.js';
 
 /** The hooks of a class with `@LeaderElection()`: called when this instance begins to lead, and when it ceases to. */

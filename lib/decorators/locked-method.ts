@@ -27,7 +27,7 @@ const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
 
 /** The prototypes of {@link declared}. Weak: Jest's `resetModules()` makes new classes, and the old ones have to be collected. */
 const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
-/** Those that any application has bound. */
+/** The methods that any application has bound. */
 const used = shared('bound methods', () => new WeakSet<LockedMethod>());
 /** What hears of the start of an application: see `nest/unbound-methods`. */
 const starts = shared('starts', (): { listener?: (instance: object) => void } => ({}));
@@ -86,8 +86,8 @@ function disguised<T extends object>(wrapper: T, method: object): T {
 const HOOK = 'onApplicationBootstrap';
 
 /**
- * Makes Nest tell of the start of an application, also of one that does not import our module: it calls this hook on each instance that
- * it manages. Without that, a method that nothing binds is noticed at its first tick.
+ * Makes Nest report the start of an application, also of one that does not import our module: Nest calls this hook on each instance that
+ * it manages. Without the hook, nobody notices a method that nothing binds before its first tick.
  */
 function tellOfStart(prototype: object): void {
   const own = Object.getOwnPropertyDescriptor(prototype, HOOK);

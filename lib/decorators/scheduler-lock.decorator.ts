@@ -1,3 +1,8 @@
+/*
+ * lib/decorators: marks methods and classes: records the options, and replaces the method by one that refuses to run until a module has
+ * bound it.
+ * May not enter: reading or checking of options, locks, Nest.
+ */
 import 'reflect-metadata';
 import { SchedulerLockConfigError } from '../errors.js';
 import { isLockedMethod, lockMethod, type Method } from './locked-method.js';
@@ -53,27 +58,27 @@ function placeProblem(
     return `@SchedulerLock() on the class ${name}: put it on the method that is to be locked.`;
   }
   const isStatic = typeof target === 'function';
-  const place = `@SchedulerLock() on ${(isStatic ? target : target.constructor).name}.${String(key)}`;
+  const where = `@SchedulerLock() on ${(isStatic ? target : target.constructor).name}.${String(key)}`;
   if (isStatic)
-    return `${place}: static methods cannot be locked, as Nest does not manage them. Make it an instance method.`;
-  return methodProblem(target, key, descriptor, place);
+    return `${where}: static methods cannot be locked, as Nest does not manage them. Make it an instance method.`;
+  return methodProblem(target, key, descriptor, where);
 }
 
 function methodProblem(
   target: object,
   key: string | symbol,
   descriptor: PropertyDescriptor | undefined,
-  place: string,
+  where: string,
 ): string | undefined {
   if (descriptor?.get !== undefined || descriptor?.set !== undefined) {
-    return `${place}: accessors cannot be locked. Make it a method.`;
+    return `${where}: accessors cannot be locked. Make it a method.`;
   }
   const method: unknown = descriptor?.value;
   if (typeof method !== 'function')
-    return `${place}: only methods can be locked, and this is a property. Make it a method: async ${String(key)}() { … }.`;
-  if (isLockedMethod(target, key)) return `${place}: it is there twice. Leave one of them out.`;
+    return `${where}: only methods can be locked, and this is a property. Make it a method: async ${String(key)}() { … }.`;
+  if (isLockedMethod(target, key)) return `${where}: it is there twice. Leave one of them out.`;
   if (isGeneratorFunction(method)) {
-    return `${place}: a generator does its work for whoever iterates over it, without the lock. Make it an async method that iterates inside.`;
+    return `${where}: a generator does its work for whoever iterates over it, without the lock. Make it an async method that iterates inside.`;
   }
   return undefined;
 }

@@ -1,7 +1,9 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { OverdueEvent, SchedulerLockEvent, ShutdownLeftEvent, Wanted } from './events.js';
+import type { SchedulerLockEvent, Wanted } from './events.js';
+import type { ShutdownLeftEvent } from './instance-events.js';
+import type { OverdueEvent } from './call-events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { isDebugRead, textOf } from './log.js';
 

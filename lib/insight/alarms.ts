@@ -1,6 +1,6 @@
 import { type Clock, inModuleContext, type Timer } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
-import type { OverdueEvent } from '../events/events.js';
+import type { OverdueEvent } from '../events/call-events.js';
 import type { HistoryEntry, HistoryStore, MissReason } from '../stores/history-store.js';
 import type { WatchedJob, Watcher } from './watched-job.js';
 

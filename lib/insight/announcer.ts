@@ -9,24 +9,24 @@ import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 /** Why an instance did not start the newest ticks of a job. */
 export type Skips = MissReason & { readonly tick: number | undefined };
 
-/** What there is to tell of a job, and what was told. */
+/** What an instance has to report of a job, and what it has reported. */
 export interface Announced {
   readonly job: WatchedJob;
   /** When its scheduler may fire it, this machine's clock. */
   readonly since: number;
   skips: Skips | undefined;
-  /** The newest tick that an outage has cost this instance, as far as it is to tell of it. */
+  /** The newest tick that an outage has cost this instance, while that is not reported. */
   lost: number | undefined;
   /** The missed tick that was noted last. */
   noted: number | undefined;
-  /** When people were told last that a run hangs here. */
+  /** When this instance last reported that a run hangs here. */
   toldOfHung: number;
 }
 
-/** After what time people are told again of a run that hangs, ms. */
+/** After what time a run that hangs is reported again, ms. */
 const REPEAT = 3_600_000;
 
-/** Tells people what they have to know of a job: that a tick was missed, for which the fleet notes its reasons, and that a run hangs here. */
+/** Reports to people that a tick was missed, with the reasons of the fleet, and that a run hangs here. */
 export class Announcer {
   readonly #alarms: Alarms;
   #stopped = false;
@@ -44,7 +44,7 @@ export class Announcer {
     this.#alarms.stop();
   }
 
-  /** The instance on which it hangs tells of it. @param now by the store's clock */
+  /** Reports a run that hangs, if it hangs on this instance. @param now by the store's clock */
   hung(state: Announced, run: RunInfo, now: number): void {
     const { lock, instance, fencingToken, startedAt: since, tick } = run;
     if (instance !== this.watcher.instance || now - state.toldOfHung < REPEAT) return;
@@ -54,7 +54,7 @@ export class Announcer {
   }
 
   /**
-   * Keeps why this instance did not start a tick, and has people told.
+   * Has the store keep why this instance did not start a tick, and the fleet report it.
    *
    * @returns the tick that was started, if that one or a newer one was: somebody has done so in this moment
    */

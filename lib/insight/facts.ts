@@ -1,5 +1,5 @@
 import type { KnownJob, MissEntry } from '../stores/history-store.js';
-import type { JobInfo, LockInfo } from '../stores/lock-store.js';
+import type { JobInfo, LockInfo } from '../stores/lock-info.js';
 import type { InstanceInfo, RunInfo } from './types.js';
 
 /* What is known of one job at one time. How it is, and why, follow from this alone: see judgement.ts. */

@@ -27,10 +27,10 @@ export class FleetJobs {
   readonly #few: readonly Told[];
   readonly #lists: readonly (readonly KnownJob[])[];
   readonly #upLists: readonly (readonly KnownJob[])[];
-  /** The names of those that are up and have one of some lists of jobs, by the places of these lists. */
+  /** The names of those that are up and have one of some lists of jobs, by the indexes of these lists. */
   readonly #up = new Map<string, readonly string[]>();
-  /** By the list of jobs, which many instances share: the place of each job in it. */
-  readonly #places = new Map<readonly KnownJob[], Map<string, number>>();
+  /** By the list of jobs, which many instances share: the index of each job in it. */
+  readonly #indexes = new Map<readonly KnownJob[], Map<string, number>>();
 
   /** @param told those that are up first, then those seen last @param recent how many that are not up tell all that they know */
   constructor(
@@ -60,7 +60,7 @@ export class FleetJobs {
 
   /** The instances that are up and know a job, the newest first. */
   up(job: string): readonly string[] {
-    const lists = this.#upLists.filter((jobs) => this.#placesIn(jobs).has(job));
+    const lists = this.#upLists.filter((jobs) => this.#indexesIn(jobs).has(job));
     const key = lists.map((jobs) => this.#upLists.indexOf(jobs)).join();
     const found =
       this.#up.get(key) ??
@@ -84,7 +84,7 @@ export class FleetJobs {
 
   /** A job as each of the lists has it that are remembered. */
   listed(job: string): KnownJob[] {
-    return this.#lists.flatMap((jobs) => jobs[this.#placesIn(jobs).get(job) ?? -1] ?? []);
+    return this.#lists.flatMap((jobs) => jobs[this.#indexesIn(jobs).get(job) ?? -1] ?? []);
   }
 
   /**
@@ -96,34 +96,34 @@ export class FleetJobs {
     const before = this.told.find(({ info }) => info.instance === last.instance)?.record.jobs ?? [];
     const followers = this.told.filter(({ info }) => isUp(info) && info.startedAt > last.startedAt);
     return [...new Set(followers.map(({ record }) => record.jobs))].some(
-      (jobs) => jobs === before || before.some(({ job }) => this.#placesIn(jobs).has(job)),
+      (jobs) => jobs === before || before.some(({ job }) => this.#indexesIn(jobs).has(job)),
     );
   }
 
   #of(job: string, told: readonly Told[], brief = false): KnownBy[] {
     const all: KnownBy[] = [];
     let list: readonly KnownJob[] | undefined;
-    let place: number | undefined;
+    let index: number | undefined;
     for (const one of told) {
       const { jobs } = one.record;
       // Most of them come one after another.
       if (jobs !== list) {
         list = jobs;
-        place = this.#placesIn(jobs).get(job);
+        index = this.#indexesIn(jobs).get(job);
       }
-      if (place !== undefined)
-        all.push(new KnowsJob(one, jobs[place] as KnownJob, brief ? undefined : place));
+      if (index !== undefined)
+        all.push(new KnowsJob(one, jobs[index] as KnownJob, brief ? undefined : index));
     }
     return all;
   }
 
-  #placesIn(jobs: readonly KnownJob[]): Map<string, number> {
-    let places = this.#places.get(jobs);
-    if (places === undefined) {
-      places = new Map(jobs.map(({ job }, place) => [job, place]));
-      this.#places.set(jobs, places);
+  #indexesIn(jobs: readonly KnownJob[]): Map<string, number> {
+    let indexes = this.#indexes.get(jobs);
+    if (indexes === undefined) {
+      indexes = new Map(jobs.map(({ job }, index) => [job, index]));
+      this.#indexes.set(jobs, indexes);
     }
-    return places;
+    return indexes;
   }
 }
 
@@ -140,7 +140,7 @@ class KnowsJob implements KnownBy {
     private readonly told: Told,
     readonly job: KnownJob,
     /** Of the job in the list of its instance; `undefined`: its dates are not asked for. */
-    private readonly place: number | undefined,
+    private readonly index: number | undefined,
   ) {}
 
   get instance(): string {
@@ -152,7 +152,7 @@ class KnowsJob implements KnownBy {
   }
 
   get startedAt(): number {
-    return startOf(this.told.info);
+    return upSince(this.told.info);
   }
 
   get seenAt(): number {
@@ -174,11 +174,11 @@ class KnowsJob implements KnownBy {
   }
 
   get next(): number | undefined {
-    return this.place === undefined ? undefined : (this.told.record.next[this.place] ?? undefined);
+    return this.index === undefined ? undefined : (this.told.record.next[this.index] ?? undefined);
   }
 
   get last(): number | undefined {
-    return this.place === undefined ? undefined : (this.told.record.last[this.place] ?? undefined);
+    return this.index === undefined ? undefined : (this.told.record.last[this.index] ?? undefined);
   }
 }
 
@@ -190,7 +190,7 @@ function firstOf(told: readonly Told[]): Told[] {
     const ofList = first.get(record.jobs) ?? new Map<string, Told>();
     first.set(record.jobs, ofList);
     const before = ofList.get(info.state);
-    if (before === undefined || startOf(info) < startOf(before.info)) ofList.set(info.state, one);
+    if (before === undefined || upSince(info) < upSince(before.info)) ofList.set(info.state, one);
   }
   return [...first.values()].flatMap((ofList) => [...ofList.values()]);
 }
@@ -210,7 +210,7 @@ function fewOf(told: readonly Told[]): Told[] {
     const group = ofList.get(info.state);
     if (group === undefined) ofList.set(info.state, { newest: one, first: one, clock: one });
     else {
-      if (startOf(info) < startOf(group.first.info)) group.first = one;
+      if (upSince(info) < upSince(group.first.info)) group.first = one;
       if ((info.clockOffset ?? 0) < (group.clock.info.clockOffset ?? 0)) group.clock = one;
     }
   }
@@ -220,4 +220,4 @@ function fewOf(told: readonly Told[]): Told[] {
 }
 
 /** By the store's clock. */
-const startOf = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;
+const upSince = ({ startedAt, clockOffset = 0 }: Told['info']): number => startedAt + clockOffset;

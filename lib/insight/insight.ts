@@ -1,3 +1,8 @@
+/*
+ * lib/insight: reads what instances have told the store of jobs and runs, and judges each job: there is one judgement (judgement.ts), and
+ * many readers.
+ * May not enter: Nest, drivers, cron expressions. What changes a lock has no place here.
+ */
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';

@@ -1,5 +1,5 @@
 import type { HistoryEntry, InstanceRecord, RunEntry } from '../stores/history-store.js';
-import type { JobInfo, LockInfo } from '../stores/lock-store.js';
+import type { JobInfo, LockInfo } from '../stores/lock-info.js';
 import { given, type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
 
@@ -44,13 +44,13 @@ export function runsOf({ lock, entries }: LockFacts): RunInfo[] {
 }
 
 /** When a lease began, by the store's clock. */
-export const startOf = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
+export const grantedAt = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
 
 function runOf(entry: RunEntry): RunInfo {
   const { type: _type, at, ...run } = entry;
   return {
     ...run,
-    startedAt: startOf(run.fencingToken),
+    startedAt: grantedAt(run.fencingToken),
     ...(run.outcome !== 'interrupted' && { endedAt: at }),
   };
 }
@@ -68,7 +68,7 @@ function newestRun(lock: LockInfo, entries: readonly RunEntry[]): RunInfo | unde
     fencingToken,
     instance: holder,
     ...given({ job, tick: start?.tick, attempt: start?.attempt }),
-    startedAt: startOf(fencingToken),
+    startedAt: grantedAt(fencingToken),
     outcome,
   };
 }
@@ -117,7 +117,7 @@ function withHung(runs: readonly RunInfo[], knownBy: readonly KnownBy[]): readon
   for (const { hung: told = [], instance, job } of knownBy)
     for (const { fencingToken, tick } of told) {
       const ids = { lock: job.lock ?? job.job, job: job.job, fencingToken, instance, ...given({ tick }) };
-      hung.set(fencingToken, { ...ids, startedAt: startOf(fencingToken), outcome: 'running', hung: true });
+      hung.set(fencingToken, { ...ids, startedAt: grantedAt(fencingToken), outcome: 'running', hung: true });
     }
   if (hung.size === 0) return runs;
   for (const { fencingToken, outcome } of runs)

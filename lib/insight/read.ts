@@ -1,6 +1,7 @@
 import { StoreUnavailableError } from '../errors.js';
 import type { HistoryEntry, HistoryStore, InstanceRecord } from '../stores/history-store.js';
-import type { LockInfo, LockStore } from '../stores/lock-store.js';
+import type { LockStore } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { withoutSql } from '../wording.js';
 import { given } from './facts.js';
 import { FleetJobs, type Told } from './fleet-jobs.js';
@@ -138,9 +139,9 @@ const orRefusal = <T>(answer: Promise<T>): Promise<T | StoreUnavailableError> =>
 /** An instance with its jobs. */
 export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   ...info,
-  jobs: record.jobs.map((job, place) => ({
+  jobs: record.jobs.map((job, index) => ({
     ...job,
-    ...given({ next: record.next[place] ?? undefined, last: record.last[place] ?? undefined }),
+    ...given({ next: record.next[index] ?? undefined, last: record.last[index] ?? undefined }),
   })),
 });
 

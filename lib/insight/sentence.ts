@@ -140,12 +140,12 @@ function endOf(run: RunInfo): string {
 
 function overrunOf(run: RunInfo, words: Words): string {
   return run.outcome === 'interrupted'
-    ? `its lock was still taken for an earlier run of the job, ${placeOf(run, words)}`
-    : `an earlier run of the job was still going on, ${placeOf(run, words)}`;
+    ? `its lock was still taken for an earlier run of the job, ${whereOf(run, words)}`
+    : `an earlier run of the job was still going on, ${whereOf(run, words)}`;
 }
 
 /** Where and how long a run had the lock. */
-function placeOf({ instance, startedAt, endedAt, outcome }: RunInfo, words: Words): string {
+function whereOf({ instance, startedAt, endedAt, outcome }: RunInfo, words: Words): string {
   const on = `on ${displayName(instance)}`;
   if (outcome === 'interrupted')
     return `${on} since ${words.time(startedAt)}. That run was interrupted, and its lease had not run out yet`;
@@ -163,8 +163,8 @@ function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
       : `${taken} taken by ${displayName(holder)}`;
   const what = run.job === undefined ? 'a call' : `the job ${displayName(run.job)}`;
   return run.endedAt !== undefined && run.endedAt <= (words.tick ?? -Infinity)
-    ? `${taken} still kept by \`atLeast\` of ${what}, which ran ${placeOf(run, words)}`
-    : `${taken} taken by ${what}, ${placeOf(run, words)}`;
+    ? `${taken} still kept by \`atLeast\` of ${what}, which ran ${whereOf(run, words)}`
+    : `${taken} taken by ${what}, ${whereOf(run, words)}`;
 }
 
 /** `3 of 3 instances`. */

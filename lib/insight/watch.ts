@@ -6,6 +6,7 @@ import { type JobFacts, wentOn } from './facts.js';
 import type { LockFacts } from './join.js';
 import { type Judgement, judge } from './judgement.js';
 import type { Fleet, Reader } from './read.js';
+import { AGAIN, isOpen, offFor, RECHECK, recheckOf, REPLACED } from './recheck.js';
 import { SeenJob } from './seen-job.js';
 import { inTurns } from './turns.js';
 import type { RunInfo } from './types.js';
@@ -13,12 +14,6 @@ import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
 /** The shortest time between two looks at a job, ms. */
 const SOONEST = 1_000;
-/** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
-const AGAIN = 5_000;
-/** After what time it is asked again how a job is that is not well, and who is up, ms. */
-const RECHECK = 300_000;
-/** After what time it is asked again whether instances agree that did not, ms: a deploy replaces them in a few minutes. */
-const REPLACED = 60_000;
 /** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
 export const HUNG = 60_000;
 /** How many of the newest runs may tell that one went on at the time of a tick. */
@@ -196,13 +191,15 @@ export class Watch {
     }
     const [first] = states;
     if (first !== undefined && this.#asksOfRuns) await this.#askOfRuns(first);
-    const doubtful = await inTurns(states, (state) => (this.#isDoubtful(state) ? [state] : []));
+    const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
-    await inTurns(states, async (state) => {
-      await this.#tell(state);
-      return [];
-    });
+    await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
     this.arm();
+  }
+
+  /** Those of which something is true. */
+  #those(states: readonly SeenJob[], isTrue: (state: SeenJob) => boolean): Promise<SeenJob[]> {
+    return inTurns(states, (state) => (isTrue(state) ? [state] : []), this.clock);
   }
 
   #facts(state: SeenJob): JobFacts {
@@ -216,15 +213,10 @@ export class Watch {
     const judgement = this.#judged(state);
     const { status, run, disagree } = judgement;
     if (disagree === true && this.#isFleetOld(REPLACED)) return true;
-    if (status === 'off') return this.#isFleetOld(this.#offFor(state));
+    if (status === 'off') return this.#isFleetOld(offFor(this.clock.now() - state.since));
     if (status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
     return isOpen(judgement) || status === 'overdue';
-  }
-
-  /** After what time to ask again whether a job is off everywhere: where it is on may be about to start, too. */
-  #offFor({ since }: SeenJob): number {
-    return this.clock.now() - since < RECHECK ? REPLACED : RECHECK;
   }
 
   async #askOfRuns({ job }: SeenJob): Promise<void> {
@@ -248,14 +240,12 @@ export class Watch {
       const { status, tick, disagree } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
     };
-    const unwell = await inTurns(states, (state) => (isUnwell(state) ? [state] : []));
+    const unwell = await this.#those(states, isUnwell);
     if (!this.#isFleetOld() && unwell.length === 0) return;
     const askedAt = this.#now();
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;
-    const missed = await inTurns(states, (state) =>
-      this.#judged(state).status === 'overdue' ? [state] : [],
-    );
+    const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
     const now = this.#now();
     if (missed.length > 0) this.#take(missed, now, await this.reader.locks(locksOf(missed), () => RUNS));
   }
@@ -283,27 +273,15 @@ export class Watch {
     const now = this.#now();
     state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
     // Its schedule may have changed: the store is not asked for that.
-    const next = Math.min(nextRipe(this.#facts(state)), now + this.#recheckOf(state, judgement));
+    const next = Math.min(nextRipe(this.#facts(state)), now + this.#again(state, judgement));
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }
 
-  /** After what time to ask again how a job is that is not well. */
-  #recheckOf(state: SeenJob, judgement: Judgement): number {
-    const { status, attention } = judgement;
-    if (isOpen(judgement)) return AGAIN;
-    if (status === 'unknown') return RECHECK;
-    const { disagreeSince } = state;
-    if (!attention && status !== 'off' && disagreeSince === undefined) return Infinity;
-    if (this.watcher.withTicks === true) return this.#rarely(state, judgement);
-    if (disagreeSince !== undefined) return REPLACED;
-    return status === 'off' ? this.#offFor(state) : RECHECK;
-  }
-
-  /** Of a run that goes on here the store is not asked. After a deploy the old instance has left when it is. */
-  #rarely({ job: { interval }, disagreeSince = -Infinity }: SeenJob, { run }: Judgement): number {
-    const isHere = run?.outcome === 'running' && run.instance === this.watcher.instance;
-    if (isHere || this.#now() - disagreeSince < RECHECK - AGAIN) return RECHECK;
-    return interval === undefined ? Infinity : Math.max(interval, RECHECK);
+  #again({ job, since, disagreeSince }: SeenJob, judgement: Judgement): number {
+    const [now, { instance, withTicks }] = [this.#now(), this.watcher];
+    const disagreeFor = disagreeSince === undefined ? undefined : now - disagreeSince;
+    const seenFor = this.clock.now() - since;
+    return recheckOf(judgement, { instance, withTicks, interval: job.interval, disagreeFor, seenFor });
   }
 
   async #tellLost(state: SeenJob, lost: Skips & { readonly tick: number }): Promise<void> {
@@ -313,8 +291,5 @@ export class Watch {
     if (!this.#facts(state).runs.some((run) => wentOn(run, tick))) await this.#note(state, tick, lost);
   }
 }
-
-/** Whether another answer of the store may tell how the job is. */
-const isOpen = ({ reason }: Judgement): boolean => reason === 'not-asked' || reason === 'old-facts';
 
 const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

@@ -1,3 +1,8 @@
+/*
+ * lib/leader: who leads, and which calls of jobs only the leader lets through. An election is a lease that is held for as long as the
+ * instance lives.
+ * May not enter: the scheduler, the rules of a lock.
+ */
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockCall, LockSettings } from '../lease/lock-call.js';
 import { Election, type ElectionHooks, type ElectionParts } from './election.js';

@@ -31,7 +31,7 @@ export class AskedTwice {
   /** Counts for the deadline of the lease: the first may be the one that was granted. */
   readonly sentAt: number;
   readonly limit: number;
-  /** A grant of either, or what becomes of the second. Never rejects. */
+  /** A grant of either attempt, or what becomes of the second one. Never rejects. */
   readonly outcome: Promise<Outcome<AcquireResult>>;
   #end!: (outcome: Outcome<AcquireResult>) => void;
   #ended = false;
@@ -47,18 +47,18 @@ export class AskedTwice {
     this.limit = first.limit;
     this.outcome = new Promise((resolve) => (this.#end = resolve));
     first.listen((outcome) => {
-      // What refuses the first may be over when the second comes.
+      // The reason for which the store refuses the first attempt may be over when the second one comes.
       if (isGrant(outcome)) this.#settle(outcome);
       else if (this.#ended) this.#tell(outcome);
     });
   }
 
-  /** Whether a second is needed: the first has not been granted meanwhile. */
+  /** Whether a second attempt is needed: the store has not granted the first one meanwhile. */
   get open(): boolean {
     return !this.#ended;
   }
 
-  /** There is no second. */
+  /** There is no second attempt. */
   giveUp(): void {
     this.#settle({ error: this.error });
   }
@@ -74,7 +74,7 @@ export class AskedTwice {
     for (const outcome of this.#missed.splice(0)) late(outcome);
   }
 
-  /** That the second was certainly not carried out says nothing of the first. */
+  /** A second attempt that was certainly not carried out says nothing about the first one. */
   #judged(outcome: Outcome<AcquireResult>): Outcome<AcquireResult> {
     const isKnown = 'error' in outcome && outcome.error instanceof StoreUnavailableError;
     return isKnown && outcome.error.outcome === 'not-applied' ? { error: this.error } : outcome;

@@ -1,5 +1,5 @@
 import { LockStateError } from '../errors.js';
-import type { DeadLetteredEvent } from '../events/events.js';
+import type { DeadLetteredEvent } from '../events/call-events.js';
 import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
@@ -12,21 +12,21 @@ import { reportReleased } from './reports.js';
 import { Holding } from './run.js';
 import type { Writable } from './writable.js';
 
-/** A job that runs for queued calls. */
+/** A job whose calls can be queued. */
 export interface QueueJob {
   readonly job: string;
   readonly settings: LockSettings;
-  /** @param args those of the queued call */
+  /** @param args the arguments of the queued call */
   readonly run: (args: readonly unknown[]) => unknown;
 }
 
-/** Who works queued calls off. */
+/** For whom a drain runs queued calls. */
 export interface Drainer {
   /** The jobs that can run here. */
   readonly jobs: ReadonlyMap<string, QueueJob>;
-  /** The store is asked for the next queued call now: it knows those that were queued before. */
+  /** The drain asks the store for the next queued call now: the store knows every call that was queued before. */
   asks(): void;
-  /** A call in line goes before the next queued call, whose place this is. */
+  /** A call in line goes before the next queued call. @param place of that queued call */
   standsBehind(place: number): void;
 }
 
@@ -37,8 +37,8 @@ interface Delivery {
 }
 
 /**
- * Why there is no delivery. `silent`: the release has to end the queued call of the last run. `unknown`: so it has, and the store may have
- * granted a lease for the next one, or grants it yet.
+ * Why there is no delivery. `silent`: the store has not heard how the last run ended, so the release has to say it. `unknown`: the same, and
+ * the store may have granted a lease for the next queued call, or may still grant it.
  */
 type NoDelivery = 'none' | 'silent' | 'unknown';
 
@@ -120,7 +120,7 @@ export class Drain extends Holding {
     return this.#answered(lease, outcome.result, end, sentAt);
   }
 
-  /** Gives back what a call for the next queued call may have taken that was not answered: a lease with the same token. */
+  /** The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. */
   #abandonNext({ ref: { name, token, holder } }: Lease): void {
     const ttl = Math.max(...[...this.drainer.jobs.values()].map(({ settings }) => settings.ttl));
     const { storeTimeout } = this.call.settings;
@@ -149,7 +149,7 @@ export class Drain extends Holding {
     return 'none';
   }
 
-  /** Tells of the end of a run, and of the dead letter that it leaves behind if it failed. */
+  /** Reports the end of a run, and the dead letter that a failed run leaves behind. */
   #reportEnd(lease: Lease, end: EndOfRun, answer: ReleaseResult | Error): void {
     const { ref, queuedCall } = lease;
     const { outcome, ended } = end;
@@ -197,13 +197,13 @@ export class Drain extends Holding {
   }
 }
 
-/** What cannot be read fails its run, and becomes a dead letter. */
+/** A call whose arguments cannot be read fails, and becomes a dead letter. */
 function readArguments(lock: string, args: string): readonly unknown[] {
   let read: unknown;
   try {
     read = JSON.parse(args);
   } catch {
-    // Its message has a part of the arguments, which are not for the log.
+    // The message of the error quotes the arguments, which are not for the log.
   }
   if (Array.isArray(read)) return read;
   throw new LockStateError(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WaitingEvent } from '../events/events.js';
+import type { WaitingEvent } from '../events/call-events.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import type { Lease } from './lease.js';
@@ -12,8 +12,8 @@ import type { Writable } from './writable.js';
 const PASSING: ReadonlySet<string> = new Set(['held', 'cooling-down']);
 
 /**
- * What a call that waits knows of its place in line. It asks with the same token each time: whether its turn has come is what the store
- * answers. When it asks says {@link Waits}, and what becomes of an answer `Take`.
+ * What a call that waits knows of its place in line. It asks the store with the same token each time, and the store answers whether its
+ * turn has come. {@link Waits} says when it asks, `Take` what becomes of an answer.
  */
 export class InLine extends Turn {
   readonly deadline: number;
@@ -24,7 +24,7 @@ export class InLine extends Turn {
   #stands = false;
   /** Whether an ask was not answered: it may be on its way still. */
   #unsure = false;
-  /** When a lease that it was told of can be over, monotonic. */
+  /** When the lease that refused it can be over, monotonic. */
   #leaseEnds = -Infinity;
   /** Until the lock may be free, ms, if the last ask has told. */
   #expiresIn: number | undefined;
@@ -191,7 +191,7 @@ export class InLine extends Turn {
     const { engine, call, holding } = this;
     const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
-    // To stand by is nothing to tell of.
+    // Nothing reports an instance that stands by.
     if (isBehindTheScenes(call) || !engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {
       type: 'waiting',

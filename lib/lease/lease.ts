@@ -2,7 +2,8 @@ import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
-import type { Emit, LeaseFacts } from '../events/events.js';
+import type { Emit } from '../events/events.js';
+import type { LeaseFacts } from '../events/lease-events.js';
 import type { QueuedCallFacts } from './lock-call.js';
 
 /** How a lease is kept, whole milliseconds. */

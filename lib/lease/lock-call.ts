@@ -39,8 +39,8 @@ export interface QueuedCallFacts {
  * - `by-hand`: somebody made it. Made by a job that holds its lock, it runs inside that job, unless it belongs to a start.
  * - `queueable`: the same, but it is queued if it finds its lock taken. Then it was not skipped.
  * - `fired`: the scheduler fired it. It is never nested, whatever async context it inherits.
- * - `election`: an attempt to lead. That it is refused, or waits, is nothing to tell of: no job was skipped.
- * - `drain`: it works off queued calls. Neither is nested nor told of.
+ * - `election`: an attempt to lead. Nothing reports that it was refused, or waits: no job was skipped.
+ * - `drain`: it runs queued calls. It is never nested, and nothing reports it.
  */
 export type CallKind = 'by-hand' | 'queueable' | 'fired' | 'election' | 'drain';
 
@@ -64,11 +64,11 @@ export interface LockCall {
 export const mayBeNested = ({ kind, start }: LockCall): boolean =>
   kind !== 'fired' && kind !== 'drain' && start === undefined;
 
-/** Whether nobody made the call, and no schedule: what becomes of it is nothing to tell of. */
+/** Whether the library itself made the call: then nothing reports what becomes of it. */
 export const isBehindTheScenes = ({ kind }: LockCall): boolean => kind === 'election' || kind === 'drain';
 
-/** The origin of a call, for messages. */
-export const placeOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>
+/** Where a call comes from, for messages. */
+export const whereOf = ({ name, job }: Pick<LockCall, 'name' | 'job'>): string =>
   job ?? `lock ${JSON.stringify(name)}`;
 
 /** A call that did not run its job. */

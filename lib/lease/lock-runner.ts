@@ -1,3 +1,7 @@
+/*
+ * lib/lease: one call through a lock: take it, keep it, run the job, give it back, report. Waiting, releases and shutdown belong to it.
+ * May not enter: jobs, schedules, Nest. The store is reached through store-access only.
+ */
 import { type Clock, noLongerThan } from '../clock.js';
 import { LockNotAcquiredError, SchedulerLockConfigError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
@@ -43,8 +47,8 @@ const rejected = (reason: unknown): Promise<never> =>
 const mayWait = ({ settings: { wait = 0 } }: LockCall): boolean => wait > 0;
 
 /**
- * The locks of one application: decides which calls may ask for their lease, knows what is under way, and shuts down. What
- * becomes of one call stands in `run.ts`. Knows nothing of Nest or of any scheduler.
+ * The locks of one application: decides which calls may ask for their lease, knows which are under way, and shuts down. `run.ts` has
+ * what becomes of one call.
  */
 export class LockRunner {
   readonly #engine: Engine;
@@ -118,7 +122,7 @@ export class LockRunner {
     throw new LockNotAcquiredError(call.name, { ...why, cause: why.error });
   }
 
-  /** Works the queued calls of a lock off as soon as its turn has come. */
+  /** Waits for the lock, and runs its queued calls. */
   drain(call: LockCall, drainer: Drainer): Promise<RunResult<void>> {
     const refusal = this.#refusal(call);
     if (refusal !== undefined) return Promise.resolve(refusal);
@@ -128,7 +132,7 @@ export class LockRunner {
   }
 
   /**
-   * Keeps a queued call.
+   * Queues a call.
    *
    * @param limit of the call, ms
    */

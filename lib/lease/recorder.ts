@@ -43,8 +43,8 @@ export class Recorder {
   }
 
   /**
-   * Keeps that the lease before a granted one has ended by itself. Sent before the job of the granted one begins: that may end the
-   * process, too. Nobody waits for it, and if it fails, what it tells is not known: no lock depends on it.
+   * Tells the store that the lease before a granted one was interrupted. It does so before the job of the new lease begins, as that job may
+   * end the process, too. Nothing waits for the answer: if the call fails, the history lacks the interruption, and no lock depends on it.
    */
   noteInterruption(name: string, run: NonNullable<Granted['interrupted']>): void {
     const { kept } = this.options;
@@ -78,7 +78,7 @@ export class Recorder {
 
 type Granted = Extract<AcquireResult, { acquired: true }>;
 
-/** Never ends in half a character. */
+/** Cuts a text. The result never ends in half a character. */
 function shorten(text: string): string {
   const flat = text.replaceAll(/\s+/g, ' ').replaceAll('\u0000', '');
   return flat.length <= MAX_ERROR ? flat : `${flat.slice(0, MAX_ERROR - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;

@@ -15,16 +15,16 @@ const LONGEST_PAUSE = 30_000;
  * How many releases are tried again at a time: as many as a store answers in no time. Renewals must not wait behind thousands.
  */
 const WINDOW = 250;
-/** So much later those are tried that the window has kept back, ms. */
+/** How much later the releases are tried that did not fit into the window, ms. */
 const PAUSE = 1_000;
 /** How many releases are kept for another try. A caller can make up a name per call. */
 const MAX_KEPT = 50_000;
 
 /**
- * Releases leases, and goes on trying until the store has answered. When one release is over says {@link Release}.
+ * Releases leases, and tries again until the store has answered. {@link Release} says when a release is over.
  *
- * All that need another try stand in one list, and one alarm rings for them. A release that was answered is tried again at its beat. Of
- * those that were not answered, only one is tried, now and then: when that one is answered, the others follow.
+ * One list has all releases that need another try, and one alarm wakes them. A release that the store has answered is tried again at its
+ * beat. Of the releases without an answer only one is tried now and then: when the store answers it, the others follow.
  */
 export class Releases {
   /** Those that need another try, and have none under way: first the one whose last try is longest ago. */
@@ -33,7 +33,7 @@ export class Releases {
   readonly #byName = new Map<string, Release>();
   /** How many of the tries under way are repeats. */
   #retrying = 0;
-  /** When the next release is tried of those that were not answered, monotonic. */
+  /** When the next release without an answer is tried, monotonic. */
   #probeAt = Infinity;
   readonly #alarm: AlarmClock;
   #closed = false;
@@ -183,7 +183,7 @@ export class Releases {
     this.#alarm.by(this.#probeAt);
   }
 
-  /** Tries those that were not answered again, as many as the window lets through. */
+  /** Tries the releases without an answer again, as many as the window lets through. */
   #retry(may: (release: Release) => boolean): void {
     for (const release of this.#list) {
       if (this.#retrying >= WINDOW) return;
@@ -249,7 +249,7 @@ const unsettled = (name: string): Error =>
     { outcome: 'not-applied' },
   );
 
-/** Whether the store did not answer at all. One that refuses this kind of call may carry out others. */
+/** Whether the store did not answer at all. A store that refuses this kind of call may carry out others. */
 function isSilence(answer: ReleaseResult | Error): answer is Error {
   return answer instanceof StoreUnavailableError && !answer.refused;
 }

@@ -1,4 +1,5 @@
-import type { AcquiredEvent, InterruptedEvent, ReleasedEvent, SkippedEvent } from '../events/events.js';
+import type { InterruptedEvent, SkippedEvent } from '../events/call-events.js';
+import type { AcquiredEvent, ReleasedEvent } from '../events/lease-events.js';
 import type { JobStart } from '../job-start.js';
 import { displayName } from '../lock-name.js';
 import type { AcquireResult, ReleaseResult } from '../stores/lock-store.js';
@@ -33,11 +34,11 @@ export function reportSkipped(
   emit(carry(event, skipped));
 }
 
-/** Whether no job was skipped: nobody made the call, or it is queued. */
+/** Whether no job was skipped: the library itself made the call, or the call is queued. */
 const isExpected = (call: LockCall, skipped: Skipped): boolean =>
   isBehindTheScenes(call) || (call.kind === 'queueable' && isTaken(skipped));
 
-/** Whether a call found its lock taken. One that a shutdown takes out of line had done so. */
+/** Whether a call found its lock taken. A call that a shutdown takes out of line did. */
 export const isTaken = ({ reason, waited }: Skipped): boolean =>
   reason === 'held' || reason === 'cooling-down' || (reason === 'shutting-down' && waited !== undefined);
 

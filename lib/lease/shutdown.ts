@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.js';
 import { LockShutdownError } from '../errors.js';
-import type { Emit, UnfinishedRun } from '../events/events.js';
+import type { Emit } from '../events/events.js';
+import type { UnfinishedRun } from '../events/instance-events.js';
 import type { Lease } from './lease.js';
 
 /** How long a shutdown waits for jobs whose signal has aborted, ms. */

@@ -32,11 +32,12 @@ export function undo(releases: Releases, request: AcquireRequest, { asked, isSta
   asked.listen((outcome) => {
     if ('result' in outcome) {
       const { result } = outcome;
-      // A client may have sent it twice. Then its own start can refuse it, if the lease ran out in between. A call in line stands there.
+      // A client may have sent the acquire twice. If the lease of the first copy ran out in between, its start refuses the second one.
+      // A call in line stands there.
       if (!result.acquired && leavesNothing) return releases.end(release);
       release.arrived(result.acquired ? result.fencingToken : 0);
     } else {
-      // That the store refuses a second copy says nothing of the first one.
+      // A refusal of the second copy says nothing about the first one.
       if (wasNotApplied(outcome.error) && leavesNothing) return releases.end(release);
       release.failedLate();
     }
@@ -44,7 +45,7 @@ export function undo(releases: Releases, request: AcquireRequest, { asked, isSta
   });
 }
 
-/** What one copy answers says nothing of the other: only time ends it. */
+/** The answer to one copy of an acquire says nothing about the other copy: only time ends that one. */
 function undoTwice(releases: Releases, release: Release, asked: AskedTwice): void {
   asked.listen(() => {
     release.copyArrived();

@@ -4,7 +4,7 @@ import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
 /** Why no call can wait. */
 export const NO_LINES =
-  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/waiting.md.';
+  'wait: the store has no lines in which calls could wait. Leave `wait` out, or use a store that has them: see docs/reference/waiting.md.';
 
 /** How often the first call in line of each lock asks whether its turn has come, ms: a hint may be lost, a holder may die. */
 const LOOK = 1_000;
@@ -39,7 +39,7 @@ export abstract class Turn {
   wasFirst = false;
   /** How often it has asked. */
   asks = 0;
-  /** Why it goes on, before it was waited for. */
+  /** Why it goes on, if that was known before it began to wait. */
   missed: Next | undefined;
   wake: ((next: Next) => void) | undefined;
   abort: (() => void) | undefined;
@@ -81,7 +81,7 @@ export class Waits {
     return this.#channel !== undefined && this.#channel.problem === undefined;
   }
 
-  /** Why calls in line are not told of their turn, for the log; `undefined` if they are, or if that was told. */
+  /** Why no hint wakes calls in line, for the log; `undefined` if hints do, or if the log has the reason already. */
   problem(): string | undefined {
     const problem = this.#warned ? undefined : this.#channel?.problem;
     if (problem !== undefined) this.#warned = true;

@@ -1,5 +1,5 @@
 import { SchedulerLockConfigError } from '../errors.js';
-import { type LockCall, placeOf } from './lock-call.js';
+import { type LockCall, whereOf } from './lock-call.js';
 
 /**
  * Begins a job. Starts lazy work (queries of Knex, Mongoose, Prisma) at once: so it runs in the async context of the job,
@@ -21,7 +21,7 @@ export function begin<A, T>(job: (given: A) => T | PromiseLike<T>, given: A): T 
 export function refuseUndone(value: unknown, call: Pick<LockCall, 'name' | 'job'>): void {
   if (typeof value !== 'object' || value === null) return;
   const problem = isObservable(value) ? OBSERVABLE : isGenerator(value) ? GENERATOR : undefined;
-  if (problem !== undefined) throw new SchedulerLockConfigError([`${placeOf(call)}: ${problem}`]);
+  if (problem !== undefined) throw new SchedulerLockConfigError([`${whereOf(call)}: ${problem}`]);
 }
 
 const OBSERVABLE =

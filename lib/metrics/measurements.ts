@@ -1,3 +1,7 @@
+/*
+ * lib/metrics: what is measured: instruments, their names, and the events and judgements that they are made of.
+ * May not enter: OpenTelemetry and Prometheus, which have rooms of their own, and Nest.
+ */
 import type { SchedulerLockEvent } from '../events/events.js';
 import type { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import type { Judgement } from '../insight/judgement.js';
@@ -72,7 +76,7 @@ export class Measurements {
     return measure(measured, this.#jobs.of(measured.job));
   }
 
-  /** What is so at this moment. */
+  /** What is measured at this moment. */
   now(): Measurement[] {
     const { away, jobs, elections, led, runs, clockOffset, at } = this.health.state();
     return [
@@ -109,7 +113,7 @@ export class Measurements {
     const isLong = attention && run?.outcome === 'running';
     return [
       { instrument: 'overtime', value: isLong ? since(run.startedAt) : 0, attributes },
-      // One that knows nothing says nothing: others may know better.
+      // An instance that knows nothing reports nothing: others may know better.
       ...(status === 'unknown'
         ? []
         : [{ instrument: 'overdue', value: since(status === 'overdue' ? tick : at), attributes } as const]),

@@ -35,11 +35,10 @@ export function checkJob(
   const { job = name, lock = job } = given;
   problems.push(...invalidNames({ name, job, lock }));
   if (typeof callback !== 'function') problems.push(`${show(callback)} is no function. Give the job to run.`);
-  const checked = checkLockOptions(given, module);
+  const checked = checkLockOptions(given, module, lock);
   problems.push(...checked.problems);
   if (checked.problems.length === 0) problems.push(...withoutEffect(given, checked.settings));
-  const settings = { ...checked.settings, history: checked.settings.history ?? true };
-  return { settings: { job, name: lock, settings }, problems };
+  return { settings: { job, name: lock, settings: checked.settings }, problems };
 }
 
 /** Why a job cannot have this name in the scheduler; empty if it can. The name of a deleted job is free again. */

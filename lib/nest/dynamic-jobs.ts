@@ -20,7 +20,8 @@ import { isInactive, type JobState } from '../scheduler/cron-job-state.js';
 import { JobSchedule } from '../scheduler/job-schedule.js';
 import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import { TimerFires } from '../scheduler/timer-fires.js';
-import { type Found, isFired, keyOf, noLines, sharedKeys } from './start-checks.js';
+import { type Found, isFired } from './found.js';
+import { keyOf, noLines, sharedKeys } from './start-clashes.js';
 import { losesTicks, sharedLocks } from './start-warnings.js';
 import {
   checkJob,
@@ -37,6 +38,7 @@ import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
 import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/job-options.js';
 import { logError, logWarning } from '../events/log.js';
 import { readOption } from '../options/values.js';
+import { InsightHost } from './insight-host.js';
 import { LeaderJobs } from './leader-jobs.js';
 import { LockHost } from './lock-host.js';
 
@@ -61,6 +63,7 @@ export class DynamicJobs implements OnModuleDestroy {
     private readonly host: LockHost,
     private readonly discovery: DiscoveryService,
     private readonly interceptor: SchedulerLockInterceptor,
+    private readonly insight: InsightHost,
     private readonly leader: LeaderJobs,
   ) {}
 
@@ -77,10 +80,11 @@ export class DynamicJobs implements OnModuleDestroy {
     );
   }
 
-  /** The application has started. From now on, a new job looks for missed ticks when it is made. */
+  /** The application has started: its jobs are watched, and a new one looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
     this.#warnOfSharedLocks(this.known.all);
+    this.insight.start(this.known);
   }
 
   /** @param tell called when the next job was made, and those that are made in the same turn */
@@ -170,8 +174,8 @@ export class DynamicJobs implements OnModuleDestroy {
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;
     this.#warnOfSharedLock(bound);
-    this.interceptor.insight.added(bound);
-    if (this.leader.leads) this.interceptor.missedTicks.catchUp(bound);
+    this.insight.added(bound);
+    this.leader.catchUp(bound);
   }
 
   /** Once for each lock. */

@@ -6,7 +6,7 @@ import { Beats, type ShownJob } from '../insight/beats.js';
 import type { Refused, WatchedJob } from '../insight/watched-job.js';
 import { Reader, toldOf } from '../insight/read.js';
 import type { Judgement } from '../insight/judgement.js';
-import { startOf } from '../insight/join.js';
+import { grantedAt } from '../insight/join.js';
 import { type Stranger, strangersOf } from '../insight/strangers.js';
 import type { RunInfo } from '../insight/types.js';
 import { HUNG, Watch } from '../insight/watch.js';
@@ -66,7 +66,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         this.#watch?.answered(problem);
         this.#lookForStrangers(history, application);
       },
-      jobs: () => this.#known().map((bound) => this.#shown(bound)),
+      jobs: () => this.#tell(),
       leads: () => host.elections.led,
       problem: (problem) => logWarning(() => `Runs are not remembered at the moment: ${problem}`),
       twin: (startedAt) => logWarning(() => twinOf(instance, startedAt)),
@@ -75,8 +75,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
 
   /** How each job is that is watched, as far as this instance knows. */
   get judgements(): ReadonlyMap<string, Judgement> {
-    this.#known();
-    return this.#watch?.judgements ?? new Map();
+    const known = this.#names;
+    return new Map([...(this.#watch?.judgements ?? [])].filter(([job]) => known.has(job)));
   }
 
   /** When the store last answered a sign of life of this instance, and when it last did not, epoch milliseconds. */
@@ -126,12 +126,16 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     this.#beats?.soon();
   }
 
-  /** The jobs that this instance knows at the moment. Those that were deleted are not watched any more. */
-  #known(): readonly BoundJob[] {
-    const jobs = this.#jobs?.all ?? [];
-    const names = new Set(jobs.map(({ job }) => job));
-    for (const job of this.#watch?.jobs ?? []) if (!names.has(job)) this.#watch?.remove(job);
-    return jobs;
+  /** The names of the jobs that this instance knows at the moment. */
+  get #names(): ReadonlySet<string> {
+    return new Set(this.#jobs?.all.map(({ job }) => job));
+  }
+
+  /** What the fleet is told of the jobs. Those that were deleted are not watched any more. */
+  #tell(): ShownJob[] {
+    const known = this.#names;
+    for (const job of this.#watch?.jobs ?? []) if (!known.has(job)) this.#watch?.remove(job);
+    return (this.#jobs?.all ?? []).map((bound) => this.#shown(bound));
   }
 
   /** Watches a job from now on, if a schedule starts it. */
@@ -191,7 +195,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         ...toldOf(record).info,
         jobs: record.jobs,
       }));
-      const jobs = this.#known().map((bound) => this.#shown(bound));
+      const jobs = (this.#jobs?.all ?? []).map((bound) => this.#shown(bound));
       for (const stranger of strangersOf(application, jobs, instances))
         logWarning(() => strangerOf(application, stranger));
     };
@@ -203,7 +207,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
   get runs(): RunInfo[] {
     return this.host.runs.map(({ overFor, ...run }) => ({
       ...run,
-      startedAt: startOf(run.fencingToken),
+      startedAt: grantedAt(run.fencingToken),
       outcome: 'running',
       ...(overFor >= HUNG && { hung: true }),
     }));
@@ -264,7 +268,7 @@ function graceOf(settings: JobSettings, insight: InsightSettings | undefined): n
   const { overdue, wait = 0, oncePerTick, history } = settings;
   const grace = overdue ?? insight?.overdue ?? false;
   // Nobody knows which ticks were started, or which found a run.
-  return grace === false || !oncePerTick || history === false ? false : Math.max(grace, wait);
+  return grace === false || !oncePerTick || history !== true ? false : Math.max(grace, wait);
 }
 
 const NO_DATES = { next: undefined, last: undefined };

@@ -20,8 +20,8 @@ export class KnownJobs {
   /** How many may be made until those that were deleted are looked for. */
   #room = FEW;
 
-  /** @param place what a store keeps locks apart by: their keys, or their names */
-  constructor(private readonly place: (lock: unknown) => unknown) {}
+  /** @param keyOf what a store keeps locks apart by: their keys, or their names */
+  constructor(private readonly keyOf: (lock: unknown) => unknown) {}
 
   /** All, the decorated ones first. */
   get all(): readonly BoundJob[] {
@@ -30,9 +30,7 @@ export class KnownJobs {
 
   /** Those made at run time that are still in the registry. */
   get made(): readonly BoundJob[] {
-    for (const job of this.#made.values()) if (job.state() === 'gone') this.#remove(job);
-    this.#room = FEW + 2 * this.#made.size;
-    return [...this.#made.values()];
+    return [...this.#made.values()].filter((job) => this.#isThere(job));
   }
 
   /** Takes the decorated jobs, once they are found. */
@@ -48,7 +46,7 @@ export class KnownJobs {
     if (before !== undefined) this.#remove(before);
     this.#made.set(job.job, job);
     this.#put(job);
-    if (this.#made.size > this.#room) void this.made;
+    if (this.#made.size > this.#room) this.#forget();
   }
 
   /** Whether there is a job of this name. */
@@ -76,9 +74,15 @@ export class KnownJobs {
 
   /** Another lock that the store does not keep apart from this one. */
   rivalOf(lock: unknown): unknown {
-    for (const other of this.#locks.get(this.place(lock)) ?? [])
+    for (const other of this.#locks.get(this.keyOf(lock)) ?? [])
       if (other !== lock) for (const _job of this.under(other)) return other;
     return undefined;
+  }
+
+  /** Those that were deleted. */
+  #forget(): void {
+    for (const job of this.#made.values()) if (!this.#isThere(job)) this.#remove(job);
+    this.#room = FEW + 2 * this.#made.size;
   }
 
   #isThere(job: BoundJob | undefined): boolean {
@@ -88,14 +92,14 @@ export class KnownJobs {
   #put(job: BoundJob): void {
     const { name } = job;
     add(this.#sharing, name, job);
-    add(this.#locks, this.place(name), name);
+    add(this.#locks, this.keyOf(name), name);
   }
 
   #remove(job: BoundJob): void {
     const { name } = job;
     this.#made.delete(job.job);
     remove(this.#sharing, name, job);
-    if (!this.#sharing.has(name)) remove(this.#locks, this.place(name), name);
+    if (!this.#sharing.has(name)) remove(this.#locks, this.keyOf(name), name);
   }
 }
 

@@ -5,6 +5,9 @@ import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { JobGate } from '../leader/job-gate.js';
 import { GatedJobs, type JobWatcher } from '../scheduler/gated-jobs.js';
 import type { JobOrchestrator } from '../scheduler/scheduler-parts.js';
+import { MissedTicks } from '../ticks/missed-ticks.js';
+import type { BoundJob } from './bound-job.js';
+import type { KnownJobs } from './known-jobs.js';
 import { LockHost } from './lock-host.js';
 
 /** The election of `forRoot({ leader })`: the scheduled jobs of this instance run only while it leads. */
@@ -16,11 +19,12 @@ export class LeaderJobs {
   readonly #jobs = new Map<JobOrchestrator, GatedJobs>();
   /** Takes part in the election, from the first job on; absent before `standBy()`, and once it does. */
   #begin: (() => void) | undefined;
-  #handOver: (maxAge: number) => void = () => undefined;
+  #jobsHere: KnownJobs | undefined;
 
   constructor(
     private readonly host: LockHost,
     private readonly events: SchedulerLockEvents,
+    private readonly missedTicks: MissedTicks,
   ) {
     const { leader, shutdownTimeout } = host.settings;
     if (leader === undefined) return;
@@ -31,7 +35,8 @@ export class LeaderJobs {
       elected: (lease) => {
         gate.open(lease);
         // The last leader may have waited for its jobs that long, without starting any, before it released its lease.
-        this.#handOver(2 * leader.lock.ttl + shutdownTimeout);
+        const maxAge = 2 * leader.lock.ttl + shutdownTimeout;
+        this.missedTicks.lead(this.#jobsHere?.all ?? [], maxAge);
       },
       revoked: async (reason) => {
         // A lost lease cannot be kept. Otherwise the lease is kept until no job runs under it.
@@ -74,14 +79,19 @@ export class LeaderJobs {
    * Takes part in the election from the first job on: if an instance without any job led, the jobs of the others would run
    * nowhere.
    *
-   * @param handOver runs ticks that no instance started, up to an age in milliseconds; called when this instance is elected
+   * @param jobs whose ticks are asked for when this instance is elected, if no instance has started them
    */
-  standBy(handOver: (maxAge: number) => void): void {
+  standBy(jobs: KnownJobs): void {
     if (this.election === undefined) return;
     const election = this.host.elections.get(this.election);
-    this.#handOver = handOver;
+    this.#jobsHere = jobs;
     this.#begin = () => election.start();
     if (this.hasJobs) this.#added();
+  }
+
+  /** Asks for the newest tick of a job, which no instance may have started, unless the leader does. */
+  catchUp(job: BoundJob): void {
+    if (this.leads) this.missedTicks.catchUp(job);
   }
 
   /** A job was added, perhaps by a request, in whose context this instance must not lead. */

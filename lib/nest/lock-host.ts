@@ -20,8 +20,8 @@ import type { HistoryStore } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
 
-/** A lock name that is known at the start, with the place where it was given. */
-export type KnownName = readonly [place: string, name: string];
+/** A lock name that is known at the start, with where it was given. */
+export type KnownName = readonly [where: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
@@ -153,13 +153,13 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /**
    * Stops the start if the store cannot keep some names. Needs an opened store, as some have to look at their data first.
    *
-   * @param names the names, each with the place where it was given
+   * @param names the names, each with where it was given
    * @throws SchedulerLockConfigError with all names that the store cannot keep
    */
   async checkNames(names: readonly KnownName[]): Promise<void> {
-    const problems = names.flatMap(([place, name]) => {
+    const problems = names.flatMap(([where, name]) => {
       const problem = this.#nameProblem(name);
-      return problem === undefined ? [] : [`${place}: name: ${problem}`];
+      return problem === undefined ? [] : [`${where}: name: ${problem}`];
     });
     const all = [PING_NAME, ...names.map(([, name]) => name)];
     // A `key` function may support only the names of this application.

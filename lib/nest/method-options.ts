@@ -6,7 +6,7 @@ import { invalidNames } from '../options/values.js';
 import type { BoundJob } from './bound-job.js';
 import type { LockHost } from './lock-host.js';
 
-/** What the options of a guarded method say, and their problems: one sentence each, with the place. */
+/** What the options of a guarded method say, and their problems: one sentence each, with where it is. */
 export interface MethodOptions {
   /** Absent if there are none. */
   readonly facts?: Pick<BoundJob, 'job' | 'name' | 'settings' | 'queue'>;
@@ -21,13 +21,11 @@ export function readMethod(
   scheduled: boolean,
 ): MethodOptions {
   const { key, options } = method;
-  const place = `${instance.constructor.name}.${String(key)}`;
+  const where = `${instance.constructor.name}.${String(key)}`;
   if (typeof options !== 'object' || options === null)
-    return { problems: [`${place}: @SchedulerLock(${String(options)}): expected a name or options.`] };
-  const { job = place, name = job } = options;
-  const { settings: given, problems } = checkLockOptions(options, module);
-  // A name that is made from the arguments makes a history for each.
-  const settings = { ...given, history: given.history ?? typeof name === 'string' };
+    return { problems: [`${where}: @SchedulerLock(${String(options)}): expected a name or options.`] };
+  const { job = where, name = job } = options;
+  const { settings, problems } = checkLockOptions(options, module, name);
   const found = [
     ...unknownOptions(options, 'decorator'),
     ...(instance.constructor.name === '' && options.job === undefined
@@ -41,7 +39,7 @@ export function readMethod(
   // Queued calls have a place in line without `wait`.
   const placed = queue === undefined ? options : { ...options, priority: undefined };
   if (problems.length === 0) found.push(...withoutEffect(placed, settings));
-  return { facts: { job, name, settings, queue }, problems: found.map((problem) => `${place}: ${problem}`) };
+  return { facts: { job, name, settings, queue }, problems: found.map((problem) => `${where}: ${problem}`) };
 }
 
 function nameProblems(job: string, name: BoundJob['name'], scheduled: boolean): string[] {

@@ -1,5 +1,5 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
-import type { SchedulerLockModuleOptions } from '../options/options.js';
+import type { SchedulerLockModuleOptions } from '../options/module-options.js';
 import { sharedSymbol } from '../shared.js';
 
 /** Injection token of the checked module options. */

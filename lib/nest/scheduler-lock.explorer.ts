@@ -30,20 +30,10 @@ import { MODULE_SETTINGS } from './module-definition.js';
 import type { BoundJob } from './bound-job.js';
 import { BOUND_ALREADY, readMethod } from './method-options.js';
 import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
-import {
-  comesAndGoes,
-  type Found,
-  isFired,
-  knownNames,
-  namesOfElections,
-  placeOf,
-  sharedKeys,
-  sharedNames,
-  withoutQueuedCalls,
-  withoutLines,
-} from './start-checks.js';
+import { type Found, isFired, knownNames, whereOf } from './found.js';
+import { clashes, comesAndGoes } from './start-clashes.js';
 import { names, startLine } from './start-line.js';
-import { minifiedJobs, neverFired, schedulesLeftOut, severalInstances } from './start-warnings.js';
+import { startWarnings } from './start-warnings.js';
 import { withoutProvider } from './unbound-methods.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -79,12 +69,10 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const modules = this.discovery.getProviders().filter(({ token }) => token === MODULE_SETTINGS);
     const problems = ofModule([...this.host.problems, ...(modules.length > 1 ? [TWICE] : [])]);
     for (const wrapper of this.#wrappers()) problems.push(...this.#explore(wrapper));
-    problems.push(...sharedNames(this.#found), ...namesOfElections(this.#found, elections.places));
-    problems.push(...withoutLines(this.#found, store), ...withoutQueuedCalls(this.#found, store));
-    problems.push(...this.dynamic.meet(this.#found));
-    const locks = [...this.#found.map(({ bound }) => bound.name), ...elections.places.keys()];
+    const found = clashes(this.#found, elections.places, store);
+    problems.push(...found.ofJobs, ...this.dynamic.meet(this.#found));
     this.#orchestrators = orchestratorsAmong(this.discovery.getProviders());
-    problems.push(...ofModule([...sharedKeys(store, locks), ...this.#unknownScheduler()]));
+    problems.push(...ofModule([...found.ofModule, ...this.#unknownScheduler()]));
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.guard(this.#orchestrators);
     await this.host.start();
@@ -104,16 +92,14 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       if (isFired(found)) this.#undo.push(markByHand(found.instance, found.method.key));
     }
     const jobs = this.dynamic.known;
-    if (this.leader.election === undefined)
-      for (const job of jobs.all) this.interceptor.missedTicks.catchUp(job);
+    for (const job of jobs.all) this.leader.catchUp(job);
     this.dynamic.start();
     this.host.queues.start(
       this.host.history !== undefined && this.host.settings.insight?.beat === 'with-ticks',
     );
-    this.interceptor.insight.start(jobs);
     if (this.host.settings.given.enabled === false) return;
     this.host.elections.start(this.leader.election);
-    if (runsJobs) this.leader.standBy((handOver) => this.interceptor.missedTicks.lead(jobs.all, handOver));
+    if (runsJobs) this.leader.standBy(jobs);
   }
 
   /** From now on another application may bind these instances. Until then, calls are skipped as `shutting-down`. */
@@ -126,7 +112,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const lost = [...this.#methods].filter(([, method]) => !method.keep());
     if (lost.length === 0) return;
     for (const method of this.#methods.values()) method.free();
-    throw new SchedulerLockConfigError(lost.map(([found]) => `${placeOf(found)}: ${BOUND_ALREADY}`));
+    throw new SchedulerLockConfigError(lost.map(([found]) => `${whereOf(found)}: ${BOUND_ALREADY}`));
   }
 
   /** Problems if no known scheduler was found: without one, ticks would be lost and jobs would run on standbys, silently. */
@@ -167,10 +153,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
 
   /** Tells of what may be wrong, and what is guarded. An application may make its first job later. */
   #tellOfStart(): void {
-    const warnings = [minifiedJobs, schedulesLeftOut, severalInstances];
-    if (this.#orchestrators.length === 0) warnings.push(neverFired);
-    for (const warning of warnings.map((warn) => warn(this.#found)))
-      if (warning !== undefined) this.#logger.warn(warning);
+    for (const warning of startWarnings(this.#found, this.#orchestrators.length > 0))
+      this.#logger.warn(warning);
     const left = withoutProvider(this.#found.length);
     if (left !== undefined) this.#logger[left.level](left.text);
     if (!this.#tellOfJobs()) this.dynamic.onFirst(() => this.#tellOfJobs());
@@ -216,7 +200,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (election === undefined) return [];
     const { name, options } = election;
     const leader = instance as LeaderHooks;
-    const place = instance.constructor.name;
+    const where = instance.constructor.name;
     const problems = unknownOptions(Object(options) as object, 'election');
     const missing = (['onElected', 'onRevoked'] as const).filter(
       (hook) => typeof leader[hook] !== 'function',
@@ -224,13 +208,13 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (missing.length > 0) problems.push(...missing.map((hook) => `it has no method ${hook}().`));
     else {
       const checked = checkElection(name, options, this.host.settings);
-      const clash = this.host.elections.add(place, checked.settings, {
+      const clash = this.host.elections.add(where, checked.settings, {
         elected: (lease) => leader.onElected(lease),
         revoked: (reason) => leader.onRevoked(reason),
       });
       problems.push(...checked.problems, ...clash);
     }
-    return problems.map((problem) => `${place}: @LeaderElection(): ${problem}`);
+    return problems.map((problem) => `${where}: @LeaderElection(): ${problem}`);
   }
 
   #check(instance: object, module: string, method: LockedMethod): readonly string[] {

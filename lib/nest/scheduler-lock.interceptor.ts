@@ -16,7 +16,7 @@ import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { CallToQueue } from '../queue/queues.js';
 import { show } from '../wording.js';
-import { logError, logWarning } from '../events/log.js';
+import { logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -26,15 +26,12 @@ import { LockHost } from './lock-host.js';
 export class SchedulerLockInterceptor implements OnModuleDestroy {
   /** Scheduled jobs that were fired without a tick: each is warned about once. */
   readonly #tickless = new WeakSet<BoundJob>();
-  /** The ticks that are fired again. */
-  readonly missedTicks: MissedTicks;
 
   constructor(
     private readonly host: LockHost,
-    readonly insight: InsightHost,
-  ) {
-    this.missedTicks = new MissedTicks(host.settings.clock, (error) => logError(() => error));
-  }
+    private readonly insight: InsightHost,
+    private readonly missedTicks: MissedTicks,
+  ) {}
 
   /**
    * @param scheduled given if the scheduler fired this call, perhaps as another try after the store failed

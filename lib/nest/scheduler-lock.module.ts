@@ -1,12 +1,19 @@
+/*
+ * lib/nest: ties all rooms together: the module, the providers that users inject, the explorer that binds methods, the start and the
+ * shutdown.
+ * May not enter: rules. The one room, with the log, that imports @nestjs/*; it never imports @nestjs/schedule.
+ */
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { SchedulerLockConfigError } from '../errors.js';
+import { logError } from '../events/log.js';
 import { LogListener } from '../events/log.listener.js';
 import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
 import { checkModuleOptions, type Checked, type ModuleSettings } from '../options/check.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 import { RedisLockStore } from '../stores/redis/redis-lock.store.js';
+import { MissedTicks } from '../ticks/missed-ticks.js';
 import { forAllCopies } from './all-copies.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { InsightHost } from './insight-host.js';
@@ -48,6 +55,12 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
       inject: [SchedulerLockEvents, MODULE_SETTINGS],
     },
     LockHost,
+    {
+      provide: MissedTicks,
+      useFactory: ({ settings: { clock } }: LockHost) =>
+        new MissedTicks(clock, (error) => logError(() => error)),
+      inject: [LockHost],
+    },
     InsightHost,
     SchedulerLockInterceptor,
     LeaderJobs,

@@ -10,7 +10,7 @@ import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/
 import type { RunOptions } from '../options/options.js';
 import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
 import type { PingResult } from '../store-access/ping.js';
-import type { LockInfo } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { show } from '../wording.js';

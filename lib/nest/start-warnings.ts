@@ -1,7 +1,17 @@
 import { schedulesOf } from '../scheduler/scheduler-parts.js';
 import type { BoundJob } from './bound-job.js';
-import { type Found, hasOwnJob, isFired, isSameMethod, mayWait, placeOf } from './start-checks.js';
+import { type Found, hasOwnJob, isFired, isSameMethod, mayWait, whereOf } from './found.js';
 import { names } from './start-line.js';
+
+/**
+ * What may be wrong with the guarded methods, one line each.
+ *
+ * @param hasScheduler whether anything fires them
+ */
+export function startWarnings(found: readonly Found[], hasScheduler: boolean): string[] {
+  const warnings = [minifiedJobs, schedulesLeftOut, severalInstances, ...(hasScheduler ? [] : [neverFired])];
+  return warnings.flatMap((warn) => warn(found) ?? []);
+}
 
 /**
  * A warning about scheduled jobs that share a lock, in one line; `undefined` if that cannot lose a tick.
@@ -36,7 +46,7 @@ export function losesTicks(settings: BoundJob['settings']): boolean {
 const MINIFIED = /^[\w$]{1,2}$/;
 
 /** A warning about jobs named after a minified class, in one line; `undefined` if there are none. */
-export function minifiedJobs(found: readonly Found[]): string | undefined {
+function minifiedJobs(found: readonly Found[]): string | undefined {
   const minified = found.filter((one) => !hasOwnJob(one) && MINIFIED.test(one.instance.constructor.name));
   // Several instances of a class have the same job.
   const jobs = new Set(minified.map(({ bound }) => bound.job));
@@ -49,11 +59,11 @@ export function minifiedJobs(found: readonly Found[]): string | undefined {
 }
 
 /** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and says nothing of the others. */
-export function schedulesLeftOut(found: readonly Found[]): string | undefined {
+function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
     const { fires, leftOut } = schedulesOf(Reflect.get(one.instance, one.method.key) as object);
     if (fires === undefined || leftOut.length === 0) return [];
-    return `${placeOf(one)} is fired by ${fires}, not by ${leftOut.join(' or ')}`;
+    return `${whereOf(one)} is fired by ${fires}, not by ${leftOut.join(' or ')}`;
   });
   if (list.length === 0) return undefined;
   const all = [...new Set(list)].join('; ');
@@ -61,14 +71,14 @@ export function schedulesLeftOut(found: readonly Found[]): string | undefined {
 }
 
 /** A warning about classes of which the application has several instances, in one line: the scheduler fires the methods of each. */
-export function severalInstances(found: readonly Found[]): string | undefined {
+function severalInstances(found: readonly Found[]): string | undefined {
   const fired = found.filter(isFired);
   const list = fired.flatMap((one) => {
     const modules = new Map(
       fired.filter((other) => isSameMethod(one, other)).map(({ instance, module }) => [instance, module]),
     );
     const of = [...new Set(modules.values())].join(' and ');
-    return modules.size < 2 ? [] : `${placeOf(one)} (${modules.size} instances, of ${of})`;
+    return modules.size < 2 ? [] : `${whereOf(one)} (${modules.size} instances, of ${of})`;
   });
   if (list.length === 0) return undefined;
   return (
@@ -78,7 +88,7 @@ export function severalInstances(found: readonly Found[]): string | undefined {
 }
 
 /** A warning about jobs that the scheduler would fire if there were one. */
-export function neverFired(found: readonly Found[]): string | undefined {
+function neverFired(found: readonly Found[]): string | undefined {
   const jobs = found.filter(isFired).map(({ bound }) => bound.job);
   if (jobs.length === 0) return undefined;
   return `Nothing fires ${jobs.join(', ')}: no module imports ScheduleModule.forRoot() of @nestjs/schedule.`;

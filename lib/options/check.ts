@@ -1,5 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+/*
+ * lib/options: every option: its type and docstring, its default, its name, its check. Rooms below get whole numbers of milliseconds that
+ * are valid.
+ * May not enter: what is done with an option.
+ */
 import type { Clock } from '../clock.js';
 import { formatDuration } from '../duration.js';
 import type { LockSettings } from '../lease/lock-call.js';
@@ -10,14 +15,9 @@ import { keyProblems } from '../stores/redis/keys.js';
 import { show } from '../wording.js';
 import type { CronJobOptions } from './job-options.js';
 import { type InsightSettings, readInsight } from './insight.js';
-import type {
-  LeaderElectionOptions,
-  LeaderOptions,
-  LockOptions,
-  OnSkip,
-  SchedulerLockModuleOptions,
-} from './options.js';
-import { OPTIONS, unknownOptions } from './table.js';
+import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
+import type { LockOptions, OnSkip } from './lock-options.js';
+import { OPTIONS, remembers, unknownOptions } from './table.js';
 import { invalidNames, readClock, readLog, readOption } from './values.js';
 
 /** Options of the module, checked and complete. */
@@ -130,10 +130,15 @@ export function checkElection(
   };
 }
 
-/** Reads and checks the options of one lock, on top of the module's. */
+/**
+ * Reads and checks the options of one lock, on top of the module's.
+ *
+ * @param name of a lock that belongs to a job
+ */
 export function checkLockOptions(
   given: LockOptions & Pick<CronJobOptions, 'history' | 'overdue'>,
   module: ModuleSettings,
+  name?: unknown,
 ): Checked<JobSettings> {
   const problems: string[] = [];
   const pick = <O extends keyof LockOptions>(option: O): LockOptions[O] =>
@@ -161,7 +166,7 @@ export function checkLockOptions(
     abortOnShutdown: read('abortOnShutdown'),
     onStoreError: read('onStoreError'),
     onSkip: read('onSkip'),
-    ...(history === undefined ? undefined : { history }),
+    ...((history ?? remembers(name)) && { history: true }),
     ...(overdue === undefined ? undefined : { overdue }),
   };
   return { settings, problems: [...problems, ...contradictions(settings, module, pick)] };

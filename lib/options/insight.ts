@@ -1,6 +1,7 @@
 import { show, unknownNames } from '../wording.js';
 import { applicationOf } from './application.js';
-import type { InsightOptions, SchedulerLockModuleOptions } from './options.js';
+import type { InsightOptions, SchedulerLockModuleOptions } from './module-options.js';
+import { PARTS } from './table.js';
 import { readDuration } from './values.js';
 
 /** How an application remembers runs, checked and complete; durations in milliseconds. */
@@ -16,7 +17,7 @@ export interface InsightSettings {
 }
 
 const DAY = 86_400_000;
-const DEFAULTS = { keep: 100, for: 30 * DAY, beat: 30_000, overdue: 60_000 };
+const DEFAULTS = PARTS.insight;
 const NAMES = ['keep', 'for', 'beat', 'overdue', 'error', 'application', 'version'];
 const KEPT_OF_ERRORS: readonly string[] = ['none', 'type', 'message'];
 /** The least and the most of durations, ms. */
@@ -45,7 +46,7 @@ export function readInsight(
   // The variable is set for a process that `npm start`, or another script of a package manager, has begun.
   const {
     keep = DEFAULTS.keep,
-    error = 'message',
+    error = DEFAULTS.error,
     overdue,
     application = applicationOf(process.argv[1]),
     version = process.env['npm_package_version'],
@@ -69,7 +70,7 @@ const isName = (value: unknown): boolean => isText(value) && value !== '';
 
 function problemsOf(options: InsightOptions): string[] {
   const problems = unknownNames(options, NAMES);
-  const { keep = DEFAULTS.keep, error = 'message', application = 'none', version = '' } = options;
+  const { keep = DEFAULTS.keep, error = DEFAULTS.error, application = 'none', version = '' } = options;
   if (!Number.isInteger(keep) || keep < 1 || keep > 10_000)
     problems.push(`keep: ${show(keep)} is no whole number from 1 to 10000.`);
   if (typeof error !== 'function' && !KEPT_OF_ERRORS.includes(error))

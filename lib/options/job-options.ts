@@ -1,6 +1,6 @@
 import type { Duration } from '../duration.js';
 import type { Lock } from '../lease/current-lock.js';
-import type { LockOptions } from './options.js';
+import type { LockOptions } from './lock-options.js';
 
 /** Options of `SchedulerLockService.interval()`. */
 export interface IntervalJobOptions extends Omit<

@@ -1,6 +1,6 @@
 import { show, unknownNames } from '../wording.js';
 import type { SchedulerLockOptions } from './options.js';
-import { OPTIONS } from './table.js';
+import { OPTIONS, PARTS } from './table.js';
 import { readOption } from './values.js';
 
 /** How calls of a job are queued that find their lock taken: checked and complete. */
@@ -11,7 +11,7 @@ export interface QueueOptions {
   readonly redeliver: number;
 }
 
-const DEFAULTS = { max: 1_000, redeliver: 3 };
+const DEFAULTS = PARTS.queue;
 const NAMES = ['key', 'max', 'redeliver'];
 
 /** Reads and checks `onHeld` and `queue`. Adds the problems, one sentence each. Returns `undefined` if calls are not queued. */

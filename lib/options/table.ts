@@ -1,16 +1,11 @@
 import { DEFAULT_KEY_PREFIX } from '../stores/redis/keys.js';
 import { nearest } from '../wording.js';
 import type { CronJobOptions, IntervalJobOptions } from './job-options.js';
-import type {
-  LeaderElectionOptions,
-  LeaderOptions,
-  RunOptions,
-  SchedulerLockModuleOptions,
-  SchedulerLockOptions,
-} from './options.js';
+import type { RunOptions, SchedulerLockOptions } from './options.js';
+import type { LeaderElectionOptions, LeaderOptions, SchedulerLockModuleOptions } from './module-options.js';
 
-/** The places where options are given: `forRoot()` and its `leader`, the decorators, and the methods of the service. */
-interface Places {
+/** The scopes in which options are given: `forRoot()` and its `leader`, the decorators, and the methods of the service. */
+interface Scopes {
   module: SchedulerLockModuleOptions;
   decorator: SchedulerLockOptions;
   run: RunOptions;
@@ -19,13 +14,13 @@ interface Places {
   leader: LeaderOptions;
   election: LeaderElectionOptions;
 }
-type Place = keyof Places;
-type AnyOption = { [P in Place]: keyof Places[P] }[Place];
+type Scope = keyof Scopes;
+type AnyOption = { [P in Scope]: keyof Scopes[P] }[Scope];
 
-/** The places of an option, in this order and with a blank between two: so the compiler finds one that is missing. */
+/** The scopes of an option, in this order and with a blank between two: so the compiler finds one that is missing. */
 type At<O> =
   Trim<`${If<'module', O>}${If<'decorator', O>}${If<'run', O>}${If<'cron', O>}${If<'interval', O>}${If<'leader', O>}${If<'election', O>}`>;
-type If<P extends Place, O> = O extends keyof Places[P] ? `${P} ` : '';
+type If<P extends Scope, O> = O extends keyof Scopes[P] ? `${P} ` : '';
 type Trim<T> = T extends `${infer Words} ` ? Words : never;
 
 /** The kinds of values, and what they are read to: durations to milliseconds. */
@@ -44,7 +39,7 @@ export interface Values {
 }
 
 /**
- * Every option: its kind, its default (durations in milliseconds) and its places. Names, checks and defaults come from here;
+ * Every option: its kind, its default (durations in milliseconds) and its scopes. Names, checks and defaults come from here;
  * tests compare docstrings and documents with it.
  */
 export const OPTIONS = {
@@ -71,6 +66,7 @@ export const OPTIONS = {
   onHeld: { kind: ['skip', 'queue', 'once-more'], default: 'skip', at: 'decorator' },
   queue: { kind: 'own', at: 'decorator' },
   lock: { kind: 'own', at: 'cron interval' },
+  // Of scheduled jobs with a name that is a text: see `remembers()`.
   history: { kind: 'flag', at: 'decorator run cron interval' },
   overdue: { kind: 'duration or false', at: 'decorator cron interval' },
   tick: { kind: 'own', at: 'run' },
@@ -104,11 +100,25 @@ export const OPTIONS = {
   };
 };
 
-const at = (place: Place): readonly string[] =>
-  Object.keys(OPTIONS).filter((name) => OPTIONS[name as AnyOption].at.split(' ').includes(place));
+/** The defaults of the parts of options that are objects; durations in milliseconds. */
+export const PARTS = {
+  insight: { keep: 100, for: 30 * 86_400_000, beat: 30_000, overdue: 60_000, error: 'message' },
+  queue: { max: 1_000, redeliver: 3 },
+} as const;
 
-/** The names of the options of each place. */
-export const OPTION_NAMES: Readonly<Record<Place, readonly string[]>> = {
+/**
+ * The default of `history`, the only one that depends on something else: a lock that is named by the arguments of its calls would have a
+ * history for each, and so would the calls of `run()`, which give no name here.
+ *
+ * @param name of the lock, or the function that makes it
+ */
+export const remembers = (name: unknown): boolean => typeof name === 'string';
+
+const at = (scope: Scope): readonly string[] =>
+  Object.keys(OPTIONS).filter((name) => OPTIONS[name as AnyOption].at.split(' ').includes(scope));
+
+/** The names of the options of each scope. */
+export const OPTION_NAMES: Readonly<Record<Scope, readonly string[]>> = {
   module: at('module'),
   decorator: at('decorator'),
   run: at('run'),
@@ -137,17 +147,17 @@ const OTHER_NAMES: Readonly<Record<string, string>> = { lockAtMostFor: 'ttl', lo
  *
  * @returns one sentence each
  */
-export function unknownOptions(given: object, place: Place): string[] {
-  const names = OPTION_NAMES[place];
+export function unknownOptions(given: object, scope: Scope): string[] {
+  const names = OPTION_NAMES[scope];
   const unknown = Object.keys(given).filter(
     (name) => !names.includes(name) && Reflect.get(given, name) !== undefined,
   );
-  return unknown.map((name) => `${name}: there is no such option here. ${advice(name, place)}`);
+  return unknown.map((name) => `${name}: there is no such option here. ${advice(name, scope)}`);
 }
 
-function advice(given: string, place: Place): string {
-  const names = OPTION_NAMES[place];
-  if (place === 'run' && Object.hasOwn(INSTEAD_OF, given)) return String(INSTEAD_OF[given]);
+function advice(given: string, scope: Scope): string {
+  const names = OPTION_NAMES[scope];
+  if (scope === 'run' && Object.hasOwn(INSTEAD_OF, given)) return String(INSTEAD_OF[given]);
   if (OPTION_NAMES.module.includes(given))
     return 'It is one of the module: give it to SchedulerLockModule.forRoot().';
   const other = Object.hasOwn(OTHER_NAMES, given) ? OTHER_NAMES[given] : nearest(given, names);

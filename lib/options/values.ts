@@ -141,7 +141,7 @@ function numberProblem(given: number): string {
   return Number.isFinite(given) ? 'is not positive' : 'is not finite';
 }
 
-/** The problems of names, by option. One that several options have is told of once. */
+/** The problems of names, by option. A problem that several options have is reported once. */
 export function invalidNames(names: Readonly<Record<string, unknown>>): string[] {
   const options = Object.keys(names).filter((option, index, all) =>
     all.slice(0, index).every((other) => names[other] !== names[option]),

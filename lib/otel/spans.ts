@@ -51,7 +51,7 @@ export class RunSpans {
     const open = { span, failed: false };
     this.#open.set(key, open);
     const { traceId, traceFlags } = span.spanContext();
-    // Nobody could look up a trace that is not kept.
+    // A trace that is not recorded cannot be looked up.
     if ((traceFlags & SAMPLED) !== 0) lock.traceId = traceId;
     try {
       return await proceed();

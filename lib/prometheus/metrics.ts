@@ -84,7 +84,7 @@ export class Metrics {
   }
 
   #fill(key: InstrumentKey, gauge: Gauge): void {
-    // What is not told any more has to go.
+    // A value that is no longer reported has to go.
     gauge.reset();
     for (const { instrument, value, attributes } of this.now())
       if (instrument === key) gauge.set(labelsOf(attributes), value);

@@ -10,20 +10,20 @@ const MOST_KEY = 200;
  * The arguments of a call as JSON: null, booleans, finite numbers, texts, arrays and plain objects. Properties that are `undefined` are
  * left out, as are such arguments at the end.
  *
- * @param place of the call, for the message
+ * @param where the call was made, for the message
  * @throws SchedulerLockConfigError with the path of the first value that would not come back as it is, or if they take too much
  */
-export function writeArguments(place: string, args: readonly unknown[]): string {
+export function writeArguments(where: string, args: readonly unknown[]): string {
   const given = args.slice(0, args.findLastIndex((value) => value !== undefined) + 1);
   const problem = given
     .map((value, index) => problemOf(value, `argument ${index + 1}`, []))
     .find((found) => found !== undefined);
-  if (problem !== undefined) throw refused(place, problem);
+  if (problem !== undefined) throw refused(where, problem);
   const json = JSON.stringify(given);
   const bytes = Buffer.byteLength(json);
   if (bytes > MOST_BYTES)
     throw refused(
-      place,
+      where,
       `the arguments take ${bytes} bytes as JSON, more than ${MOST_BYTES}. Pass an id instead of the data`,
     );
   return json;
@@ -34,20 +34,20 @@ export function writeArguments(place: string, args: readonly unknown[]): string 
  *
  * @throws SchedulerLockConfigError if it is no text, too long, or holds a NUL character
  */
-export function checkKey(place: string, key: unknown): string {
-  if (typeof key !== 'string') throw refused(place, `queue.key gave ${show(key)}. Return a text`);
+export function checkKey(where: string, key: unknown): string {
+  if (typeof key !== 'string') throw refused(where, `queue.key gave ${show(key)}. Return a text`);
   // PostgreSQL has no texts with it.
   if (key.includes('\0'))
-    throw refused(place, 'queue.key gave a text with a NUL character. Return one without');
+    throw refused(where, 'queue.key gave a text with a NUL character. Return one without');
   if (key.length <= MOST_KEY) return key;
   throw refused(
-    place,
+    where,
     `queue.key gave a text of ${key.length} characters, more than ${MOST_KEY}. Return a shorter one`,
   );
 }
 
-const refused = (place: string, problem: string): SchedulerLockConfigError =>
-  new SchedulerLockConfigError([`${place}: ${problem}. Nothing was queued, and nothing was run.`]);
+const refused = (where: string, problem: string): SchedulerLockConfigError =>
+  new SchedulerLockConfigError([`${where}: ${problem}. Nothing was queued, and nothing was run.`]);
 
 /** @param around the objects that the value is in */
 function problemOf(value: unknown, path: string, around: readonly object[]): string | undefined {

@@ -1,7 +1,12 @@
+/*
+ * lib/queue: queued calls: who queues a call also waits in line for its lock, and then runs all calls that are queued for it.
+ * May not enter: how a queue is stored, Nest, options that are not checked.
+ */
 import { randomUUID } from 'node:crypto';
 import { AlarmClock, type Clock, inModuleContext } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
-import type { Emit, QueuedEvent } from '../events/events.js';
+import type { Emit } from '../events/events.js';
+import type { QueuedEvent } from '../events/call-events.js';
 import type { Drainer, QueueJob } from '../lease/drain.js';
 import type { LockCall, LockSettings, Skipped } from '../lease/lock-call.js';
 import type { LockRunner } from '../lease/lock-runner.js';
@@ -10,11 +15,11 @@ import { STEP_OF_PRIORITY } from '../stores/rules.js';
 
 /** Why no call can be queued. */
 export const NO_QUEUED_CALLS =
-  "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/queued-calls.md.";
+  "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
 
-/** How often locks are looked for whose queued calls nobody works off, because all who did have died, ms. */
+/** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
 const SWEEP = 30_000;
-/** How long somebody who works queued calls off stands in line before it enters again, ms. */
+/** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
 /** How calls of a job are queued. */
@@ -32,28 +37,29 @@ export interface CallToQueue extends QueueSettings {
   readonly args: string;
 }
 
-/** Somebody is needed to work the queued calls of a lock off. */
+/** A lock whose queued calls this process is to run. */
 interface Turn {
   readonly name: string;
-  /** That of the first queued call. */
+  /** The place of the first queued call. */
   readonly place: number;
   readonly settings: LockSettings;
-  /** Whether it has been its turn before. */
+  /** Whether a worker of this process has run queued calls of the lock before. */
   readonly again?: boolean;
 }
 
-/** Somebody who stands in line to work the queued calls of a lock off, or does so. */
+/** Stands in line for a lock to run its queued calls, or runs them. */
 interface Worker {
   readonly place: number;
   /** Whether it has the lock. */
   works: boolean;
-  /** The first place of queued calls that came since the store was last asked for one. */
+  /** The first place among the queued calls that came after the worker last asked the store for one. */
   wanted: number | undefined;
 }
 
 /**
- * The queued calls of one application. Whoever queues a call also stands in line for it, at its place,
- * and works off all that are there when its turn comes. If it dies, so does somebody else who keeps one, or who finds it by a look.
+ * The queued calls of one application. A process that queues a call stands in line for its lock, at the place of the call. When its turn
+ * comes, it runs all queued calls of the lock. If it dies first, another process runs them: one that queues a call for the lock, or that
+ * looks for queued calls which nobody runs.
  */
 export class Queues {
   readonly #jobs = new Map<string, QueueJob>();
@@ -79,9 +85,9 @@ export class Queues {
   }
 
   /**
-   * Begins to look for queued calls that were left.
+   * Begins to look for queued calls that no process runs.
    *
-   * @param maySleep whether the store may sleep between two ticks: then they are looked for when it is known to be awake
+   * @param maySleep whether the store may sleep between two ticks: then this process looks only when it knows that the store is awake
    */
   start(maySleep: boolean): void {
     this.#maySleep = maySleep;
@@ -151,7 +157,7 @@ export class Queues {
     return { lock: name, job, instance: this.instance, at: this.clock.now() };
   }
 
-  /** A queued call is in the queue: somebody here has to take it along. */
+  /** The store has a queued call: a worker of this process has to run it. */
   #want(name: string, place: number, settings: LockSettings): void {
     if (this.#stopped) return;
     const workers = this.#workers.get(name) ?? new Set();
@@ -163,15 +169,15 @@ export class Queues {
     void this.#work({ name, place, settings }, workers);
   }
 
-  /** @param place that of the first queued call to work off. Stands there in line, or at the end if it was there before. */
+  /** @param place of the first queued call to run. The worker stands there in line, or at the end if it comes back. */
   async #work({ name, place, settings, again = false }: Turn, workers: Set<Worker>): Promise<void> {
     const worker: Worker = { place, works: false, wanted: undefined };
     workers.add(worker);
     const drainer: Drainer = {
       jobs: this.#jobs,
       asks: () => Object.assign(worker, { works: true, wanted: undefined }),
-      // It stands in line again before it gives the lock away. At the place of the queued call, those who work queued calls off for other instances
-      // would take turns with it at each one.
+      // The worker enters the line again before it gives the lock away, at the end. At the place of the queued call, it would take turns
+      // with the workers of other instances, one call each.
       standsBehind: (next) => void this.#work({ name, place: next, settings, again: true }, workers),
     };
     const own = { timeout: undefined, atLeast: 0, onStoreError: 'skip', abortOnShutdown: false } as const;
@@ -189,12 +195,12 @@ export class Queues {
     else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
   }
 
-  /** That of the queued call with this place: steps of priority are longer than queued calls are kept, and than clocks are wrong. */
+  /** The priority of the queued call with this place. A step of priority is longer than queued calls last, and than clocks are wrong. */
   #priorityOf(place: number): number {
     return Math.round((this.clock.now() * 1_000 - place) / STEP_OF_PRIORITY);
   }
 
-  /** Looks for queued calls that nobody works off. */
+  /** Looks for queued calls that no process runs. */
   async #sweep(): Promise<void> {
     const { queuedCalls } = this.store;
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);

@@ -1,7 +1,7 @@
 /*
- * All that this library knows of `@nestjs/schedule` and `cron`. It imports neither: a copy of its own could be another one
- * than the application's. What is not public is the same in the versions 4 to 12 of the one and 3 and 4 of the other: tests
- * pin it.
+ * lib/scheduler: all that this library knows of `@nestjs/schedule` and `cron`. What is not public there is the same in the versions 4 to
+ * 12 of the one and 3 and 4 of the other: tests pin it.
+ * May not enter: imports of either (a copy of our own could be another one than the application's), and every other room.
  */
 
 /** The metadata that the decorators of `@nestjs/schedule` set on a method. */

@@ -10,7 +10,7 @@ export class Asked<T> implements Told<T>, Limited {
   readonly outcome: Promise<Outcome<T>>;
   /** Whether the call has taken longer than its limit. It may be answered after all. */
   givenUp = false;
-  place = 0;
+  index = 0;
   #end!: (outcome: Outcome<T>) => void;
   #late: ((outcome: Outcome<T>) => void) | undefined;
   /** What came after it was given up, before anybody listened. */

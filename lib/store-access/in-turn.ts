@@ -2,9 +2,9 @@ import type { Clock } from '../clock.js';
 import { StoreUnavailableError } from '../errors.js';
 import type { HistoryStore } from '../stores/history-store.js';
 
-/** How many calls may wait for an answer: a pool of a database has ten connections, or fewer, and locks need them more. */
+/** How many calls may wait for an answer. A pool of a database has ten connections, or fewer, and locks need most of them. */
 const AT_ONCE = 2;
-/** So long without an answer, ms, and no more calls stand in line. */
+/** After so long without an answer, ms, new calls fail instead of standing in line. */
 const SILENCE = 10_000;
 
 /** Makes a few calls at the same time, and the others one after another. */
@@ -33,8 +33,8 @@ class Turns {
 }
 
 /**
- * The same history, of which only a few calls are under way. Whoever calls it does not wait, and asks again and again: if somebody has
- * locked its tables, that would take one connection after another from the locks.
+ * A history with a few calls under way at most. Its callers ask again and again without waiting: while somebody has locked its tables,
+ * their calls would take one connection after another from the locks.
  */
 export function inTurn(history: HistoryStore, clock: Clock): HistoryStore {
   const turns = new Turns(clock);

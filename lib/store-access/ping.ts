@@ -11,7 +11,7 @@ export type PingResult =
       readonly ok: true;
       /** How long the answer took, milliseconds. */
       readonly latency: number;
-      /** What the log calls the store: its kind and its place, without secrets. */
+      /** What the log calls the store: its kind and its address, without secrets. */
       readonly store: string;
     }
   | {

@@ -1,3 +1,8 @@
+/*
+ * lib/store-access: the one way to a store: each call has a time limit, its answer is checked, and failures become outages with a
+ * beginning and an end.
+ * May not enter: leases, and what a caller does without an answer.
+ */
 import { StoreUnavailableError } from '../errors.js';
 import type {
   AcquireRequest,

@@ -12,14 +12,14 @@ export interface Limited {
   readonly limit: number;
   /** When it was sent, monotonic. */
   readonly sentAt: number;
-  /** Its place among the calls that are waited for. */
-  place: number;
+  /** Its index in the list of calls that are waited for. */
+  index: number;
   giveUp(error: Error): void;
 }
 
 /** Limits how long calls to the store may take. One timer serves all of them: one for each call would cost more than the call. */
 export class TimeLimits {
-  /** Is told of each call of a store that is given up, with its limit. */
+  /** Called for each call of the store that is given up, with its limit. */
   onSilence: ((limit: number) => void) | undefined;
   /** In no order. Not a set: one that shrinks and grows with each run makes garbage. */
   readonly #calls: Limited[] = [];
@@ -42,7 +42,7 @@ export class TimeLimits {
    */
   within<T>(call: Promise<T>, limit: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const limited = { limit, sentAt: this.clock.monotonic(), giveUp: reject, place: 0 };
+      const limited = { limit, sentAt: this.clock.monotonic(), giveUp: reject, index: 0 };
       this.add(limited);
       void call.then(resolve, reject).finally(() => this.delete(limited));
     });
@@ -55,17 +55,17 @@ export class TimeLimits {
    * outage of the store.
    */
   add(call: Limited): void {
-    call.place = this.#calls.push(call) - 1;
+    call.index = this.#calls.push(call) - 1;
     this.#alarm.by(call.sentAt + call.limit);
   }
 
   /** The timer stays as it is: on a busy process the next call needs it anyway, on an idle one it fires once. */
   delete(call: Limited): void {
-    if (this.#calls[call.place] !== call) return;
+    if (this.#calls[call.index] !== call) return;
     const last = this.#calls.pop() as Limited;
     if (last === call) return;
-    this.#calls[call.place] = last;
-    last.place = call.place;
+    this.#calls[call.index] = last;
+    last.index = call.index;
   }
 
   /**

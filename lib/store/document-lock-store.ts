@@ -1,3 +1,8 @@
+/*
+ * lib/store: the rules of a lock, once: each reads a document and a request, and decides. Around them: reads, writes and retries over a
+ * small port.
+ * May not enter: I/O beyond the port. The rules (store/rules) know neither a clock nor a promise.
+ */
 import { type Clock, systemClock } from '../clock.js';
 import { type SchedulerLockError, SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { FastPort, Told } from '../stores/fast-port.js';
@@ -7,11 +12,11 @@ import type {
   ExtendOptions,
   ExtendResult,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { byOf } from './by.js';
 import { unsettled } from './lanes.js';
 import type { LockDocuments } from './port.js';

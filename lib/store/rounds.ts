@@ -11,7 +11,7 @@ const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** How often a call is tried. Each time, somebody else has changed its lock meanwhile. */
 const TRIES = 10;
-/** How long a call waits for one before it on which nobody answers, ms: then the next call that is made passes that one, and the rest with it. */
+/** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
 const PATIENCE = 1_000;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
 const LONGEST_PAUSE = 50;
@@ -120,7 +120,7 @@ export class Rounds {
     return [...others, ...missed];
   }
 
-  /** By a guess nothing is refused. */
+  /** A guess never refuses a call. */
   #byGuess(lane: Lane, look: Look): Wanted | undefined {
     if (lane.tasks[0]?.byClock === true) return undefined;
     try {
@@ -229,7 +229,7 @@ export class Rounds {
     return isWritten;
   }
 
-  /** Those that are worth another try, after a pause: colliding instances would collide again if they all came back at once. */
+  /** The calls that are worth another try, after a pause: colliding instances would collide again if all came back at once. */
   async #tryAgain(missed: readonly Lane[]): Promise<readonly Lane[]> {
     const tries = Math.max(0, ...missed.map((lane) => lane.tries));
     const pause = tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
@@ -290,7 +290,7 @@ export class Rounds {
   #goOn(lane: Lane): void {
     const { name, tasks } = lane;
     const current = this.#lanes.get(name) ?? lane;
-    // It was overtaken.
+    // A later call has passed this one.
     if (current !== lane) return void current.tasks.push(...tasks);
     if (tasks.length === 0) return void this.#lanes.delete(name);
     this.#lanes.set(name, lane);

@@ -138,13 +138,13 @@ export interface Alarm extends Pick<Miss, 'name' | 'job' | 'tick' | 'kept'> {}
 export interface MissResult {
   /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on. */
   readonly missed: boolean;
-  /** Whether no instance has told of this tick before. */
+  /** Whether no instance has noted this tick before. */
   readonly first: boolean;
   /** The tick. Of an interval: when it was due. */
   readonly tick?: number;
 }
 
-/** A tick that nobody has started, as an instance has told of it. */
+/** A tick that nobody has started, as one instance has noted it. */
 export interface MissEntry extends MissReason {
   readonly type: 'miss';
   readonly lock: string;

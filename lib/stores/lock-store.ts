@@ -1,8 +1,13 @@
+/*
+ * lib/stores: the contract of stores: the rules as sentences, requests and answers as plain data. Each folder below is one store.
+ * May not enter, beside the folders: I/O, and what only one store needs.
+ */
 import type { SchedulerLockError } from '../errors.js';
 import type { JobStart } from '../job-start.js';
-import type { DeadLetter, QueuedCallStore } from './queued-call-store.js';
+import type { QueuedCallStore } from './queued-call-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
+import type { LockInfo } from './lock-info.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 
@@ -12,72 +17,91 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  * Rules that every store keeps; the contract suite in `nestjs-scheduler-lock/testing` checks each of them:
  *
  * 1. Of any number of concurrent `acquire` calls for one free or expired lock, exactly one wins.
- * 2. `acquire` is idempotent per token: if the lock is already held by this very token, it answers with the grant it recorded.
- * 3. A lease is its token *and* its fencing token: a token can have several leases, one after another (rule 15). `extend` and `release`
- *    change something only while this very lease is live, compared and set in one operation. For one whose token has a newer lease,
- *    they answer as for that of a stranger. Nothing that arrives late shortens a lease: neither does `acquire` for the token of a live
- *    one, even if it asks for less. The fencing token 0, of a grant that was never answered, stands for whatever lease its token has. One
- *    exception, *restore*: the store forgot the lock, and its side data is gone too, or still names this very lease as the newest
- *    and not ended, or names an older one. (An older one has a smaller fencing token: a snapshot or a replica missed the last
- *    writes.) The older one may even have the lock, live or kept: it was over when this lease was granted, so it counts as
- *    forgotten, also if it has the same token. Then `extend` writes lock and side data back, with the lease's own fencing token. The lease's tick comes back unless a newer one of the job is known. An ended lease is never restored: `release` records
- *    it as ended, and frees the lock if an older one has it. Not so a lease with the fencing token 0, whose grant was never
- *    answered: recording its end could hide a live lease.
- * 4. `release` with the outcome `abandoned` also takes back the start of a job that this token recorded (tick and attempt, or
- *    interval). It does so even after the lease has run out, and even if another holder has or had the lock since. It does not if
- *    the job was started again, or the end of the run is recorded. Otherwise it answers and changes the same as for any outcome.
- *    `acquire` refuses a tick of a job (`already-ran`) if that tick or a newer one was started, but an interrupted run of it may be
- *    repeated up to `rerun` times. It refuses a tick (`clock-skew`) that lies further in the future of the store's clock than
- *    `maxClockSkew`. It refuses an interval (`already-ran`) until a tenth of the interval before it is due again. If the due time
- *    lies further ahead than the interval and a tenth, the store's clock was set back, and the interval counts from now on. Other
- *    jobs under the same lock have ticks of their own.
- * 5. Expiry is measured by the store's clock, never by the instances' clocks. A released lock stays free even if the store's clock
- *    is set back by hours after the release.
- * 6. Fencing tokens are safe integers and grow with every lease of a name; they keep growing after expiry, release, eviction of
+ * 2. `acquire` is idempotent per token: if this very token already holds the lock, the store answers with the grant that it
+ *    recorded.
+ * 3. A lease is its token *and* its fencing token. One token can have several leases, one after another (rule 15).
+ *    3.1. `extend` and `release` change something only while this very lease is live, compared and set in one operation. If the
+ *         token has a newer lease, they answer as for a lease of a stranger.
+ *    3.2. Nothing that arrives late shortens a lease. Neither does `acquire` for the token of a live lease, even if it asks for
+ *         less.
+ *    3.3. The fencing token 0, of a grant that was never answered, stands for whatever lease its token has.
+ *    3.4. One exception, *restore*: the store forgot the lock, and its side data is gone too, or still names this very lease as the
+ *         newest and not ended, or names an older lease. (An older lease has a smaller fencing token: a snapshot or a replica
+ *         missed the last writes.) Then `extend` writes lock and side data back, with the lease's own fencing token. The lease's
+ *         tick comes back unless a newer one of the job is known.
+ *    3.5. The older lease may even have the lock, live or kept. It was over when this lease was granted, so it counts as forgotten,
+ *         also if it has the same token.
+ *    3.6. An ended lease is never restored: `release` records it as ended, and frees the lock if an older lease has it. A lease
+ *         with the fencing token 0 is no such case: recording its end could hide a live lease.
+ * 4. A store decides whether the start of a job may begin. Other jobs under the same lock have ticks of their own.
+ *    4.1. `acquire` refuses a tick of a job (`already-ran`) if that tick or a newer one was started. An interrupted run of the tick
+ *         may be repeated up to `rerun` times.
+ *    4.2. It refuses a tick (`clock-skew`) that lies further in the future of the store's clock than `maxClockSkew`.
+ *    4.3. It refuses an interval (`already-ran`) until a tenth of the interval before it is due again. If the due time lies further
+ *         ahead than the interval and a tenth, the store's clock was set back, and the interval counts from now on.
+ *    4.4. `release` with the outcome `abandoned` also takes back the start that this token recorded (tick and attempt, or
+ *         interval), even after the lease has run out, and even if another holder has or had the lock since. It does not if the job
+ *         was started again, or the end of the run is recorded. Otherwise it answers and changes the same as for any outcome.
+ * 5. The store's clock measures expiry, never the instances' clocks. A released lock stays free even if the store's clock is set
+ *    back by hours after the release.
+ * 6. Fencing tokens are safe integers and grow with every lease of a name. They keep growing after expiry, release, eviction of
  *    side data, and a restart of the store that lost all data.
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
- * 8. Each lease of a batch is judged alone: one broken lock does not stop the others. Each of several simultaneous calls is judged
- *    by its own request. A refused attempt changes nothing. Each call is one round trip (per node, on a cluster); only attempts and
- *    renewals of many leases at once may take another one.
+ * 8. A refused attempt changes nothing.
+ *    8.1. Each lease of a batch is judged alone: one broken lock does not stop the others. Each of several simultaneous calls is
+ *         judged by its own request.
+ *    8.2. Each call is one round trip (per node, on a cluster). Only attempts and renewals of many leases at once may take another
+ *         one.
  * 9. `inspect`, if a store has it, shows for every lock what `acquire` would find, and what the store remembers of its jobs.
  *
  * A store with `hints` has lines as well, one for each lock:
  *
- * 10. An `acquire` with `wait` that finds the lock taken, or somebody before it in line, stands in line from then on: greater
- *     priority first, then in the order in which they came. While somebody stands in line, only the first one is granted the lock.
- *     Everybody else is refused as `held`, also a call without `wait`.
- * 11. `acquire` again with the same token keeps its place. If the store does not know it any more, it enters at its `place`. A
- *     grant that is asked for again lives for a whole ttl from then on, or for as long as it would have, whichever is longer.
- * 12. When a live lease is released, and its lock is not kept, the first in line is *called*: for 2 s from then on the lock is
- *     reserved for it, and its process gets a hint. Whoever finds a free lock calls the first in line, too.
- * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line. If it was called, the next one is.
- * 14. Who was called and did not come in time is not in line any more, and its whole process is passed over until it asks again:
- *     a dead process costs the others one such time, however many of its calls stand in line. So are calls whose `limit` has passed.
- *     If nobody is left, the lock is free for all.
+ * 10. An `acquire` with `wait` that finds the lock taken, or another call in line, stands in line from then on: greater priority
+ *     first, then in the order in which the calls came. While a call stands in line, the store grants the lock to the first one
+ *     only, and refuses every other call as `held`, also a call without `wait`.
+ * 11. `acquire` again with the same token keeps its place. If the store does not know the token any more, the call enters at its
+ *     `place`. A grant that is asked for again lives for a whole ttl from then on, or for as long as it would have, whichever is
+ *     longer.
+ * 12. When a live lease is released, and its lock is not kept, the store *calls* the first in line: for 2 s from then on it
+ *     reserves the lock for that call, and sends a hint to the call's process. An attempt that finds a free lock calls the first in
+ *     line, too.
+ * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line. If the store had called that token, it calls the
+ *     next one.
+ * 14. A call that does not come in time after it was called is not in line any more.
+ *    14.1. The store then passes over its whole process until that process asks again: so a dead process costs the others one such
+ *          time, however many of its calls stand in line.
+ *    14.2. The store also passes over calls whose `limit` has passed. If no call is left, the lock is free for all.
  *
  * A store with `queuedCalls` keeps queued calls as well, in a queue for each lock:
  *
- * 15. A queued call leaves only with the end of its run. `enqueue` puts it behind those of its priority, or gives its arguments to one with
- *     the same job and key that no lease has taken yet. `next` ends the queued call of a live lease, and takes the first one of the jobs that
- *     the caller can run, with a new fencing token, unless a call in line stands before it. That is another lease of the same token,
- *     and the one before is over: `next` for that changes nothing, and answers with the queued call and the fencing token that the token
- *     has, or that the lease is not held. So does `release` end the queued call of its
- *     lease. A queued call whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is delivered
- *     again, `redeliver` times at most. After that, and if its run failed, it becomes a dead letter.
+ * 15. A queued call leaves only with the end of its run.
+ *    15.1. `enqueue` puts a call behind those of its priority. Or it gives the arguments to a queued call with the same job and key
+ *          that no lease has taken yet.
+ *    15.2. `next` ends the queued call of a live lease, and takes the first one of the jobs that the caller can run, with a new
+ *          fencing token, unless a call in line stands before it.
+ *    15.3. That is another lease of the same token, and the one before is over. `next` for the one before changes nothing: it
+ *          answers with the queued call and the fencing token that the token has, or that the lease is not held.
+ *    15.4. `release` ends the queued call of its lease, too.
+ *    15.5. A queued call whose run was interrupted (`aborted` or `abandoned`, or its lease is over) stays at its place, and is
+ *          delivered again, `redeliver` times at most. After that, and if its run failed, it becomes a dead letter.
  *
  * A store with `history` remembers for people who ran what:
  *
- * 16. A `release` with a `record` keeps it in the same operation, or, where the store says so, at most a second later. So does `next`
- *     with the record of the run that has ended. It changes no answer, and a record that cannot be kept fails no call. A run whose lease
- *     was lost keeps its record, too; a release that is sent again keeps no second one. A grant for a request with `history` tells of
- *     the lease before it, if that one has ended by itself; `interrupted` keeps this once, but never over the end of that run, which
- *     takes its place. Nothing is kept of an abandoned lease. `entries` tells the newest first; those that went wrong are not pushed
- *     out by those that completed.
- * 17. `miss` keeps nothing if the tick or a newer one was started, or if the grace of an interval has not passed since it was due. Nor
- *     does it while a run of the job goes on; one of another job does not count. Of all instances that tell of one tick, exactly one is
- *     the first. Of all that note by `told` that people know of it, exactly one is.
+ * 16. A `release` with a `record` keeps the record in the same operation, or, where the store says so, at most a second later.
+ *     `next` does the same with the record of the run that has ended.
+ *    16.1. A record changes no answer, and a record that cannot be kept fails no call.
+ *    16.2. A run whose lease was lost keeps its record, too. A release that is sent again keeps no second record. Nothing is kept
+ *          of an abandoned lease.
+ *    16.3. A grant for a request with `history` names the lease before it, if that one has ended by itself. `interrupted` keeps
+ *          this once, but never over the end of that run, which takes its place.
+ *    16.4. `entries` answers the newest first. Runs that completed do not push out those that went wrong.
+ * 17. `miss` keeps a tick that nobody has started.
+ *    17.1. It keeps nothing if the tick or a newer one was started, if the grace of an interval has not passed since it was due, or
+ *          while a run of the job goes on. A run of another job does not count.
+ *    17.2. Of all instances that note one tick by `miss`, exactly one is the first. Of all that note by `told` that people know of
+ *          the tick, exactly one is the first.
  * 18. `beat` remembers an instance as it was last seen, and each list of jobs once, from whichever instance it came. A beat with an
- *     unknown list may be ignored. `instances` tells of all that were seen in the last days, with the store's time.
+ *     unknown list may be ignored. `instances` answers all that were seen in the last days, with the store's time.
  *
  * A hint only says that it is worth while to ask now: one that is lost, late or false costs time, nothing else.
  *
@@ -90,7 +114,7 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  */
 export interface LockStore {
   /**
-   * What the log calls the store, after the word "in": its kind and its place, without secrets, such as `Redis 127.0.0.1:6379`.
+   * What the log calls the store, after the word "in": its kind and its address, without secrets, such as `Redis 127.0.0.1:6379`.
    *
    * @default the name of its class
    */
@@ -267,45 +291,3 @@ export type ReleaseResult =
   | { readonly released: true }
   /** `taken`: another lease has the lock; `expired`: none has it; `ended`: this lease was released before. */
   | { readonly released: false; readonly reason: 'taken' | 'expired' | 'ended' };
-
-/** A lock, as the store knows it. */
-export interface LockInfo {
-  readonly name: string;
-  /** When the store has looked, by its clock, epoch milliseconds. */
-  readonly time: number;
-  /** `held`: by a lease; `cooling-down`: its lease has ended, and it stays taken (`atLeast`); `free`. */
-  readonly state: 'held' | 'cooling-down' | 'free';
-  /** Instance id of the holder; of the last one if the lock is free. Absent if the store does not know it. */
-  readonly holder?: string;
-  /** When the newest lease began, by the store's clock, epoch milliseconds. */
-  readonly since?: number;
-  /** Milliseconds until the lock is free unless it is renewed. Absent if it is free, or never expires by itself. */
-  readonly expiresIn?: number;
-  /** Fencing token of the newest lease of this library. */
-  readonly fencingToken?: number;
-  /** The job of the newest lease, where the store knows it. */
-  readonly job?: string;
-  /** Whether the lock is free because its newest lease has ended by itself. Absent: no. */
-  readonly interrupted?: true;
-  /** The last start of each job under this lock that has ticks or an interval. */
-  readonly jobs: readonly JobInfo[];
-  /** How many queued calls wait for their run, or have begun it. Absent: none. */
-  readonly queued?: number;
-  /** Queued calls whose run failed, or was interrupted too often, newest first. Absent: none. */
-  readonly dead?: readonly DeadLetter[];
-  /** Why the store cannot tell which queued calls there are: then `queued` and `dead` are absent. */
-  readonly unknown?: string;
-}
-
-/** The last start of a job. */
-export interface JobInfo {
-  readonly job: string;
-  /** Scheduled fire time, epoch milliseconds. Absent for an interval. */
-  readonly tick?: number;
-  /** Which run of the tick it was, from 1. */
-  readonly attempt?: number;
-  /** How the run of the tick ended. Absent while it is going on, and if its holder died. */
-  readonly outcome?: ReleaseOutcome;
-  /** When an interval is due again, by the store's clock, epoch milliseconds. */
-  readonly due?: number;
-}

@@ -21,7 +21,7 @@ export interface QueuedCallStore {
    * @param lease with the `queuedCall` that it has taken, if it has one
    */
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
-  /** Locks with queued calls of these jobs that nobody may be about to work off: the lock is free, or nobody stands in line for it. */
+  /** Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or nobody stands in line for it. */
   left(jobs: readonly string[]): Promise<LeftCalls[]>;
   /**
    * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for their time once more. Later
@@ -90,7 +90,7 @@ export interface DeliveredCall {
   readonly job: string;
   readonly key?: string;
   readonly args: string;
-  /** The how manieth delivery this is, from 1. */
+  /** The number of this delivery, from 1. */
   readonly delivery: number;
   /** When it came, by the store's clock, epoch milliseconds. */
   readonly queuedAt: number;
@@ -113,7 +113,7 @@ export interface DeadLetter {
 /** A lock with queued calls that were left. */
 export interface LeftCalls {
   readonly name: string;
-  /** That of the first queued call. */
+  /** The place of the first queued call. */
   readonly place: number;
 }
 

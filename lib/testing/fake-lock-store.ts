@@ -8,11 +8,11 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../stores/lock-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 
 /** How long another instance holds a lock unless it is freed: 30 days, ms. */

@@ -1,3 +1,8 @@
+/*
+ * lib/testing: what users test with: the contract suite for a store of their own, a clock that stands still, stores that fail, jobs
+ * without locks.
+ * May not enter: Nest, databases, a test runner.
+ */
 export {
   type ContractCase,
   describeLockStore,

@@ -1,3 +1,8 @@
+/*
+ * lib/ticks: which tick of a job is fired again, and when: after a start, an outage, the death of the instance that ran it, a change of
+ * the leader.
+ * May not enter: leases. It learns by refusals and by schedules what has become of a tick.
+ */
 import type { Clock } from '../clock.js';
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';

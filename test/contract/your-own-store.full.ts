@@ -89,7 +89,7 @@ describeLockStore(
 );
 
 test('the page has this code', () => {
-  const page = readFileSync(join(root, 'docs/writing-a-store.md'), 'utf8');
+  const page = readFileSync(join(root, 'docs/stores/your-own.md'), 'utf8');
   const code = readFileSync(join(import.meta.dirname, 'support/table-documents.ts'), 'utf8');
   expect(page).toContain(code.replace('../../../lib/index.js', 'nestjs-scheduler-lock'));
 });

@@ -86,7 +86,7 @@ test.each(ACL_COMMANDS.filter((command) => command !== '+info'))(
     await user(ACL_COMMANDS.filter((command) => command !== missing));
     const { message } = await refused(start());
     expect(message.toLowerCase()).toContain(missing.slice(1));
-    expect(message).toContain('docs/redis.md');
+    expect(message).toContain('docs/stores/redis.md');
     expect(message).not.toContain(PASSWORD);
     expect(await server.command('DBSIZE')).toBe(0);
   },
@@ -209,7 +209,7 @@ test('a user needs +select besides for another database than 0', async () => {
 });
 
 test('the page on Redis lists what these tests give', async () => {
-  const text = await readFile(join(projectRoot, 'docs/redis.md'), 'utf8');
+  const text = await readFile(join(projectRoot, 'docs/stores/redis.md'), 'utf8');
   const page = text.replaceAll(/\s+/g, ' ');
   expect(page).toContain(`# locks: ${ACL_COMMANDS.join(' ')} ${ACL_KEYS.join(' ')}`);
   expect(page).toContain(`# inspect(): ${ACL_INSPECT.join(' ')}`);

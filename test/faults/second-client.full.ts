@@ -29,6 +29,11 @@ class PlainClient {
     return (await server.command('EVAL', lua, 1, this.key, this.#token)) === 1;
   }
 
+  async renew(ttl = 60_000): Promise<boolean> {
+    const lua = `if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) else return 0 end`;
+    return (await server.command('EVAL', lua, 1, this.key, this.#token, ttl)) === 1;
+  }
+
   async holds(): Promise<boolean> {
     return (await server.command('GET', this.key)) === this.#token;
   }
@@ -38,6 +43,12 @@ const CASES: [string, Pick<SchedulerLockModuleOptions, 'key' | 'keyPrefix'>, str
   ['the usual key', {}, 'scheduler:import:lock'],
   ['a key under a prefix of ours', { keyPrefix: '{app}:jobs' }, '{app}:jobs:import:lock'],
   ['the key of a ShedLock fleet', { key: (name) => `job-lock:default:${name}` }, 'job-lock:default:import'],
+  // https://docs.nestjs.com/reliability/locks, "The store on Redis"
+  [
+    'the key of the store that @nestjs/locks documents',
+    { key: (name) => `locks:key:${name}` },
+    'locks:key:import',
+  ],
 ];
 
 test.each(CASES)('%s: a plain SET NX PX of another program excludes us', async (_, options, key) => {
@@ -47,6 +58,7 @@ test.each(CASES)('%s: a plain SET NX PX of another program excludes us', async (
   const refused = await app.locks.run('import', () => 'ran');
   expect(refused).toEqual({ ran: false, reason: 'held', expiresIn: expect.any(Number) });
   expect(refused).not.toMatchObject({ expiresIn: 60_000 });
+  expect(await other.renew(30_000)).toBe(true);
   expect(await other.holds()).toBe(true);
   expect(await other.unlock()).toBe(true);
   await expect(app.locks.run('import', () => 'ran')).resolves.toEqual({ ran: true, value: 'ran' });
@@ -57,7 +69,8 @@ test.each(CASES)('%s: a plain SET NX PX of another program is excluded by us', a
   const other = new PlainClient(key);
   const { end } = await hold(app, 'import');
   expect(await other.lock()).toBe(false);
-  // Its compare and delete finds that the lock is not its own.
+  // What it compares before it renews or deletes tells it that the lock is not its own.
+  expect(await other.renew(1)).toBe(false);
   expect(await other.unlock()).toBe(false);
   await app.event('renewed', 'import', 2);
   expect(await other.lock()).toBe(false);

@@ -15,7 +15,7 @@ import { SchedulerLock, SchedulerLockModule, SchedulerLockService } from '../../
 import { until } from '../support/until.js';
 import { closeApps, startApp, startModule } from './app.js';
 
-/* The recipes of docs/jobs.md, "Something around each run", with the packages that they are for. */
+/* The recipes of docs/reference/jobs.md, "Something around each run", with the packages that they are for. */
 
 afterEach(closeApps);
 

@@ -8,7 +8,7 @@ import { closeApps, gate, startApp, type TestApp } from './app.js';
 import { calendar, hold, ids } from './support/calendar.js';
 import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-stores.js';
 
-/* Kept calls whose lock was held by somebody who knows nothing of them, or whose instance is about to end. */
+/* Queued calls whose lock was held by somebody who knows nothing of them, or whose instance is about to end. */
 
 describe.each(QUEUED_CALL_STORES)('on %s', (_, open) => {
   let fleet: QueuedCallFleet;

@@ -12,7 +12,7 @@ import { QUEUED_CALL_STORES, type QueuedCallFleet } from './support/queued-call-
  * has run. The store itself makes the two cross: it frees the lock while it keeps the call.
  */
 
-/** How many calls are queued on each store, half of them at either moment. Of 10,000: see docs/guarantees.md. */
+/** How many calls are queued on each store, half of them at either moment. Of 10,000: see test/README.md. */
 const ROUNDS = Number(process.env['ROUNDS'] ?? 100);
 /** How many locks this happens to at a time: most of the time each waits for a hand-over. */
 const LANES = 50;

@@ -14,9 +14,9 @@ import { JOB, tell } from './support/shell.js';
 
 const SUFFIXES = ['', '_queued', '_runs', '_instances'] as const;
 
-/** The statements of docs/shell.md for a kind of database. */
+/** The statements of docs/observe/shell.md for a kind of database. */
 function documented(name: string): string[] {
-  const page = readFileSync(join(projectRoot, 'docs/shell.md'), 'utf8');
+  const page = readFileSync(join(projectRoot, 'docs/observe/shell.md'), 'utf8');
   const [, sql] = new RegExp(`\`\`\`sql\n-- ${name}\n([^]*?)\`\`\``).exec(page) ?? [];
   return statementsOf(sql ?? '');
 }
@@ -85,7 +85,7 @@ describe.each(DATABASES.map((database) => [database.name, database] as const))('
         await admin.write(statement);
   }
 
-  test('a user with the rights of docs/shell.md, which are to read, gets all answers', async () => {
+  test('a user with the rights of docs/observe/shell.md, which are to read, gets all answers', async () => {
     await grant();
     expect(documented(name).filter((statement) => !/GRANT (SELECT|USAGE) ON/.test(statement))).toEqual([]);
     const status = await ask('status');

@@ -76,7 +76,7 @@ describe('on Redis', () => {
   });
 
   test('a user who may only read is enough', async () => {
-    // The list of docs/shell.md.
+    // The list of docs/observe/shell.md.
     const rights =
       '+info +eval +evalsha +time +get +mget +pttl +hget +hgetall +zrange +xrevrange +scan'.split(' ');
     const keys = ['~scheduler:*', '~{scheduler:*'];
@@ -331,7 +331,7 @@ describe.each(DATABASES)('on $name', (database) => {
   });
 });
 
-test('on PostgreSQL a user who may write no history is enough, as docs/shell.md says', async () => {
+test('on PostgreSQL a user who may write no history is enough, as docs/observe/shell.md says', async () => {
   const server = await POSTGRES.provide();
   const pool = POSTGRES.pool(server.url);
   const [table, reader] = [`shell_read_${process.pid}`, `reader_${process.pid}`];

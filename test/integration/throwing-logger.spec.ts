@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Injectable, Logger } from '@nestjs/common';
-import { Cron, SchedulerRegistry } from '@nestjs/schedule';
+import { Cron } from '@nestjs/schedule';
 import { SchedulerLock, SchedulerLockEvents, SchedulerLockService } from '../../lib/index.js';
 import { collectUnhandledRejections, until } from '../support/until.js';
 import { closeApps, gate, NotedStore, startApp, type TestApp } from './app.js';
-import { elected, occupied } from './leader-support.js';
 import { DAY, daily, request, runIn } from './tick-support.js';
 
 let rejections: ReturnType<typeof collectUnhandledRejections>;
@@ -71,34 +70,6 @@ describe('a logger that throws', () => {
       return lock.signal.aborted;
     });
     expect(await kept).toEqual({ ran: true, value: false });
-  });
-
-  it('changes nothing for a leader one of whose jobs cannot be started', async () => {
-    const { store, free } = await occupied();
-    @Injectable()
-    class Jobs {
-      runs = 0;
-      @Cron('* * * * * *', { name: 'broken' })
-      broken() {}
-      @Cron('* * * * * *', { name: 'works' })
-      works() {
-        this.runs += 1;
-      }
-    }
-    const app = await startApp([Jobs], { store, leader: { name: 'main', ttl: 900 } });
-    const job = app.get(SchedulerRegistry).getCronJob('broken');
-    Object.defineProperty(job, 'cronTime', {
-      value: Object.assign(Object.create(job.cronTime) as object, {
-        getTimeout: () => {
-          throw new Error('no date');
-        },
-      }),
-    });
-    breakLogger(app);
-    await free();
-    await elected(app);
-    await until(() => app.get(Jobs).runs > 0);
-    expect(app.events.filter(({ type }) => type === 'hook-failed')).toEqual([]);
   });
 
   it('changes nothing when a job that is fired again throws', async () => {

@@ -4,7 +4,7 @@ import type { Spring } from './spring.js';
 import { type Nest, openStage, type Stage } from './stage.js';
 
 /*
- * What docs/shedlock.md warns of, shown on ShedLock itself: each setting that it demands has an overlap as its alternative, so the witness
+ * What docs/stores/shedlock.md warns of, shown on ShedLock itself: each setting that it demands has an overlap as its alternative, so the witness
  * is seen to see one.
  */
 
@@ -21,7 +21,7 @@ let second: Spring;
 let nest: Nest;
 
 beforeAll(async () => {
-  stage = await openStage('what docs/shedlock.md warns of was not shown on ShedLock itself');
+  stage = await openStage('what docs/stores/shedlock.md warns of was not shown on ShedLock itself');
   if (stage === undefined) return;
   [spring, second, nest] = await Promise.all([
     stage.spring('spring-1'),

@@ -5,7 +5,7 @@ import { type Nest, openStage, type Stage } from './stage.js';
 
 /*
  * ShedLock itself, in JVMs in another zone, beside ours on PostgreSQL, MariaDB and Redis; a witness judges who held what. The rest of what
- * docs/shedlock.md says is in differences.slow.ts.
+ * docs/stores/shedlock.md says is in differences.slow.ts.
  */
 
 // At the first time, Maven fetches what the program needs.

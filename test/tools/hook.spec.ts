@@ -35,7 +35,7 @@ test('`npm ci` in a clone switches the hook on', () => {
 });
 
 test('`npm ci` leaves alone whoever has switched the hook off, and CI', () => {
-  run('npm', 'run', 'hook', '--', 'off');
+  run('node', 'tools/hook.mjs', 'off');
   const off = hooks();
   expect(off).toMatch(/[/]hooks$/);
   run('npm', 'ci');
@@ -60,7 +60,7 @@ test.each([
   ['fix: a word\n\n# Changes to be committed', 500, 'a body that says why'],
 ])('a commit with the message %j that changes %i lines', async (message, lines, problem) => {
   await cp(join(projectRoot, '.githooks'), join(clone, '.githooks'), { recursive: true });
-  run('npm', 'run', 'hook');
+  run('node', 'tools/hook.mjs', 'on');
   await writeFile(join(clone, 'changed.txt'), 'a line\n'.repeat(lines));
   run('git', 'add', 'changed.txt');
   const commit = (): string =>

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import ts from 'typescript';
 
 const root = join(import.meta.dirname, '../..');
@@ -14,11 +14,17 @@ const neighbours: Record<string, string> = {
   '@nestjs/mongoose': `
     export function getConnectionToken(): string;
     export class MongooseModule { static forRoot(uri: string, options?: object): import('@nestjs/common').DynamicModule }`,
+  '@nestjs/typeorm': `
+    export class TypeOrmModule { static forRoot(options: object): import('@nestjs/common').DynamicModule }`,
+  typeorm: `
+    export class DataSource { readonly driver: object }`,
   '@sentry/nestjs': `
     export function SentryCron(slug: string, config?: object): MethodDecorator;`,
 };
 
-const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'));
+const pages = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.endsWith('.md') && !name.startsWith('.'),
+);
 const documents = ['README.md', ...pages.map((name) => `docs/${name}`)];
 
 /** The TypeScript blocks of a Markdown file. One that exports a class is imported under that class's name in kebab case. */
@@ -45,7 +51,7 @@ function writeNeighbours(): string {
 
 /** Writes the snippets of a document into a folder of their own, where they can import each other. */
 function write(file: string): string[] {
-  const own = join(folder, basename(file, '.md'));
+  const own = join(folder, file.replaceAll('/', '-').replace('.md', ''));
   mkdirSync(own, { recursive: true });
   return [...snippets(file)].map(([name, text]) => {
     const path = join(own, name);

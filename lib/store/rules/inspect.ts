@@ -1,4 +1,4 @@
-import type { LockInfo } from '../../stores/lock-store.js';
+import type { LockInfo } from '../../stores/lock-info.js';
 import { lockState } from './cooling-down.js';
 import { expiresIn, holderOf, type LockDocument } from './document.js';
 import { jobInfos } from './starts.js';

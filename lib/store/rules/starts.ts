@@ -1,4 +1,5 @@
-import type { JobInfo, LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../../stores/lock-store.js';
+import type { JobInfo } from '../../stores/lock-info.js';
 
 /** The last start of each job under a lock. */
 export type Starts = ReadonlyMap<string, Start>;

@@ -14,7 +14,8 @@ import type {
   RunEntry,
   RunRecord,
 } from '../history-store.js';
-import type { JobInfo, LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { JobInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import { Registry } from './registry.js';
 
@@ -32,7 +33,7 @@ export interface Starts {
   isRunning(name: string, job: string): boolean;
 }
 
-type Start = Pick<LeaseRef, 'job' | 'tick' | 'attempt'>;
+type StartId = Pick<LeaseRef, 'job' | 'tick' | 'attempt'>;
 
 const NOT_MISSED: MissResult = { missed: false, first: false };
 
@@ -124,7 +125,7 @@ export class MemoryHistory implements HistoryStore {
       lock: name,
       fencingToken,
       instance: holder,
-      ...startOf(start),
+      ...startIdOf(start),
       outcome,
       at: this.#now(),
     };
@@ -169,7 +170,7 @@ function kindOf(entry: HistoryEntry): 'completed' | 'other' {
 }
 
 /** The parts of a start that are known. */
-function startOf({ job, tick, attempt }: Start): Start {
+function startIdOf({ job, tick, attempt }: StartId): StartId {
   return {
     ...(job === undefined ? undefined : { job }),
     ...(tick === undefined ? undefined : { tick }),

@@ -6,7 +6,8 @@ import { isHeld, regrant } from '../../store/rules/regrant.js';
 import { jobInfos } from '../../store/rules/starts.js';
 import { readableLock } from '../../store/state.js';
 import type { NextOptions } from '../queued-call-store.js';
-import type { JobInfo, LeaseRef } from '../lock-store.js';
+import type { LeaseRef } from '../lock-store.js';
+import type { JobInfo } from '../lock-info.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';
 

@@ -2,7 +2,7 @@ import type { Clock } from '../../clock.js';
 import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal, Seen } from '../../store/port.js';
 
 /** A document. Its end is on the monotonic clock: a wall clock that is set ends no lease. */
-interface Row {
+interface Stored {
   readonly version: string;
   readonly by: string;
   readonly state: string;
@@ -23,7 +23,7 @@ const MANY = 1_000;
 
 /** The documents of locks in the memory of this process. */
 export class MemoryDocuments implements LockDocuments {
-  readonly #rows = new Map<string, Row>();
+  readonly #rows = new Map<string, Stored>();
   /** At how many locks the next clean-up takes place. */
   #full = MANY;
 
@@ -105,12 +105,12 @@ export class MemoryDocuments implements LockDocuments {
 }
 
 /** Until when a lock is taken, by the wall clock. */
-const untilOf = ({ end }: Row, { now, monotonic }: Time): number => now + (end - monotonic);
+const untilOf = ({ end }: Stored, { now, monotonic }: Time): number => now + (end - monotonic);
 
 /** As who has read it finds: a difference of the last digits would be one between a look and the write after it. */
-const isTaken = (row: Row, time: Time): boolean => untilOf(row, time) > time.now;
+const isTaken = (row: Stored, time: Time): boolean => untilOf(row, time) > time.now;
 
-function isAsSeen(row: Row | undefined, seen: Seen | null, time: Time): boolean {
+function isAsSeen(row: Stored | undefined, seen: Seen | null, time: Time): boolean {
   if (row === undefined || seen === null) return row === undefined && seen === null;
   return row.version === seen.version && row.by === seen.by && isTaken(row, time) === seen.taken;
 }

@@ -1,3 +1,7 @@
+/*
+ * lib/stores/memory: locks in the memory of this process, for tests and for applications with one instance.
+ * May not enter: rules of its own; those of lib/store decide.
+ */
 import { systemClock, type Clock } from '../../clock.js';
 import { acquire } from '../../store/rules/acquire.js';
 import { type Decision, isTaken, type LockDocument } from '../../store/rules/document.js';
@@ -15,11 +19,11 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
 } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import { NOTHING_RAN } from '../rules.js';
 import { MemoryQueuedCalls } from './queued-calls.js';
 import { MemoryHistory } from './history.js';

@@ -12,7 +12,8 @@ import {
   type NextResult,
 } from '../queued-call-store.js';
 import { placeAt } from '../line.js';
-import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import type { MemoryHistory } from './history.js';
 import type { MemoryLines } from './lines.js';
 import type { MemoryLocks } from './locks.js';

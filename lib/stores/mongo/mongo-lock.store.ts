@@ -1,3 +1,7 @@
+/*
+ * lib/stores/mongo: locks in MongoDB: a document each.
+ * May not enter: rules of its own; those of lib/store decide.
+ */
 import { SchedulerLockConfigError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
 import { databaseOf, type MongoDatabase, type MongoGiven } from './client.js';
@@ -49,7 +53,7 @@ export class MongoLockStore extends DocumentLockStore {
   }
 
   get label(): string {
-    return `the collection ${this.#place} of MongoDB`;
+    return `the collection ${this.#collectionName} of MongoDB`;
   }
 
   /**
@@ -68,7 +72,7 @@ export class MongoLockStore extends DocumentLockStore {
       const cause = (error as Error).cause ?? error;
       if (!isDenied(cause)) throw failed(error, 'not-applied');
       throw new SchedulerLockConfigError([
-        `store: MongoDB refused: ${reasonOf(cause)}. Check the credentials, and the rights: find, insert and update on ${this.#place}.`,
+        `store: MongoDB refused: ${reasonOf(cause)}. Check the credentials, and the rights: find, insert and update on ${this.#collectionName}.`,
       ]);
     }
   }
@@ -78,7 +82,7 @@ export class MongoLockStore extends DocumentLockStore {
   }
 
   /** The collection, with its database as soon as that is known. */
-  get #place(): string {
+  get #collectionName(): string {
     try {
       return `${this.#database().databaseName}.${this.#collection}`;
     } catch {

@@ -1,3 +1,7 @@
+/*
+ * lib/stores/mysql: what is special about MySQL and MariaDB: statements, types, connections.
+ * May not enter: what PostgreSQL needs as well, which is in stores/sql.
+ */
 import { type Duration, parseDuration } from '../../duration.js';
 import { SchedulerLockConfigError } from '../../errors.js';
 import { checkClient } from '../sql/given-client.js';

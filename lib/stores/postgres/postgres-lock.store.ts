@@ -1,3 +1,7 @@
+/*
+ * lib/stores/postgres: what is special about PostgreSQL: statements, types, connections, notifications.
+ * May not enter: what MySQL needs as well, which is in stores/sql.
+ */
 import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS } from '../sql/table-name.js';

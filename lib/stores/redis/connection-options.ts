@@ -55,28 +55,7 @@ export type RedisConnectionSource = string | RedisConnectionOptions | RedisClien
 
 /** What is wrong with a connection, or `undefined`. Never quotes it: it may hold a password. @internal */
 export function connectionProblem(source: unknown): string | undefined {
-  if (typeof source === 'string') {
-    if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
-    if (source === '') {
-      return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
-    }
-    if (!URL.canParse(source)) {
-      return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
-    }
-    const { protocol, pathname, hostname, search, hash } = new URL(source);
-    if (protocol !== 'redis:' && protocol !== 'rediss:') {
-      return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}`;
-    }
-    // A parser would take the part before this character for the host, look it up, and log it.
-    if (hash !== '' || `${pathname}${search}`.includes('@')) {
-      return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
-    }
-    if (hostname === '') return 'connection: the Redis URL names no host.';
-    if (!/^\/?\d*$/.test(pathname)) {
-      return 'connection: the path of a Redis URL is the number of the database, such as redis://host:6379/2.';
-    }
-    return undefined;
-  }
+  if (typeof source === 'string') return urlProblem(source);
   if (source === undefined) {
     return 'connection: it is undefined. Perhaps a variable of the environment is not set. Give the URL of your Redis.';
   }
@@ -89,9 +68,38 @@ export function connectionProblem(source: unknown): string | undefined {
   }
   const prototype: unknown = Object.getPrototypeOf(source);
   if (prototype !== Object.prototype && prototype !== null) {
-    const name = (source as { constructor?: { name?: string } }).constructor?.name ?? 'unknown';
-    return `connection: an object of class ${name} is no client of ioredis or node-redis. Pass an ioredis Redis or Cluster, its options, a client of node-redis, or a URL; clients of other libraries do not fit.`;
+    return `connection: an object of class ${classOf(source)} is no client of ioredis or node-redis. Pass an ioredis Redis or Cluster, its options, a client of node-redis, or a URL; clients of other libraries do not fit.`;
   }
+  return partsProblem(source);
+}
+
+const classOf = (source: { constructor?: { name?: string } }): string =>
+  source.constructor?.name ?? 'unknown';
+
+function urlProblem(source: string): string | undefined {
+  if (/^\/(?!\/)/.test(source)) return undefined; // a Unix socket; behind two slashes ioredis reads user, password and host
+  if (source === '') {
+    return 'connection: the URL is empty. Perhaps a variable of the environment is not set.';
+  }
+  if (!URL.canParse(source)) {
+    return 'connection: this is not a URL. Write redis://host:6379 (rediss:// for TLS), or percent-encode special characters in the password.';
+  }
+  const { protocol, pathname, hostname, search, hash } = new URL(source);
+  if (protocol !== 'redis:' && protocol !== 'rediss:') {
+    return `connection: a Redis URL begins with redis:// or rediss://, this one with ${protocol}`;
+  }
+  // A parser would take the part before this character for the host, look it up, and log it.
+  if (hash !== '' || `${pathname}${search}`.includes('@')) {
+    return 'connection: a "#", "/" or "?" cuts the user name or password of the Redis URL off. Percent-encode special characters there: encodeURIComponent(password).';
+  }
+  if (hostname === '') return 'connection: the Redis URL names no host.';
+  if (!/^\/?\d*$/.test(pathname)) {
+    return 'connection: the path of a Redis URL is the number of the database, such as redis://host:6379/2.';
+  }
+  return undefined;
+}
+
+function partsProblem(source: object): string | undefined {
   const { port, host, db } = source as RedisConnectionOptions;
   if (port !== undefined && !(Number.isInteger(Number(port)) && Number(port) > 0 && Number(port) < 65_536)) {
     return `connection.port: ${String(port)} is no port number.`;

@@ -11,16 +11,16 @@ interface AskedClient extends RedisClient {
  * What to say of a server that deletes keys when its memory is full; `undefined` if it does not, or does not tell: `INFO` is a right
  * that locks do not need. Of a Cluster, each primary is asked.
  *
- * @param place of the server, without secrets
+ * @param address of the server, without secrets
  */
-export async function evictionWarning(client: RedisClient, place: string): Promise<string | undefined> {
+export async function evictionWarning(client: RedisClient, address: string): Promise<string | undefined> {
   const asked: AskedClient = client;
   const nodes = asked.isCluster === true ? (asked.nodes?.('master') ?? []) : [asked];
   const policies = await Promise.all(nodes.map((node) => evictionPolicy(node).catch(() => undefined)));
   const [policy] = policies.filter((each) => each !== undefined);
   if (policy === undefined) return undefined;
   return (
-    `Keys are deleted in ${place} when its memory is full (maxmemory-policy ${policy}): a lock or a tick that it deletes is taken again, and ` +
+    `Keys are deleted in ${address} when its memory is full (maxmemory-policy ${policy}): a lock or a tick that it deletes is taken again, and ` +
     'the job runs twice. Set maxmemory-policy to noeviction (CONFIG SET maxmemory-policy noeviction, and in its configuration), or ' +
     'give the locks a Redis of their own.'
   );

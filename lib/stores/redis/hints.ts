@@ -67,6 +67,6 @@ export class Hints implements HintChannel {
   #failed(error: unknown): void {
     if (this.#closed) return;
     const why = typeof error === 'string' ? error : describeError(error);
-    this.problem = `${why}. Give the Redis user what it needs (docs/redis.md): ${this.rights()}.`;
+    this.problem = `${why}. Give the Redis user what it needs (docs/stores/redis.md): ${this.rights()}.`;
   }
 }

@@ -25,7 +25,8 @@ import {
 } from './history-scripts.js';
 import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
-import { failure, type LeaseScripts } from './lease-scripts.js';
+import { type LeaseScripts } from './lease-scripts.js';
+import { failure } from './lease-call.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
 import { DENIED, RedisReplyError, runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -66,7 +67,7 @@ export class RedisHistory implements HistoryStore {
     const denied = answers.flatMap((answer) => (typeof answer === 'string' ? [] : answer));
     const refusal = answers.find((answer) => typeof answer === 'string');
     if (denied.length > 0) {
-      return `the Redis user may not run ${denied.join(', ')}, which histories need. Give it what it needs (docs/redis.md): ${this.rights()}`;
+      return `the Redis user may not run ${denied.join(', ')}, which histories need. Give it what it needs (docs/stores/redis.md): ${this.rights()}`;
     }
     return refusal;
   }
@@ -157,7 +158,7 @@ export class RedisHistory implements HistoryStore {
       return (await runScript(this.connection, script, keys.length, keys)) as string[];
     } catch (error) {
       if (!(error instanceof RedisReplyError) || !DENIED.test(error.message)) throw failure(error);
-      return `Redis refused the scripts of histories: ${error.message}. The keys tried were "${keys.join('", "')}". Give the user what it needs (docs/redis.md): ${this.rights()}`;
+      return `Redis refused the scripts of histories: ${error.message}. The keys tried were "${keys.join('", "')}". Give the user what it needs (docs/stores/redis.md): ${this.rights()}`;
     }
   }
 
@@ -169,7 +170,7 @@ export class RedisHistory implements HistoryStore {
       // The error of Redis does not always name the command.
       throw failure(
         new RedisReplyError(
-          `${error.message}. Histories need more than locks. Give the user what it needs (docs/redis.md): ${this.rights()}`,
+          `${error.message}. Histories need more than locks. Give the user what it needs (docs/stores/redis.md): ${this.rights()}`,
         ),
       );
     }

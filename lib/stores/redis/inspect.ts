@@ -1,5 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
-import type { JobInfo, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { ReleaseOutcome } from '../lock-store.js';
+import type { JobInfo, LockInfo } from '../lock-info.js';
 import { ACL_INSPECT } from './acl.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
@@ -39,7 +40,7 @@ interface ScanningClient extends RedisClient {
  * Returns the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, and the time.
  * There are no fields (false) if one of the keys has a value of another type.
  */
-const LOOK = script(/* lua */ `
+const INSPECT = script(/* lua */ `
 local function problem(reply) return type(reply) == 'table' and reply.err end
 local token, fields = redis.pcall('GET', KEYS[1]), redis.pcall('HGETALL', KEYS[2])
 local failed = problem(token) or problem(fields)
@@ -131,7 +132,7 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 
 async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
   const keys = [lock, stateKey(lock, connection.keyPrefix)];
-  const answer = (await runScript(connection, LOOK, 2, keys)) as Answer;
+  const answer = (await runScript(connection, INSPECT, 2, keys)) as Answer;
   const [token, left, fields, [seconds, micros]] = answer;
   const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);

@@ -1,9 +1,7 @@
-import { atEndOfTurn } from '../../clock.js';
-import { LockStateError, type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
-import type { Told } from '../fast-port.js';
-import { withAdvice } from './advice.js';
+import { LockStateError, type SchedulerLockError } from '../../errors.js';
 import { hashTag, lineKeys, lockKey, stateKey } from './keys.js';
-import { DENIED, RedisReplyError, runScript, sendScript } from './redis-client.js';
+import { failure, type LeaseCall, type Shortcut, tell } from './lease-call.js';
+import { RedisReplyError, runScript, sendScript } from './redis-client.js';
 import { type Patience, tooLate } from './readiness.js';
 import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -21,46 +19,6 @@ const MAX_SHORT = 500;
  * anew.
  */
 const MAX_KNOWN_KEYS = 10_000;
-
-/** What a script has to do for one lease, and the callbacks for its outcome. */
-interface LeaseCall<Result = unknown> {
-  /** Name of the lock. */
-  readonly name: string;
-  /** The script's arguments. Those at the end may be left out. */
-  readonly args: readonly string[];
-  readonly read: (reply: unknown) => Result;
-  readonly told: Told<Result>;
-  /** What may answer it without its own script. */
-  readonly shortcut?: Shortcut | undefined;
-}
-
-/** One command for many lock keys, which answers most calls at a fraction of the cost of their own script. */
-export interface Shortcut {
-  /**
-   * @param args those of each call; all have the same ttl
-   * @returns an answer for each key
-   */
-  ask(
-    connection: RedisConnection,
-    keys: readonly string[],
-    args: readonly (readonly string[])[],
-  ): Promise<readonly unknown[]>;
-  /** Turns its answer for the key of a call into that of the call's own script; `undefined`: that one has to be run. */
-  reply(answer: unknown, args: readonly string[]): unknown;
-  /** The fewest calls for which it is worthwhile. */
-  readonly least: number;
-}
-
-/** Tells a call what the script has answered. An answer that cannot be read is a failure. */
-function tell<T>({ read, told }: LeaseCall<T>, reply: unknown): void {
-  let result: T;
-  try {
-    result = read(reply);
-  } catch (error) {
-    return told.failed(error as Error);
-  }
-  told.answered(result);
-}
 
 /** For many calls at once, whose limits differ: each has waited for the connection by itself. */
 export const AT_ONCE: Patience = { limit: 0 };
@@ -254,73 +212,4 @@ export class LeaseScripts {
         'something else wrote there. Delete what does not belong, or change `keyPrefix` or `key`.',
     );
   }
-}
-
-/**
- * Batches the calls of one script. A call goes to Redis at once, unless another one is under way. Then it waits for the
- * end of this turn of the event loop, and goes together with the other calls of the turn. A volley of a thousand calls
- * costs a few commands, and a single call does not wait. A batch does not run in the async context of any of its
- * callers.
- */
-export class LeaseCalls<Result> {
-  #underWay = 0;
-  #waiting: LeaseCall<Result>[] = [];
-
-  /** @param read interprets the script's answer for one lease */
-  constructor(
-    private readonly scripts: LeaseScripts,
-    private readonly script: LeaseScript,
-    private readonly read: (reply: unknown) => Result,
-  ) {}
-
-  /**
-   * @param args the script's arguments for this lease; those at the end may be left out
-   * @param shortcut what may answer it if it goes together with others
-   */
-  call(name: string, args: readonly string[], told: Told<Result>, shortcut?: Shortcut): void {
-    const call = { name, args, read: this.read, told, shortcut };
-    if (this.scripts.isConnected) this.#add(call);
-    else this.#enter(call);
-  }
-
-  /** Lets a call wait for the connection. */
-  #enter(call: LeaseCall<Result>): void {
-    this.scripts.whenConnected(call, () => this.#add(call));
-  }
-
-  #add(call: LeaseCall<Result>): void {
-    if (this.#underWay === 0) {
-      this.#underWay += 1;
-      return this.scripts.one(this.script, call, this.#ended);
-    }
-    // Jobs of the same second have a timer each, and all of these fire in one turn of the event loop.
-    if (this.#waiting.push(call) === 1) atEndOfTurn(this.#send);
-  }
-
-  readonly #ended = (): void => {
-    this.#underWay -= 1;
-  };
-
-  readonly #send = (): void => {
-    const calls = this.#waiting;
-    this.#waiting = [];
-    // It may have been lost within this turn.
-    if (!this.scripts.isConnected) return calls.forEach((call) => this.#enter(call));
-    for (const command of this.scripts.many(this.script, calls)) {
-      this.#underWay += 1;
-      void command.then(this.#ended, this.#ended);
-    }
-  };
-}
-
-/** The error that a caller gets for a call that failed as a whole. */
-export function failure(error: unknown): SchedulerLockError {
-  if (!(error instanceof RedisReplyError)) return error as SchedulerLockError;
-  const { message } = error;
-  // Not for errors that pass by themselves, as after a failover (READONLY, LOADING, CLUSTERDOWN).
-  const refused = DENIED.test(message) || /\b(OOM|MISCONF)\b/.test(message);
-  return new StoreUnavailableError(withAdvice(`Redis refused the call: ${message}.`), {
-    outcome: 'not-applied',
-    refused,
-  });
 }

@@ -1,7 +1,7 @@
 import { RETENTION, STEP_OF_PRIORITY } from '../rules.js';
 import { LOST } from './history-scripts.js';
 import { leaseScript } from './script.js';
-import { CALL, GRANT, START } from './scripts.js';
+import { CALL, GRANT, START } from './acquire-script.js';
 
 // The layout of the keys, and the rules of all these scripts: see script.ts.
 

@@ -44,7 +44,7 @@ export type Heard = (message: string, channel: string) => void;
 export type Listener = (...args: unknown[]) => void;
 
 /** How often to look at a client that is not connected, ms. */
-const LOOK = 100;
+const LOOK_EVERY = 100;
 /** The pause before a Cluster or Sentinels that could not be reached are tried again, ms: they give up themselves. */
 const PAUSE = 1_000;
 
@@ -171,7 +171,7 @@ export class NodeRedisState {
     this.#timer?.cancel();
     // What is closed is not looked at any more.
     const isOver = this.#connected || this.#listeners.size === 0 || this.status === 'end';
-    this.#timer = isOver ? undefined : systemClock.setTimer(this.#look, LOOK);
+    this.#timer = isOver ? undefined : systemClock.setTimer(this.#look, LOOK_EVERY);
   }
 
   /** An error while it is not connected is that of a try to connect. Some kinds put it into an object, or give a text. */

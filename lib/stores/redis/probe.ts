@@ -61,12 +61,12 @@ export async function checkRights(
     if (!(error instanceof RedisReplyError) || !/NOPERM|NOAUTH|WRONGPASS/.test(error.message)) throw error;
     throw new SchedulerLockConfigError([
       `connection: Redis refused the lock scripts: ${error.message}. The keys tried were "${keys.join('" and "')}". ` +
-        `Give the user what it needs (docs/redis.md): ${rights}`,
+        `Give the user what it needs (docs/stores/redis.md): ${rights}`,
     ]);
   });
   if (!Array.isArray(denied) || denied.length === 0) return;
   throw new SchedulerLockConfigError([
     `connection: the Redis user may not run ${denied.join(', ')}, which the lock scripts need. Give it what it needs ` +
-      `(docs/redis.md): ${rights}`,
+      `(docs/stores/redis.md): ${rights}`,
   ]);
 }

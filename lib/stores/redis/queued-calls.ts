@@ -12,7 +12,8 @@ import type {
   NextOptions,
   NextResult,
 } from '../queued-call-store.js';
-import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import {
   END_QUEUED_CALL,
   ENQUEUE,
@@ -25,7 +26,8 @@ import {
   SEE_QUEUED_CALLS,
 } from './queued-call-scripts.js';
 import { queuedCallKeys } from './keys.js';
-import { failure, type LeaseScripts } from './lease-scripts.js';
+import { type LeaseScripts } from './lease-scripts.js';
+import { failure } from './lease-call.js';
 import { DENIED, RedisReplyError, runScript } from './redis-client.js';
 import { type Patience, tooLate } from './readiness.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -64,7 +66,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
     if (denied.length === 0) return;
     throw new SchedulerLockConfigError([
       `connection: the Redis user may not run ${denied.join(', ')}, which queued calls need (onHeld). Give it what it needs ` +
-        `(docs/redis.md): ${this.rights()}`,
+        `(docs/stores/redis.md): ${this.rights()}`,
     ]);
   }
 

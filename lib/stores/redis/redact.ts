@@ -16,8 +16,8 @@ export function describeError(error: unknown): string {
   return asClause(message.replace(POSITION, ''));
 }
 
-/** The options of ioredis that describe the place. */
-interface Place {
+/** The options of ioredis that say where the server is. */
+interface Address {
   readonly host?: string | null | undefined;
   readonly port?: number | undefined;
   readonly path?: string | undefined;
@@ -29,7 +29,7 @@ interface Place {
 const DEFAULT_PORT = 6379;
 
 /**
- * What the log calls a Redis: its kind and its place.
+ * What the log calls a Redis: its kind and its address.
  *
  * @param source a `RedisConnectionSource`
  */
@@ -41,7 +41,7 @@ export function describeRedis(source: string | object): string {
     return server(hostname, port || DEFAULT_PORT, pathname.slice(1));
   }
   if ('isCluster' in source && source.isCluster === true) return 'a Redis Cluster';
-  const options = 'evalsha' in source ? (source as { options?: Place }).options : (source as Place);
+  const options = 'evalsha' in source ? (source as { options?: Address }).options : (source as Address);
   if (!options) return 'Redis';
   const { port, path, db, sentinels, name } = options;
   const host = options.host ?? 'localhost';

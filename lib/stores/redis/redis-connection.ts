@@ -66,14 +66,14 @@ export class RedisConnection {
 
   /** The prefix that the client puts before every key. */
   readonly keyPrefix: string;
-  /** The place of the server for the log, without secrets. */
-  readonly place: string;
+  /** The address of the server for the log, without secrets. */
+  readonly address: string;
 
   private readonly source: KnownSource;
 
   constructor(given: RedisConnectionSource) {
     const source = (this.source = known(given));
-    this.place = describeRedis(source);
+    this.address = describeRedis(source);
     if (isRedisClient(source)) {
       this.#client = source;
       this.keyPrefix = clientPrefix(source);

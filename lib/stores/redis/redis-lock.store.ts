@@ -1,11 +1,9 @@
+/*
+ * lib/stores/redis: locks in Redis and Valkey, one server, Sentinel or Cluster: each operation is one Lua script.
+ * May not enter: timers that renew, policy, and what another store needs.
+ */
 import { randomUUID } from 'node:crypto';
-import { noLongerThan, systemClock } from '../../clock.js';
-import {
-  LockStateError,
-  SchedulerLockConfigError,
-  type SchedulerLockError,
-  StoreUnavailableError,
-} from '../../errors.js';
+import { SchedulerLockConfigError } from '../../errors.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
 import type {
@@ -15,12 +13,12 @@ import type {
   ExtendResult,
   HintChannel,
   LeaseRef,
-  LockInfo,
   LockStore,
   ReleaseOptions,
   ReleaseResult,
   WaitRequest,
 } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import type { FastPort, Told } from '../fast-port.js';
 import { NOTHING_RAN } from '../rules.js';
 import { aclCommand } from './acl.js';
@@ -30,23 +28,19 @@ import { RedisQueuedCalls } from './queued-calls.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
-import { failure, LeaseCalls, LeaseScripts } from './lease-scripts.js';
+import { LeaseScripts } from './lease-scripts.js';
+import { LeaseCalls } from './lease-calls.js';
+import { failure } from './lease-call.js';
 import { checkRights } from './probe.js';
-import { recordArguments } from './records.js';
+import { acquireArguments, releaseArguments, startArgument } from './arguments.js';
+import { Renewals } from './renewals.js';
 import { RedisConnection } from './redis-connection.js';
-import { readAcquire, readExtend, readRelease } from './replies.js';
+import { readAcquire, readRelease } from './replies.js';
 import { Hints } from './hints.js';
 import { LEAVE, WAIT } from './line-scripts.js';
-import { ACQUIRE, EXTEND, RELEASE } from './scripts.js';
-import { LOOK, SHORT_RENEWAL } from './shortcuts.js';
-
-/**
- * The part of a call's limit that one node of a Cluster may take: so the answers of the others are still in time.
- */
-const NODE_SHARE = 0.8;
-
-/** How often a renewal also looks at the state, and prolongs it, ms. It is kept for a day after the lease at least. */
-const WHOLE_RENEWAL = 3_600_000;
+import { RELEASE } from './scripts.js';
+import { ACQUIRE } from './acquire-script.js';
+import { LOOK_FIRST } from './shortcuts.js';
 
 /** Options of {@link RedisLockStore}. `undefined` means the default. */
 export interface RedisLockStoreOptions {
@@ -89,8 +83,7 @@ export class RedisLockStore implements LockStore {
   readonly #rights: () => string;
   /** Where the channels of processes are. */
   readonly #channels: string;
-  /** When the state of a lease was last looked at as well, monotonic. */
-  readonly #renewedAt = new WeakMap<LeaseRef, number>();
+  readonly #renewals: Renewals;
 
   /**
    * Connects to nothing yet: {@link init} does.
@@ -107,6 +100,7 @@ export class RedisLockStore implements LockStore {
     const { user, keyPrefix: clientPrefix } = this.#connection;
     this.#rights = () => aclCommand({ user, keyPrefix, clientPrefix, ownKeys: options.key !== undefined });
     this.#scripts = new LeaseScripts(this.#connection, key);
+    this.#renewals = new Renewals(this.#connection, this.#scripts);
     this.#acquires = new LeaseCalls(this.#scripts, ACQUIRE, readAcquire);
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
@@ -121,9 +115,9 @@ export class RedisLockStore implements LockStore {
     this.history = new RedisHistory(this.#connection, this.#scripts, `${keyPrefix}:instances`, this.#rights);
   }
 
-  /** The kind and the place of the server, without secrets. */
+  /** The kind and the address of the server, without secrets. */
   get label(): string {
-    return this.#connection.place;
+    return this.#connection.address;
   }
 
   /** Whether the client is one of a Cluster. */
@@ -216,7 +210,7 @@ export class RedisLockStore implements LockStore {
         name,
         acquireArguments(request),
         told,
-        brief && !this.partitioned ? LOOK : undefined,
+        brief && !this.partitioned ? LOOK_FIRST : undefined,
       );
     },
     release: (lease, options, told) => {
@@ -239,7 +233,7 @@ export class RedisLockStore implements LockStore {
     const { process, limit, priority, place = '', notBefore = '' } = wait;
     const more = [this.#channels + process, limit, priority, place, notBefore].map(String);
     if (history) more.push('1');
-    this.#waits.call(name, [token, String(ttl), holder, job, startOf(request), ...more], told);
+    this.#waits.call(name, [token, String(ttl), holder, job, startArgument(request), ...more], told);
   }
 
   /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
@@ -264,38 +258,8 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
-    if (!this.#connection.isConnected) await this.#connection.connected({ limit });
-    const answers = new Map<LeaseRef, ExtendResult>();
-    const now = systemClock.monotonic();
-    const commands = this.#scripts.many(
-      EXTEND,
-      leases.map((lease) => {
-        const isShort = now - (this.#renewedAt.get(lease) ?? -Infinity) < WHOLE_RENEWAL;
-        const answered = (result: ExtendResult): void => {
-          answers.set(lease, result);
-          if (!isShort && result.held === true) this.#renewedAt.set(lease, now);
-        };
-        const failed = (error: SchedulerLockError): void => answered({ held: null, error });
-        return {
-          name: lease.name,
-          args: extendArguments(lease),
-          read: readExtend,
-          told: { answered, failed },
-          shortcut: isShort ? SHORT_RENEWAL : undefined,
-        };
-      }),
-    );
-    const ended = Promise.all(commands);
-    // A node that hangs must not hide the answers of the others.
-    await (this.partitioned && limit !== undefined
-      ? noLongerThan(limit * NODE_SHARE, ended, systemClock)
-      : ended);
-    const results = leases.map((lease) => answers.get(lease) ?? { held: null, error: nodeIsSilent(limit) });
-    // One failed node must not hide the answers of the others. If no node answered, the whole call has failed.
-    const [first] = results;
-    if (first?.held === null && results.every(isOutage)) throw first.error;
-    return results;
+  extend(leases: readonly LeaseRef[], options: ExtendOptions = {}): Promise<ExtendResult[]> {
+    return this.#renewals.extend(leases, options);
   }
 
   /**
@@ -327,49 +291,3 @@ export class RedisLockStore implements LockStore {
 
 /** The original methods, before any wrapper replaces them. */
 const METHODS = { acquire: RedisLockStore.prototype.acquire, release: RedisLockStore.prototype.release };
-
-function acquireArguments(request: AcquireRequest): string[] {
-  const { token, ttl, holder, job = '', brief = false, history = false } = request;
-  const args = [token, String(ttl), holder, job, startOf(request), brief ? '1' : '', history ? '1' : ''];
-  while (args.length > 3 && args.at(-1) === '') args.pop();
-  return args;
-}
-
-function releaseArguments(
-  lease: LeaseRef,
-  { outcome = 'completed', keepFor = 0, record }: ReleaseOptions,
-): string[] {
-  const { token, fencingToken, holder, tick, job = '' } = lease;
-  const args = [token, String(fencingToken)];
-  if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
-  // A lock that stays taken has to show its last holder.
-  if (keepFor > 0) args.push(String(keepFor), holder);
-  const kept = recordArguments(lease, outcome, record);
-  if (kept.length === 0) return args;
-  while (args.length < 6) args.push('');
-  args.push(...kept);
-  return args;
-}
-
-/** The argument by which the script judges a start; '' for a call without a tick or an interval. */
-function startOf({ tick, maxClockSkew, interval, rerun, only, schedule }: AcquireRequest): string {
-  if (tick === undefined && interval === undefined) return '';
-  const numbers = [tick, maxClockSkew, interval, rerun, only];
-  return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;
-}
-
-function extendArguments({ token, ttl, fencingToken, holder, ...run }: LeaseRef): string[] {
-  const { job = '', tick, attempt = 1 } = run;
-  const args = [token, String(ttl), String(fencingToken), holder];
-  return tick === undefined ? args : [...args, `${tick}:${attempt}:${job}`];
-}
-
-const nodeIsSilent = (limit = 0): StoreUnavailableError =>
-  new StoreUnavailableError(`A node of the Redis Cluster did not answer within ${Math.round(limit)} ms.`, {
-    outcome: 'unknown',
-  });
-
-/** Whether a lease was not judged for a reason that is not about its lock alone. */
-const isOutage = (result: ExtendResult): boolean =>
-  result.held === null &&
-  !(result.error instanceof LockStateError || result.error instanceof SchedulerLockConfigError);

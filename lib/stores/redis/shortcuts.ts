@@ -1,4 +1,5 @@
-import { AT_ONCE, type Shortcut } from './lease-scripts.js';
+import { AT_ONCE } from './lease-scripts.js';
+import { type Shortcut } from './lease-call.js';
 import { runScript, valuesOf } from './redis-client.js';
 import { isYes } from './replies.js';
 import { script } from './script.js';
@@ -7,7 +8,7 @@ import { script } from './script.js';
  * Refuses attempts at locks that are taken, if nobody needs more than the reason. At the full hour every instance of a fleet tries
  * to take the locks of all its jobs, and nearly all attempts are refused.
  */
-export const LOOK: Shortcut = {
+export const LOOK_FIRST: Shortcut = {
   ask: (connection, keys) => valuesOf(connection, keys, AT_ONCE),
   // As the script answers. The token that has the lock is granted it again.
   reply: (value, [token]) =>

@@ -5,7 +5,7 @@ import { readableLock } from '../../store/state.js';
 import type { LeaseRef } from '../lock-store.js';
 import type { SqlDocuments } from './documents.js';
 
-/** What kept calls and histories ask of the locks. */
+/** What queued calls and histories ask of the locks. */
 export class SqlLocks {
   constructor(
     private readonly documents: Pick<SqlDocuments<unknown>, 'read'>,

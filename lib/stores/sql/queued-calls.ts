@@ -12,7 +12,8 @@ import {
   type NextOptions,
   type NextResult,
 } from '../queued-call-store.js';
-import type { LeaseRef, LockInfo, ReleaseOutcome } from '../lock-store.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import type { SqlDialect } from './dialect.js';
 import type { Row } from './history-dialect.js';

@@ -1,3 +1,7 @@
+/*
+ * lib/stores/sql: what the stores in databases share: a row for each lock, and tables beside it.
+ * May not enter: SQL that only one kind of database understands.
+ */
 import { type Clock, systemClock } from '../../clock.js';
 import { LockStateError, SchedulerLockConfigError, SchedulerLockError } from '../../errors.js';
 import { DocumentLockStore } from '../../store/document-lock-store.js';
@@ -5,7 +9,8 @@ import { inspect } from '../../store/rules/inspect.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
-import type { HintChannel, LeaseRef, LockInfo, ReleaseOptions } from '../lock-store.js';
+import type { HintChannel, LeaseRef, ReleaseOptions } from '../lock-store.js';
+import type { LockInfo } from '../lock-info.js';
 import type { SqlDialect } from './dialect.js';
 import { SqlDocuments } from './documents.js';
 import { SqlQueuedCalls } from './queued-calls.js';
@@ -122,7 +127,7 @@ export class SqlLockStore<Table> extends DocumentLockStore {
     return this.#dialect.hints?.(process, called);
   }
 
-  /** @returns nothing to wait for, unless a kept call has run */
+  /** @returns nothing to wait for, unless a queued call has run */
   #end(lease: LeaseRef, { outcome = 'completed', record }: ReleaseOptions): Promise<void> | undefined {
     if (record !== undefined) this.#history.ended(lease, { outcome, record });
     return lease.queuedCall === undefined ? undefined : this.#queuedCalls.end(lease, outcome);

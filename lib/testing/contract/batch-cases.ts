@@ -41,6 +41,42 @@ async function takeAll(kit: Kit, count: number, label: string): Promise<LeaseRef
   });
 }
 
+/** Releases the leases of many attempts at once: one run has failed, one lock is to be kept. */
+async function releaseAll(kit: Kit, leases: readonly LeaseRef[]): Promise<void> {
+  await Promise.all(
+    leases.map((lease) => {
+      const { name } = lease;
+      if (name === kit.name('tick')) return kit.store.release(lease, { outcome: 'failed' });
+      return kit.store.release(lease, name === kit.name('kept') ? { keepFor: HOUR } : {});
+    }),
+  );
+}
+
+/** What the releases of many attempts at once have left behind. */
+async function checkEnded(
+  kit: Kit,
+  { job, tick, interval }: { readonly job: string; readonly tick: number; readonly interval: number },
+): Promise<void> {
+  answers(
+    await kit.refusal(kit.name('tick'), 'a tick that was started among others', { job, tick }),
+    { reason: 'already-ran', tick, finished: true },
+    'a second attempt for a tick that was started among others',
+  );
+  answers(
+    await kit.refusal(kit.name('interval'), 'an interval that was started among others', {
+      job,
+      interval,
+    }),
+    { reason: 'already-ran' },
+    'a second attempt for an interval that was started among others',
+  );
+  answers(
+    await kit.refusal(kit.name('kept'), 'a lock that is kept after its lease'),
+    { reason: 'cooling-down' },
+    'an attempt at a lock that was given back among others, to be kept',
+  );
+}
+
 /** Rule 8: many leases in one call, broken locks. */
 export const batchCases: readonly CaseDefinition[] = [
   {
@@ -143,32 +179,9 @@ export const batchCases: readonly CaseDefinition[] = [
         const result = results[i];
         return result?.acquired ? [{ ...request, fencingToken: result.fencingToken }] : [];
       });
-      await Promise.all(
-        leases.map((lease) => {
-          const { name } = lease;
-          if (name === kit.name('tick')) return kit.store.release(lease, { outcome: 'failed' });
-          return kit.store.release(lease, name === kit.name('kept') ? { keepFor: HOUR } : {});
-        }),
-      );
+      await releaseAll(kit, leases);
       await kit.free(plain, 'after a release among others');
-      answers(
-        await kit.refusal(kit.name('tick'), 'a tick that was started among others', { job, tick }),
-        { reason: 'already-ran', tick, finished: true },
-        'a second attempt for a tick that was started among others',
-      );
-      answers(
-        await kit.refusal(kit.name('interval'), 'an interval that was started among others', {
-          job,
-          interval,
-        }),
-        { reason: 'already-ran' },
-        'a second attempt for an interval that was started among others',
-      );
-      answers(
-        await kit.refusal(kit.name('kept'), 'a lock that is kept after its lease'),
-        { reason: 'cooling-down' },
-        'an attempt at a lock that was given back among others, to be kept',
-      );
+      await checkEnded(kit, { job, tick, interval });
       await kit.stillHeld(held, 'the lock that one attempt of many was refused');
     },
   },

@@ -16,6 +16,9 @@ import type { ContractSubject, LockStoreContractOptions } from './options.js';
 import { ownershipCases } from './ownership-cases.js';
 import { registryCases } from './registry-cases.js';
 import { restoreCases } from './restore-cases.js';
+import { unrestoredCases } from './unrestored-cases.js';
+import { calledCases } from './called-cases.js';
+import { queuedCallEndCases } from './queued-call-end-cases.js';
 import { intervalCases } from './interval-cases.js';
 import { tickCases } from './tick-cases.js';
 import { timeCases } from './time-cases.js';
@@ -39,6 +42,7 @@ const definitions: readonly CaseDefinition[] = [
   ...ownershipCases,
   ...endCases,
   ...restoreCases,
+  ...unrestoredCases,
   ...tickCases,
   ...abandonCases,
   ...intervalCases,
@@ -47,7 +51,9 @@ const definitions: readonly CaseDefinition[] = [
   ...batchCases,
   ...inspectCases,
   ...lineCases,
+  ...calledCases,
   ...queuedCallCases,
+  ...queuedCallEndCases,
   ...historyCases,
   ...interruptionCases,
   ...missCases,

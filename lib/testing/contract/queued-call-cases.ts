@@ -1,73 +1,9 @@
-import { v4 as uuid } from 'uuid';
-import type {
-  Enqueued,
-  QueuedCallStore,
-  NewQueuedCall,
-  NextOptions,
-  NextResult,
-} from '../../stores/queued-call-store.js';
-import type { LeaseRef } from '../../stores/lock-store.js';
-import { answers, check, show } from './assert.js';
+import { check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
-import { HOUR, type Kit, SHORT } from './kit.js';
+import { HOUR } from './kit.js';
+import { queuedCalls, queuedCall, keep, next, takes, none, type Taken } from './queued-call-moves.js';
 
-const TAKES = [{ job: 'job', ttl: HOUR }];
-
-type Taken = Extract<NextResult, { readonly fencingToken: number }>;
-
-const queuedCalls = ({ store }: Kit): QueuedCallStore => store.queuedCalls as QueuedCallStore;
-
-const queuedCall = (name: string, fields: Partial<NewQueuedCall> = {}): NewQueuedCall =>
-  Object.freeze({
-    name,
-    id: uuid(),
-    job: 'job',
-    args: '["a"]',
-    priority: 0,
-    max: 10,
-    redeliver: 1,
-    ...fields,
-  });
-
-async function keep(kit: Kit, one: NewQueuedCall): Promise<Extract<Enqueued, { readonly queued: true }>> {
-  const result = await queuedCalls(kit).enqueue(one);
-  if (result.queued) return result;
-  throw new Error(`a queued call should be kept while there is room, but got ${show(result)}`);
-}
-
-const next = (kit: Kit, lease: LeaseRef, options: Partial<NextOptions> = {}): Promise<NextResult> =>
-  queuedCalls(kit).next(lease, { takes: TAKES, ...options });
-
-/** Takes the next queued call, which has to be this one. Returns the lease with it. */
-async function takes(
-  kit: Kit,
-  lease: LeaseRef,
-  id: string,
-  { what, ...options }: Partial<NextOptions> & { readonly what: string },
-): Promise<LeaseRef & Pick<Taken, never>> {
-  const result = await next(kit, lease, options);
-  check(
-    result.queuedCall?.id === id,
-    () => `${what} should be the queued call of the next run, but got ${show(result.queuedCall ?? result)}`,
-  );
-  return { ...lease, fencingToken: (result as Taken).fencingToken, queuedCall: id };
-}
-
-async function none(
-  kit: Kit,
-  lease: LeaseRef,
-  what: string,
-  options: Partial<NextOptions> = {},
-): Promise<NextResult> {
-  const result = await next(kit, lease, options);
-  check(
-    result.queuedCall === undefined,
-    () => `${what}: there should be no queued call to run, but got ${show(result.queuedCall)}`,
-  );
-  return result;
-}
-
-/** Rule 15: calls that are kept until their lock is free. */
+/** Rule 15: how queued calls are kept, and in which order they are delivered. */
 export const queuedCallCases: readonly CaseDefinition[] = [
   {
     rule: 15,
@@ -180,91 +116,6 @@ export const queuedCallCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence:
-      'a queued call stays until its run has ended: after the death of its holder the next one runs it again, at its place',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const [first, second] = [queuedCall(lease.name), queuedCall(lease.name)];
-      for (const one of [first, second]) await keep(kit, one);
-      await takes(kit, lease, first.id, { what: 'the first one', takes: [{ job: 'job', ttl: SHORT }] });
-      const [heir = lease] = await kit.takeExpired(lease.name, 'after the death of the holder');
-      const result = await next(kit, heir);
-      check(
-        result.queuedCall?.id === first.id && result.queuedCall.delivery === 2,
-        () =>
-          `the queued call of the dead holder should be delivered a 2nd time, but got ${show(result.queuedCall ?? result)}`,
-      );
-    },
-  },
-  {
-    rule: 15,
-    sentence: 'a queued call that was interrupted too often becomes a dead letter, which can be put back',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const one = queuedCall(lease.name);
-      await keep(kit, one);
-      let own = await takes(kit, lease, one.id, { what: 'it' });
-      own = await takes(kit, own, one.id, { what: 'after its first interruption it', outcome: 'aborted' });
-      const result = await none(kit, own, 'after its last interruption', { outcome: 'aborted' });
-      const [dead] = result.dead;
-      check(
-        dead?.id === one.id && dead.reason === 'interrupted' && dead.deliveries === 2,
-        () => `it should be reported as a dead letter with 2 deliveries, but got ${show(result.dead)}`,
-      );
-      const count = await queuedCalls(kit).redeliver(lease.name);
-      check(count === 1, () => `1 dead letter should be put back, but the answer is ${count}`);
-      await takes(kit, own, one.id, { what: 'after it was put back it' });
-    },
-  },
-  {
-    rule: 15,
-    sentence: 'a queued call that was put back takes no more calls: those that come for its key run after it',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const [first, second] = [queuedCall(lease.name, { key: 'k' }), queuedCall(lease.name, { key: 'k' })];
-      await keep(kit, first);
-      const own = await takes(kit, lease, first.id, { what: 'it' });
-      await none(kit, own, 'after its run has failed', { outcome: 'failed' });
-      await queuedCalls(kit).redeliver(lease.name);
-      for (const one of [second, queuedCall(lease.name, { key: 'k' })]) await keep(kit, one);
-      const again = await takes(kit, own, first.id, { what: 'after it was put back it' });
-      await takes(kit, again, second.id, {
-        what: 'the one that came after that',
-        outcome: 'completed',
-      });
-    },
-  },
-  {
-    rule: 15,
-    sentence: 'a queued call whose run has failed becomes a dead letter at once',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const one = queuedCall(lease.name);
-      await keep(kit, one);
-      const own = await takes(kit, lease, one.id, { what: 'it' });
-      await none(kit, own, 'after its run has failed', { outcome: 'failed' });
-      const count = await queuedCalls(kit).redeliver(lease.name);
-      check(count === 1, () => `it should be kept as a dead letter, but ${count} were put back`);
-    },
-  },
-  {
-    rule: 15,
-    sentence: 'release ends the queued call of its lease',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const [first, second] = [queuedCall(lease.name), queuedCall(lease.name)];
-      for (const one of [first, second]) await keep(kit, one);
-      await kit.store.release(await takes(kit, lease, first.id, { what: 'the first one' }));
-      await takes(kit, await kit.take(lease.name), second.id, { what: 'after the release the second one' });
-    },
-  },
-  {
-    rule: 15,
     sentence: 'no more queued calls are kept than `max`',
     needs: ['queuedCalls'],
     async run(kit) {
@@ -329,56 +180,6 @@ export const queuedCallCases: readonly CaseDefinition[] = [
       await none(kit, { ...lease, fencingToken, queuedCall: one.id }, 'after its run', {
         outcome: 'completed',
       });
-    },
-  },
-  {
-    rule: 15,
-    sentence: 'the lease of a queued call ends the one before: what arrives late for that changes nothing',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const [first, second] = [queuedCall(lease.name), queuedCall(lease.name)];
-      for (const one of [first, second]) await keep(kit, one);
-      await kit.extend(lease);
-      const own = await takes(kit, lease, first.id, { what: 'the first one' });
-      const taken = { reason: 'taken', holder: lease.holder };
-      answers(
-        await kit.extend({ ...lease, ttl: 1 }),
-        { held: false, ...taken },
-        'extend of the lease before',
-      );
-      const released = await kit.store.release(lease);
-      answers(released, { released: false, reason: 'taken' }, 'release of the lease before');
-      const again = await next(kit, lease, { takes: [{ job: 'job', ttl: 1 }] });
-      check(
-        again.queuedCall?.id === first.id && (again as Taken).fencingToken === own.fencingToken,
-        () =>
-          `next that is sent again should be told the same queued call and fencing token, but got ${show(again)}`,
-      );
-      await kit.wait(SHORT);
-      await kit.stillHeld(own, 'after late calls for the lease before');
-      answers(
-        await kit.extend(own),
-        { held: true, restored: undefined },
-        'extend of the lease of the queued call',
-      );
-      await takes(kit, own, second.id, { what: 'the second one', outcome: 'completed' });
-    },
-  },
-  {
-    rule: 15,
-    sentence: 'next for a lease that another one of its token has ended gets nothing, and ends no run',
-    needs: ['queuedCalls'],
-    async run(kit) {
-      const lease = await kit.take(kit.name());
-      const one = queuedCall(lease.name);
-      await keep(kit, one);
-      const own = await takes(kit, lease, one.id, { what: 'it' });
-      const again = await takes(kit, own, one.id, { what: 'after an interruption it', outcome: 'aborted' });
-      await next(kit, own, { outcome: 'aborted' });
-      await none(kit, again, 'after its run', { outcome: 'completed' });
-      const result = await next(kit, lease);
-      check(!result.held, () => `a lease that is over should get nothing, but got ${show(result)}`);
     },
   },
   {

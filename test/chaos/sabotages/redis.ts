@@ -2,7 +2,7 @@ import type { Sabotages } from './sabotage.js';
 
 export const REDIS_SABOTAGES: Sabotages = {
   'no-tick-check': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/acquire-script.js',
     search: 'if last and tonumber(last) >= tonumber(tick) and not again then',
     replace: 'if false then',
     caughtBy: 'duplicates',
@@ -20,7 +20,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'fencing-token-stands-still': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/acquire-script.js',
     search: /if last and last >= micros then .*/,
     replace: 'fence = 1',
     caughtBy: 'fencing',
@@ -70,7 +70,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'interval-of-each-instance': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/acquire-script.js',
     search: 'if wait > 0 then return',
     replace: 'if false then return',
     caughtBy: 'intervals',
@@ -96,7 +96,7 @@ export const REDIS_SABOTAGES: Sabotages = {
     seed: 3,
   },
   'nobody-is-called': {
-    file: 'stores/redis/scripts.js',
+    file: 'stores/redis/acquire-script.js',
     search: /redis\.pcall\('SET', lock, 'next:' \.\. first[\s\S]*?'PUBLISH', channel, first\)/,
     replace: '',
     caughtBy: 'waiting',

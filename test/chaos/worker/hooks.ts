@@ -13,7 +13,7 @@ const REST = 600;
 const SHARED = ['a', 'b', 'c'];
 
 /** How often what is queued is counted, ms. */
-const LOOK = 1_000;
+const COUNT_EVERY = 1_000;
 
 /** Webhooks that come to each instance by themselves: what finds its lock taken is queued. */
 @Injectable()
@@ -62,7 +62,7 @@ export class Hooks implements Recording, OnApplicationBootstrap {
 
   async #keepLooking(): Promise<void> {
     for (;;) {
-      await sleep(LOOK);
+      await sleep(COUNT_EVERY);
       const since = monotonic();
       const infos = await this.locks.inspect().catch(() => undefined);
       if (infos === undefined) continue;

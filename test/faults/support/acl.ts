@@ -1,5 +1,5 @@
 /*
- * What the Redis user of an application needs, as docs/redis.md lists it, for the default `keyPrefix`.
+ * What the Redis user of an application needs, as docs/stores/redis.md lists it, for the default `keyPrefix`.
  */
 
 export {

@@ -14,7 +14,7 @@ import { childMain, type Parent } from '../../support/child.js';
 import { heldUntil, nanoseconds, WitnessFile } from '../witness.js';
 
 /*
- * An instance of a Nest service that shares its locks with ShedLock, set up as docs/shedlock.md says: the other side of ../java.
+ * An instance of a Nest service that shares its locks with ShedLock, set up as docs/stores/shedlock.md says: the other side of ../java.
  * Started by ../stage.ts.
  */
 

@@ -20,7 +20,7 @@ function problem(argv: readonly string[], variables: Record<string, string> = en
 test('a command alone has its defaults, and the URL of the environment', () => {
   expect(read('status')).toEqual({
     command: 'status',
-    place: { url: 'redis://db:6379', keyPrefix: undefined, table: undefined, schema: undefined },
+    address: { url: 'redis://db:6379', keyPrefix: undefined, table: undefined, schema: undefined },
     zone: new Intl.DateTimeFormat().resolvedOptions().timeZone,
     limit: 20,
     json: false,
@@ -48,7 +48,7 @@ test('options are read wherever they stand', () => {
     bad: true,
     json: true,
     zone: 'Asia/Tokyo',
-    place: { url: 'mysql://h/d', table: 'locks', schema: 'ops' },
+    address: { url: 'mysql://h/d', table: 'locks', schema: 'ops' },
   });
   expect(read('why', 'A.b', '--zone=Asia/Tokyo', '--at', '2026-11-22T03:00')).toMatchObject({
     job: 'A.b',

@@ -5,7 +5,7 @@ import { storeOf } from './support/fleet.js';
 import { PAGE } from './support/page.js';
 import { TestShell } from './support/shell.js';
 
-const FILE = 'docs/shell.md';
+const FILE = 'docs/observe/shell.md';
 
 /** The blocks of the page that show a command and what it says. */
 const shownBy = (file: string) => [
@@ -13,7 +13,7 @@ const shownBy = (file: string) => [
 ];
 const shown = shownBy(FILE);
 
-test.each(['docs/postgres.md', 'docs/mysql.md', 'docs/redis.md'])(
+test.each(['docs/stores/postgres.md', 'docs/stores/mysql.md', 'docs/stores/redis.md'])(
   '%s shows what the shell prints that a store needs',
   async (file) => {
     const [[, command = '', output = ''] = [], ...others] = shownBy(file);
@@ -25,7 +25,7 @@ test.each(['docs/postgres.md', 'docs/mysql.md', 'docs/redis.md'])(
   },
 );
 
-describe('docs/shell.md', () => {
+describe('docs/observe/shell.md', () => {
   test.each(shown.map(([, command = '', output = '']) => [command, output]))(
     'shows what `%s` says',
     async (command, output) => {

@@ -4,7 +4,7 @@ import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index
 import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import { LogListener } from '../../../lib/events/log.listener.js';
 import { checkModuleOptions } from '../../../lib/options/check.js';
-import type { SchedulerLockModuleOptions } from '../../../lib/options/options.js';
+import type { SchedulerLockModuleOptions } from '../../../lib/options/module-options.js';
 import { collectUnhandledRejections } from '../../support/until.js';
 
 const FACTS = { lock: 'auto-refresh', job: 'Jobs.refresh', instance: 'here', at: 0, fencingToken: 42 };

@@ -1,11 +1,29 @@
 import { describe, expect, test } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { llms, sections } from '../../../tools/pages.mjs';
 import { projectRoot } from '../../support/machine.js';
-import { anchorsOf, DOCUMENTS, linksOf, PAGES, proofsOf, textOf } from './support/documents.js';
+import { anchorsOf, DOCUMENTS, INDEX, linksOf, PAGES, proofsOf, textOf } from './support/documents.js';
 
 /** As the links of others lead to users' documents, too. */
 const LINKING = [...DOCUMENTS, 'CONTRIBUTING.md', 'CHANGELOG.md', 'sample-app/README.md', 'test/README.md'];
+
+/** Where the tests of each promise are named. */
+const PROOFS = 'test/README.md';
+const mapOfProofs = (): string => textOf(PROOFS).split('## The map of proofs')[1]?.split('\n## ')[0] ?? '';
+
+const isInside = (link: string): boolean => !/^[a-z]+:/.test(link);
+
+/** The file to which a link of a document leads, from the root. */
+function targetOf(file: string, link: string): string {
+  const [path = ''] = link.split('#');
+  return path === '' ? file : normalize(join(dirname(file), path));
+}
+
+const targetsOf = (file: string): string[] =>
+  linksOf(file)
+    .filter(isInside)
+    .map((link) => targetOf(file, link));
 
 test('the README has at most 1,800 words, its code included', () => {
   const words = textOf('README.md').split(/\s+/);
@@ -13,16 +31,36 @@ test('the README has at most 1,800 words, its code included', () => {
   expect(words.length).toBeLessThanOrEqual(1_800);
 });
 
-test.each(PAGES)('%s asks one question, begins with the answer, and the README leads to it', (page) => {
+test.each(PAGES)('%s asks one question, begins with the answer, and the index leads to it', (page) => {
   expect(textOf(page)).toMatch(/^# .+\?\n\n\*\*[^*]+\*\*/);
-  expect(linksOf('README.md').map((link) => link.split('#')[0])).toContain(page);
+  expect(targetsOf(INDEX)).toContain(page);
+});
+
+test('llms.txt has each page, with its answer', () => {
+  expect(textOf('llms.txt')).toBe(llms());
+  const listed = sections().flatMap(({ pages }) => pages.map(({ path }) => path));
+  expect(listed.sort()).toEqual([...PAGES].sort());
+});
+
+test('the README leads to the index', () => {
+  expect(targetsOf('README.md')).toContain(INDEX);
+});
+
+test('what travels with the package links to nothing that does not', () => {
+  const travels = new Set(DOCUMENTS);
+  const outside = DOCUMENTS.flatMap((file) =>
+    targetsOf(file)
+      .filter((target) => !travels.has(target) && !/^(docs\/images\/|LICENSE$)/.test(target))
+      .map((target) => ({ file, target })),
+  );
+  expect(outside).toEqual([]);
 });
 
 test.each(LINKING)('the links of %s lead to files and headings that exist', (file) => {
-  const inside = linksOf(file).filter((link) => !/^[a-z]+:/.test(link));
+  const inside = linksOf(file).filter(isInside);
   const broken = inside.filter((link) => {
-    const [path = '', anchor] = link.split('#');
-    const target = path === '' ? file : normalize(join(dirname(file), path));
+    const [, anchor] = link.split('#');
+    const target = targetOf(file, link);
     if (!existsSync(join(projectRoot, target))) return true;
     return anchor !== undefined && !anchorsOf(target).includes(anchor);
   });
@@ -51,7 +89,9 @@ test('the scripts that documents and tools run with npm exist', () => {
 });
 
 describe('the tests that documents name', () => {
-  const proofs = DOCUMENTS.flatMap((file) => proofsOf(file).map((proof) => ({ file, ...proof })));
+  const proofs = [...DOCUMENTS, PROOFS].flatMap((file) =>
+    proofsOf(file).map((proof) => ({ file, ...proof })),
+  );
 
   test('exist', () => {
     const missing = proofs.flatMap(({ file, spec, names }) => {
@@ -63,24 +103,21 @@ describe('the tests that documents name', () => {
   });
 
   test('are all read: each quotation mark of the lists belongs to one', () => {
-    const lists = ['docs/guarantees.md', 'docs/ticks.md'];
-    for (const file of lists) {
-      const lines = textOf(file).split(/\n(?=- |\n|#)/);
-      const quoted = lines
-        .filter((line) => line.startsWith('- **') && line.includes('`test/'))
-        .join(' ')
-        .match(/"/g);
-      const read = proofsOf(file).flatMap(({ names }) => names);
-      expect(read.length).toBeGreaterThan(8);
-      expect({ file, names: read.length }).toEqual({ file, names: (quoted?.length ?? 0) / 2 });
-    }
+    const quoted = mapOfProofs()
+      .split(/\n(?=- |\n|#)/)
+      .filter((line) => line.startsWith('- **') && line.includes('`test/'))
+      .join(' ')
+      .match(/"/g);
+    const read = proofsOf(PROOFS).flatMap(({ names }) => names);
+    expect(read.length).toBeGreaterThan(50);
+    expect(read.length).toBe((quoted?.length ?? 0) / 2);
   });
 
-  test('are named by each guarantee', () => {
-    const [, lists = ''] =
-      /## Locks and leases\n(.*?)\n## Fencing\n/s.exec(textOf('docs/guarantees.md')) ?? [];
-    const guarantees = lists.split(/\n(?=- )/).filter((item) => item.startsWith('- **'));
-    expect(guarantees.length).toBeGreaterThan(30);
-    expect(guarantees.filter((item) => !item.includes('`test/'))).toEqual([]);
+  test('are named by each sentence of the map', () => {
+    const sentences = mapOfProofs()
+      .split(/\n(?=- |\n|#)/)
+      .filter((item) => item.startsWith('- **'));
+    expect(sentences.length).toBeGreaterThan(40);
+    expect(sentences.filter((item) => !item.includes('`test/'))).toEqual([]);
   });
 });

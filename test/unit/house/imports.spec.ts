@@ -3,6 +3,7 @@ import {
   importCircles,
   importProblems,
   impureParts,
+  openingProblems,
   surfaceProblems,
   timeProblems,
 } from './support/rules.js';
@@ -20,6 +21,16 @@ describe('the house', () => {
         'stores/redis/redis-connection.ts',
       ]),
     );
+  });
+
+  test('has no file over 300 lines, and half of them have 90 at most', () => {
+    const lines = sources.map(({ path, tree }) => ({ path, lines: tree.text.split('\n').length - 1 }));
+    const long = lines.filter(
+      (file) => file.lines > 300 && !/^stores\/(sql|postgres|mysql)\//.test(file.path),
+    );
+    expect(long).toEqual([]);
+    const sorted = lines.map((file) => file.lines).sort((a, b) => a - b);
+    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThanOrEqual(90);
   });
 
   test('has eight files in its hall', () => {
@@ -44,6 +55,10 @@ describe('the house', () => {
     const rules = sources.filter(({ path }) => path.startsWith('store/rules/'));
     expect(rules.length).toBeGreaterThan(8);
     expect(rules.flatMap(impureParts)).toEqual([]);
+  });
+
+  test('each room has one opening comment, which says its idea and what may not enter', () => {
+    expect(openingProblems(sources)).toEqual([]);
   });
 
   test('public names are named one by one, and the compiler is not silenced', () => {
@@ -146,6 +161,24 @@ describe('the rules catch', () => {
       parseSource('lease/b.ts', "export { A } from './a.js';"),
     ];
     expect(importCircles(circle)).toEqual(['lease/a.ts → lease/b.ts → lease/a.ts']);
+  });
+
+  const opening = (room: string, no = '\n * May not enter: jobs.'): string =>
+    `/*\n * lib/${room}: leases.${no}\n */\n`;
+  test.each([
+    ['no opening comment', ['const a = 1;'], 'lib/lease has no opening comment'],
+    [
+      'an opening comment that is not at the top',
+      [`let a;\n${opening('lease')}`],
+      'lib/lease has no opening',
+    ],
+    ['two opening comments', [opening('lease'), opening('lease')], 'lib/lease has 2 opening comments'],
+    ['that of another room', [opening('leader')], 'opens lib/leader'],
+    ['one that lets everything enter', [opening('lease', '')], 'does not say what may not enter'],
+  ])('a room with %s', (_, texts, problem) => {
+    const files = texts.map((text, index) => parseSource(`lease/${index}.ts`, text));
+    expect(openingProblems(files)).toEqual([expect.stringContaining(problem)]);
+    expect(openingProblems([parseSource('lease/a.ts', opening('lease'))])).toEqual([]);
   });
 
   test.each([

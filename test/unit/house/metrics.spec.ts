@@ -3,7 +3,7 @@ import { type Instrument, INSTRUMENTS } from '../../../lib/metrics/instruments.j
 import { metricName } from '../../../lib/prometheus/names.js';
 import { tableOf, textOf } from './support/documents.js';
 
-const PAGE = 'docs/metrics.md';
+const PAGE = 'docs/observe/metrics.md';
 
 test('the instruments of the page are those of the code, in the same order', () => {
   const expected = (Object.values(INSTRUMENTS) as readonly Instrument[]).map((instrument) => ({

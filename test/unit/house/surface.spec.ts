@@ -7,9 +7,11 @@ import { ENTRIES, type PublicName, Surface } from './support/surface.js';
 
 jest.setTimeout(60_000);
 
+const OPTIONS_PAGE = 'docs/reference/options.md';
 /** The table of options is three. */
-const optionRows = ['Daily', 'Timing', 'Expert'].flatMap((group) => tableOf('README.md', group));
-const EVENTS = 'docs/events-and-errors.md';
+const optionRows = ['Daily', 'Timing', 'Expert'].flatMap((group) => tableOf(OPTIONS_PAGE, group));
+const EVENTS = 'docs/observe/events.md';
+const ERRORS = 'docs/reference/errors.md';
 
 const surface = new Surface();
 let names: PublicName[];
@@ -46,7 +48,7 @@ describe('errors', () => {
   });
 
   test('are those of the table in the documents', () => {
-    const rows = tableOf(EVENTS, 'Errors').map((row) => ({ class: row['class'], code: row['code'] }));
+    const rows = tableOf(ERRORS, 'Errors').map((row) => ({ class: row['class'], code: row['code'] }));
     const expected = errors.map((error) => ({ class: error.name, code: surface.constantOf(error, 'code') }));
     expect(rows).toHaveLength(expected.length);
     expect(rows).toEqual(expect.arrayContaining(expected));
@@ -67,14 +69,14 @@ test('reasons of a skip are those of the table in the documents', () => {
   const reasons = surface.literals(named('SkipReason'));
   expect(reasons).toContain('held');
   expect(
-    tableOf(EVENTS, 'Reasons of a skip')
+    tableOf(ERRORS, 'Reasons of a skip')
       .map((row) => row['reason'])
       .sort(),
   ).toEqual([...reasons].sort());
 });
 
 describe('options', () => {
-  /** By the words of the README's tables. */
+  /** By the words of those tables. */
   const places = { module: 'module', lock: 'decorator', 'run()': 'run' } as const;
   const interfaces = {
     SchedulerLockModuleOptions: 'module',
@@ -95,7 +97,7 @@ describe('options', () => {
     return value === text || value === 'host:pid:short-uuid' ? undefined : value;
   };
 
-  test('are those of the tables in the README, each once, at its places', () => {
+  test('are those of the tables in the documents, each once, at its places', () => {
     // Nest takes this one before it asks for the others.
     const expected = new Map<string, string[]>([['isGlobal', ['module']]]);
     for (const [place, at] of Object.entries(places)) {
@@ -109,7 +111,7 @@ describe('options', () => {
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
   });
 
-  test('have their defaults in the README', () => {
+  test('have their defaults in the documents', () => {
     for (const { option = '', default: text } of optionRows) {
       if (option === 'isGlobal') continue;
       expect({ option, value: constantOf(text) }).toEqual({ option, value: defaultOf(option) });

@@ -13,7 +13,7 @@ import type {
   Miss,
   MissResult,
 } from '../../../lib/stores/history-store.js';
-import type { LockInfo } from '../../../lib/stores/lock-store.js';
+import type { LockInfo } from '../../../lib/stores/lock-info.js';
 import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /* Jobs that did not run, as one instance notices them. Ticks come each ten minutes, and count as overdue after one. */

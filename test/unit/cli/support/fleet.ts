@@ -6,7 +6,8 @@ import type {
   MissEntry,
   RunEntry,
 } from '../../../../lib/stores/history-store.js';
-import type { LockInfo, LockStore } from '../../../../lib/stores/lock-store.js';
+import type { LockStore } from '../../../../lib/stores/lock-store.js';
+import type { LockInfo } from '../../../../lib/stores/lock-info.js';
 
 /** Sunday, 22 November 2026, 12:20:31 in Berlin. */
 export const NOW = Date.UTC(2026, 10, 22, 11, 20, 31);

@@ -1,7 +1,7 @@
 import { at, instance, job, miss, NOW, run, type Told } from './fleet.js';
 
 /*
- * The fleet of docs/shell.md: the store was away at 03:00.
+ * The fleet of docs/observe/shell.md: the store was away at 03:00.
  */
 
 const DAY = 86_400_000;

@@ -2,13 +2,17 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../../support/machine.js';
 
-/** The pages of `docs/`, as paths from the root. */
-export const PAGES = readdirSync(join(projectRoot, 'docs'))
-  .filter((name) => name.endsWith('.md'))
-  .map((name) => `docs/${name}`);
+/** Leads to every page. */
+export const INDEX = 'docs/README.md';
 
-/** What is written for users. */
-export const DOCUMENTS = ['README.md', ...PAGES];
+/** The pages of `docs/`, as paths from the root. */
+export const PAGES = readdirSync(join(projectRoot, 'docs'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md') && !name.startsWith('.'))
+  .map((name) => `docs/${name}`)
+  .filter((page) => page !== INDEX);
+
+/** What is written for users, and travels with the package. */
+export const DOCUMENTS = ['README.md', 'SECURITY.md', INDEX, ...PAGES];
 
 export const textOf = (file: string): string => readFileSync(join(projectRoot, file), 'utf8');
 
@@ -36,7 +40,7 @@ export function tableOf(file: string, heading: string): Record<string, string>[]
   return rows.map((cells) => Object.fromEntries(head.map((word, index) => [word, cells[index] ?? ''])));
 }
 
-/** Where the links of a document lead: `docs/redis.md#the-keys`, a path from its own folder, or a URL. */
+/** Where the links of a document lead: `docs/stores/redis.md#the-keys`, a path from its own folder, or a URL. */
 export const linksOf = (file: string): string[] =>
   [...proseOf(file).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
 

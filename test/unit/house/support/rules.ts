@@ -6,7 +6,7 @@ const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
 const CONTRACT =
-  'stores/(lock-store|lease-ref|queued-call-store|history-store|readable|fast-port|line|rules|holder-text|foreign-clients)';
+  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|rules|holder-text|foreign-clients)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -25,17 +25,25 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     'a database knows what databases share, and no other',
   ],
   ['events/', CONTRACT, 'events are facts: they know nobody who reports them'],
-  ['store-access/', `${CONTRACT}|events/events`, 'calls of a store know nothing of leases'],
-  ['lease/', `${CONTRACT}|events/events|store-access/.+`, 'leases know neither jobs nor schedules'],
-  ['leader/', 'events/events|lease/.+', 'elections know leases, and nothing of the scheduler'],
+  ['store-access/', `${CONTRACT}|events/(events|[a-z]+-events)`, 'calls of a store know nothing of leases'],
+  [
+    'lease/',
+    `${CONTRACT}|events/(events|[a-z]+-events)|store-access/.+`,
+    'leases know neither jobs nor schedules',
+  ],
+  [
+    'leader/',
+    'events/(events|[a-z]+-events)|lease/.+',
+    'elections know leases, and nothing of the scheduler',
+  ],
   [
     'queue/',
-    `${CONTRACT}|events/events|lease/(drain|lock-call|lock-runner)`,
+    `${CONTRACT}|events/(events|[a-z]+-events)|lease/(drain|lock-call|lock-runner)`,
     'queues know runs, and nothing of Nest',
   ],
   [
     'insight/',
-    `${CONTRACT}|events/events`,
+    `${CONTRACT}|events/(events|[a-z]+-events)`,
     'insight knows the contract, and neither Nest nor drivers nor cron',
   ],
   [
@@ -47,10 +55,14 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ['ticks/', `${CONTRACT}|scheduler/.+`, 'missed ticks know schedules and refusals, and nothing of leases'],
   [
     'options/',
-    `${CONTRACT}|events/events|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
+    `${CONTRACT}|events/(events|[a-z]+-events)|lease/(lock-call|current-lock)|scheduler/scheduler-parts|stores/redis/(connection-options|keys)`,
     'options know the types that they name',
   ],
-  ['decorators/', 'options/options|lease/current-lock', 'decorators know the types of their options'],
+  [
+    'decorators/',
+    'options/(lock-|module-)?options|lease/current-lock',
+    'decorators know the types of their options',
+  ],
   [
     'nest/',
     '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
@@ -176,4 +188,30 @@ export function surfaceProblems({ path, tree }: Source): string[] {
   });
   if (/@ts-(ignore|nocheck|expect-error)/.test(tree.text)) found.push('a comment that silences the compiler');
   return found.map((what) => `${path} has ${what}`);
+}
+
+/** The folder that a file belongs to, as people speak of it: each folder of `lib`, and each store. */
+const roomOf = (path: string): string | undefined => /^(stores\/[^/]+(?=\/)|[^/]+(?=\/))/.exec(path)?.[0];
+
+/** What is wrong with the comments that open rooms, one line for each room: it has one, before the imports of its main file. */
+export function openingProblems(sources: readonly Source[]): string[] {
+  const rooms = new Set(sources.map(({ path }) => roomOf(path)).filter((room) => room !== undefined));
+  return [...rooms].flatMap((room) => {
+    const files = sources.filter(({ path }) => roomOf(path) === room);
+    const openings = files.flatMap(({ path, tree }) => {
+      const text = /^\/\*\n \* lib\/(\S+): .*?\*\//s.exec(tree.text);
+      return text === null ? [] : [{ path, of: text[1], text: text[0] }];
+    });
+    const [opening, ...others] = openings;
+    if (opening === undefined)
+      return [`lib/${room} has no opening comment: begin its main file with "lib/${room}: <idea>"`];
+    if (others.length > 0)
+      return [
+        `lib/${room} has ${openings.length} opening comments: ${openings.map(({ path }) => path).join(', ')}`,
+      ];
+    if (opening.of !== room) return [`${opening.path} opens lib/${opening.of}, and is in lib/${room}`];
+    return opening.text.includes('\n * May not enter')
+      ? []
+      : [`${opening.path} does not say what may not enter`];
+  });
 }

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { StoreUnavailableError } from '../../../../lib/errors.js';
-import { failure, LeaseScripts } from '../../../../lib/stores/redis/lease-scripts.js';
+import { LeaseScripts } from '../../../../lib/stores/redis/lease-scripts.js';
+import { failure } from '../../../../lib/stores/redis/lease-call.js';
 import { RedisReplyError } from '../../../../lib/stores/redis/redis-client.js';
 import { RedisConnection } from '../../../../lib/stores/redis/redis-connection.js';
 import { RELEASE } from '../../../../lib/stores/redis/scripts.js';

@@ -1,0 +1,42 @@
+import type { LockedMethod } from '../decorators/locked-method.js';
+import { isScheduled } from '../scheduler/scheduler-parts.js';
+import type { BoundJob } from './bound-job.js';
+import type { KnownName } from './lock-host.js';
+
+/** A guarded method of an instance that Nest manages. */
+export interface Found {
+  readonly instance: object;
+  /** The name of the module that has it. */
+  readonly module: string;
+  readonly method: LockedMethod;
+  readonly bound: BoundJob;
+}
+
+/**
+ * The names of all locks that are known at the start, without those that a function makes from the arguments of a call.
+ *
+ * @param elections where each was declared, by its name
+ */
+export function knownNames(found: readonly Found[], elections: ReadonlyMap<unknown, string>): KnownName[] {
+  const known = [
+    ...found.map((one) => [whereOf(one), one.bound.name] as const),
+    ...[...elections].map(([name, where]) => [`election of ${where}`, name] as const),
+  ];
+  return known.filter((pair): pair is KnownName => typeof pair[1] === 'string');
+}
+
+/** An override and the method that it overrides count as one method; so do the methods of all instances of a class. */
+export const isSameMethod = (one: Found, other: Found): boolean =>
+  one.instance.constructor === other.instance.constructor && one.method.key === other.method.key;
+
+export const hasOwnJob = ({ method }: Found): boolean => method.options.job !== undefined;
+
+export const whereOf = ({ instance, method }: Found): string =>
+  `${instance.constructor.name}.${String(method.key)}`;
+
+/** Whether the scheduler fires a method. */
+export function isFired({ instance, method }: Found): boolean {
+  return isScheduled(Reflect.get(instance, method.key));
+}
+
+export const mayWait = ({ wait = 0 }: BoundJob['settings']): boolean => wait > 0;

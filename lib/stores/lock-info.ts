@@ -1,0 +1,44 @@
+import type { ReleaseOutcome } from './lease-ref.js';
+import type { DeadLetter } from './queued-call-store.js';
+
+/** A lock, as the store knows it. */
+export interface LockInfo {
+  readonly name: string;
+  /** When the store has looked, by its clock, epoch milliseconds. */
+  readonly time: number;
+  /** `held`: by a lease; `cooling-down`: its lease has ended, and it stays taken (`atLeast`); `free`. */
+  readonly state: 'held' | 'cooling-down' | 'free';
+  /** Instance id of the holder; of the last one if the lock is free. Absent if the store does not know it. */
+  readonly holder?: string;
+  /** When the newest lease began, by the store's clock, epoch milliseconds. */
+  readonly since?: number;
+  /** Milliseconds until the lock is free unless it is renewed. Absent if it is free, or never expires by itself. */
+  readonly expiresIn?: number;
+  /** Fencing token of the newest lease of this library. */
+  readonly fencingToken?: number;
+  /** The job of the newest lease, where the store knows it. */
+  readonly job?: string;
+  /** Whether the lock is free because its newest lease has ended by itself. Absent: no. */
+  readonly interrupted?: true;
+  /** The last start of each job under this lock that has ticks or an interval. */
+  readonly jobs: readonly JobInfo[];
+  /** How many queued calls wait for their run, or have begun it. Absent: none. */
+  readonly queued?: number;
+  /** Queued calls whose run failed, or was interrupted too often, newest first. Absent: none. */
+  readonly dead?: readonly DeadLetter[];
+  /** Why the store cannot tell which queued calls there are: then `queued` and `dead` are absent. */
+  readonly unknown?: string;
+}
+
+/** The last start of a job. */
+export interface JobInfo {
+  readonly job: string;
+  /** Scheduled fire time, epoch milliseconds. Absent for an interval. */
+  readonly tick?: number;
+  /** Which run of the tick it was, from 1. */
+  readonly attempt?: number;
+  /** How the run of the tick ended. Absent while it is going on, and if its holder died. */
+  readonly outcome?: ReleaseOutcome;
+  /** When an interval is due again, by the store's clock, epoch milliseconds. */
+  readonly due?: number;
+}

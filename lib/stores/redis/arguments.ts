@@ -1,0 +1,55 @@
+import type { AcquireRequest, LeaseRef, ReleaseOptions } from '../lock-store.js';
+import { recordArguments } from './records.js';
+
+// The arguments of the scripts of one lease: see acquire-script.ts and scripts.ts.
+
+export function acquireArguments(request: AcquireRequest): string[] {
+  const { token, ttl, holder, job = '', brief = false, history = false } = request;
+  const args = [
+    token,
+    String(ttl),
+    holder,
+    job,
+    startArgument(request),
+    brief ? '1' : '',
+    history ? '1' : '',
+  ];
+  while (args.length > 3 && args.at(-1) === '') args.pop();
+  return args;
+}
+
+export function releaseArguments(
+  lease: LeaseRef,
+  { outcome = 'completed', keepFor = 0, record }: ReleaseOptions,
+): string[] {
+  const { token, fencingToken, holder, tick, job = '' } = lease;
+  const args = [token, String(fencingToken)];
+  if (keepFor > 0 || outcome !== 'completed' || tick !== undefined) args.push(outcome, job);
+  // A lock that stays taken has to show its last holder.
+  if (keepFor > 0) args.push(String(keepFor), holder);
+  const kept = recordArguments(lease, outcome, record);
+  if (kept.length === 0) return args;
+  while (args.length < 6) args.push('');
+  args.push(...kept);
+  return args;
+}
+
+/** The argument by which the script judges a start; '' for a call without a tick or an interval. */
+export function startArgument({
+  tick,
+  maxClockSkew,
+  interval,
+  rerun,
+  only,
+  schedule,
+}: AcquireRequest): string {
+  if (tick === undefined && interval === undefined) return '';
+  const numbers = [tick, maxClockSkew, interval, rerun, only];
+  return `${numbers.map((value) => value ?? '-').join(' ')} ${schedule ?? ''}`;
+}
+
+export function extendArguments({ token, ttl, fencingToken, holder, ...run }: LeaseRef): string[] {
+  const { job = '', tick, attempt = 1 } = run;
+  const args = [token, String(ttl), String(fencingToken), holder];
+  return tick === undefined ? args : [...args, `${tick}:${attempt}:${job}`];
+}

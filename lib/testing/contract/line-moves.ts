@@ -1,0 +1,38 @@
+import type { AcquireRequest, AcquireResult, LeaseRef, WaitRequest } from '../../stores/lock-store.js';
+import { check, show } from './assert.js';
+import { HOUR, type Kit } from './kit.js';
+
+/** How long a lock is reserved for the one that is called, and a little longer, ms. */
+export const CALLED = 2_100;
+
+/** An attempt that may stand in line. */
+export function waits(kit: Kit, name: string, fields: Partial<WaitRequest> = {}): AcquireRequest {
+  return kit.request(name, { wait: { limit: HOUR, priority: 0, process: 'one', ...fields } });
+}
+
+/** Attempts that stand in line, in this order, while another holder has the lock. */
+export async function stand(kit: Kit, requests: readonly AcquireRequest[]): Promise<LeaseRef> {
+  const [{ name } = { name: '' }] = requests;
+  const lease = await kit.take(name);
+  for (const request of requests)
+    await refused(kit, request, 'an attempt that waits, while the lock is taken');
+  return lease;
+}
+
+export async function refused(kit: Kit, request: AcquireRequest, what: string): Promise<void> {
+  const result = await kit.store.acquire(request);
+  check(
+    !result.acquired && result.reason === 'held',
+    () => `${what} should be refused as held, but got ${show(result)}`,
+  );
+}
+
+export async function granted(kit: Kit, request: AcquireRequest, what: string): Promise<LeaseRef> {
+  const result: AcquireResult = await kit.store.acquire(request);
+  check(result.acquired, () => `${what} should be granted, but got ${show(result)}`);
+  const { wait: _wait, ...rest } = request;
+  return { ...rest, fencingToken: result.fencingToken };
+}
+
+export const leave = (kit: Kit, request: AcquireRequest): Promise<unknown> =>
+  kit.store.release({ ...request, fencingToken: 0 }, { outcome: 'abandoned' });
