@@ -18,7 +18,6 @@ import type {
 } from '../stores/lock-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import { byOf } from './by.js';
-import { unsettled } from './lanes.js';
 import type { LockDocuments } from './port.js';
 import { Rounds } from './rounds.js';
 import { acquire } from './rules/acquire.js';
@@ -28,7 +27,10 @@ import { inspect } from './rules/inspect.js';
 import { release } from './rules/release.js';
 import { readableLock } from './state.js';
 
-/** How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. */
+/**
+ * How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. Then nobody can say whether
+ * the lock is free, and the call fails: it is never refused for that.
+ */
 const TRYING = 1_000;
 
 /** Options of a {@link DocumentLockStore}. */
@@ -66,7 +68,6 @@ export class DocumentLockStore implements LockStore {
   readonly #rounds: Rounds;
   readonly #clock: Clock;
   readonly #rules: LockRules;
-  readonly #locked: DocumentLockStoreOptions['locked'];
   readonly #ending: DocumentLockStoreOptions['ending'];
 
   constructor(
@@ -82,8 +83,7 @@ export class DocumentLockStore implements LockStore {
     this.#clock = clock;
     this.#rules = rules;
     this.#ending = ending;
-    this.#locked = locked;
-    this.#rounds = new Rounds(documents, clock, hint);
+    this.#rounds = new Rounds(documents, { clock, hint, locked });
   }
 
   nameProblem(name: string): string | undefined {
@@ -128,20 +128,8 @@ export class DocumentLockStore implements LockStore {
   ): Promise<T> {
     const until = this.#clock.monotonic() + TRYING;
     return new Promise((answered, failed) =>
-      this.#rounds.add<T>({
-        name,
-        decide,
-        otherwise: this.#failing(name),
-        until,
-        told: { answered, failed },
-      }),
+      this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
     );
-  }
-
-  #failing(name: string): (isLocked: boolean) => never {
-    return (isLocked) => {
-      throw (isLocked && this.#locked?.(name)) || unsettled(name, isLocked);
-    };
   }
 
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
@@ -153,8 +141,6 @@ export class DocumentLockStore implements LockStore {
       name,
       decide: (document, now) => this.#rules.acquire(document, now, request),
       byClock: request.interval !== undefined,
-      // Somebody else has changed it between any two looks.
-      otherwise: (): AcquireResult => ({ acquired: false, reason: 'held' }),
       until: this.#clock.monotonic() + Math.min(TRYING, ttl / 3, told.limit ?? Infinity),
       told,
     });
@@ -170,7 +156,6 @@ export class DocumentLockStore implements LockStore {
     this.#rounds.add({
       name: lease.name,
       decide: (document, now) => this.#rules.release(document, now, lease, options),
-      otherwise: this.#failing(lease.name),
       until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
       told,
     });
@@ -184,7 +169,6 @@ export class DocumentLockStore implements LockStore {
       this.#rounds.add<ExtendResult>({
         name,
         decide: (document, now) => extend(document, now, lease),
-        otherwise: this.#failing(name),
         renewal,
         until,
         told: {

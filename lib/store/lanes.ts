@@ -13,8 +13,6 @@ export interface Task<T> {
    * ahead of the place's, whose clock was set back.
    */
   readonly byClock?: boolean;
-  /** The answer if the lock has changed each time; or throws. @param isLocked whether it has not: somebody else has locked it */
-  otherwise(isLocked: boolean): T;
   /** A renewal is tried first, without a look: if it succeeds, this is the answer. */
   readonly renewal?: { readonly of: Renewal; readonly answer: T };
   /** When it is too late for another try, monotonic. */
@@ -26,7 +24,7 @@ export interface Task<T> {
 export interface Lane {
   readonly name: string;
   readonly tasks: Task<unknown>[];
-  /** How often the first one was tried. */
+  /** How often the first one was decided on what had been read, and somebody else has written before it. */
   tries: number;
   /** When the turn of the first one began, monotonic; `Infinity` until it is sent. */
   since: number;
@@ -50,7 +48,7 @@ export function tooLate(): StoreUnavailableError {
 }
 
 /** The lock changed each time, or somebody else has locked it; nothing was changed. */
-export function unsettled(name: string, isLocked: boolean): SchedulerLockError {
+export function unsettled({ name, isLocked }: Lane): SchedulerLockError {
   if (isLocked)
     return new LockStateError(
       name,

@@ -1,20 +1,19 @@
 import { atEndOfTurn, type Clock } from '../clock.js';
+import type { SchedulerLockError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
 import { changeOf, isSame, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
-import { isRenewal, type Lane, type Task, tooLate } from './lanes.js';
+import { isRenewal, type Lane, type Task, tooLate, unsettled } from './lanes.js';
 import type { DocumentsRead, LockDocuments, ReadDocument } from './port.js';
 import type { Hint } from './rules/document.js';
 
 /** The most locks for one read, and the most changes for one write: what one writes at once, the others cannot have. */
 const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
-/** How often a call is tried. Each time, somebody else has changed its lock meanwhile. */
-const TRIES = 10;
 /** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
 const PATIENCE = 1_000;
 /** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
-const LONGEST_PAUSE = 50;
+const LONGEST_PAUSE = 100;
 
 /** What the first task of a lane wants to write. */
 interface Wanted extends Written {
@@ -23,26 +22,34 @@ interface Wanted extends Written {
   readonly hint?: Hint | undefined;
 }
 
+/** What {@link Rounds} need besides a place: see `DocumentLockStoreOptions`. */
+interface RoundsOptions {
+  readonly clock: Clock;
+  readonly hint: ((hint: Hint) => void) | undefined;
+  readonly locked: ((name: string) => SchedulerLockError) | undefined;
+}
+
 /**
  * Carries calls out: reads, decides, writes if nothing has changed, and tries again if something has. Calls of one turn of the event loop
  * share reads and writes: the jobs of the same second have a timer each, and all of these fire in one turn.
  */
 export class Rounds {
+  readonly #clock: Clock;
   readonly #lanes = new Map<string, Lane>();
   #ready: Lane[] = [];
   readonly #guesses: Guesses;
 
   constructor(
     private readonly documents: LockDocuments,
-    private readonly clock: Clock,
-    private readonly hint?: (hint: Hint) => void,
+    private readonly options: RoundsOptions,
   ) {
-    this.#guesses = new Guesses(clock);
+    this.#clock = options.clock;
+    this.#guesses = new Guesses(options.clock);
   }
 
   add<T>(task: Task<T>): void {
     const lane = this.#lanes.get(task.name);
-    const now = this.clock.monotonic();
+    const now = this.#clock.monotonic();
     if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
     // It passes the call on which nobody answers, as do those behind that one.
     const tasks = [...(lane?.tasks.splice(1) ?? []), task];
@@ -60,7 +67,7 @@ export class Rounds {
   readonly #send = (): void => {
     const lanes = this.#ready;
     this.#ready = [];
-    for (const lane of lanes) lane.since = this.clock.monotonic();
+    for (const lane of lanes) lane.since = this.#clock.monotonic();
     const renewals = lanes.filter(isRenewal);
     const others = lanes.filter((lane) => !isRenewal(lane));
     if (renewals.length > 0) void this.#carryOut(renewals);
@@ -146,7 +153,7 @@ export class Rounds {
     } catch (error) {
       return this.#fail(asked, error);
     }
-    const at = this.clock.monotonic();
+    const at = this.#clock.monotonic();
     const wanted = asked.flatMap((lane, i) => {
       const document = byName.get(lane.name);
       if (document !== undefined) this.#guesses.saw(lane.name, document.version);
@@ -180,7 +187,7 @@ export class Rounds {
   #decide(lane: Lane, look: Look): { answer: unknown; wanted?: Wanted } {
     const [task] = lane.tasks;
     if (task === undefined) throw new Error('A lane without a task');
-    const now = nowOf(look, this.clock);
+    const now = nowOf(look, this.#clock);
     const { answer, change, hint } = task.decide(look.document, now);
     if (change === undefined) return { answer };
     return { answer, wanted: { lane, answer, hint, ...changeOf(lane.name, look, change, now) } };
@@ -219,7 +226,7 @@ export class Rounds {
   #wrote({ lane, change, after, answer, hint }: Wanted, isWritten: boolean): boolean {
     if (isWritten) {
       this.#guesses.wrote(lane.name, after);
-      if (hint !== undefined) this.hint?.(hint);
+      if (hint !== undefined) this.options.hint?.(hint);
       this.#done(lane, answer);
     } else {
       lane.isLocked = isSame(lane.missed, change.seen);
@@ -229,28 +236,21 @@ export class Rounds {
     return isWritten;
   }
 
-  /** The calls that are worth another try, after a pause: colliding instances would collide again if all came back at once. */
+  /**
+   * The calls that are worth another try, after a pause: colliding instances would collide again if all came back at once. Whoever has lost
+   * a race has to see what the winner wrote, so tries are not counted. Who runs out of time knows nothing of the lock, and says so.
+   */
   async #tryAgain(missed: readonly Lane[]): Promise<readonly Lane[]> {
     const tries = Math.max(0, ...missed.map((lane) => lane.tries));
     const pause = tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
-    const back = this.clock.monotonic() + pause;
-    const open = missed.filter((lane) => {
-      const [task] = lane.tasks;
-      const isOver = lane.tries >= TRIES || (lane.tries > 0 && back > (task?.until ?? 0));
-      if (isOver && task !== undefined) this.#giveUp(lane, task);
-      return !isOver;
-    });
+    const back = this.#clock.monotonic() + pause;
+    const over = missed.filter(({ tries, tasks }) => tries > 0 && back > (tasks[0]?.until ?? 0));
+    for (const lane of over)
+      this.#fail([lane], (lane.isLocked && this.options.locked?.(lane.name)) || unsettled(lane));
+    const open = missed.filter((lane) => !over.includes(lane));
     if (open.length > 0 && pause > 0)
-      await new Promise<void>((resolve) => this.clock.setTimer(resolve, pause, { keepAlive: true }));
+      await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
     return open;
-  }
-
-  #giveUp(lane: Lane, { otherwise }: Task<unknown>): void {
-    try {
-      this.#done(lane, otherwise(lane.isLocked));
-    } catch (error) {
-      this.#fail([lane], error);
-    }
   }
 
   /** Nobody waits for them any more. An attempt's undo may be over by then, so a late lease would stay. */
@@ -283,7 +283,7 @@ export class Rounds {
     lane.tries = 0;
     lane.missed = undefined;
     lane.isLocked = false;
-    lane.since = this.clock.monotonic();
+    lane.since = this.#clock.monotonic();
     if (task !== undefined) tell(task.told);
   }
 
