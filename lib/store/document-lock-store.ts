@@ -27,11 +27,8 @@ import { inspect } from './rules/inspect.js';
 import { release } from './rules/release.js';
 import { readableLock } from './state.js';
 
-/**
- * How long a call whose lock changes again and again is tried, ms: half as long as a caller waits by default. Then nobody can say whether
- * the lock is free, and the call fails: it is never refused for that.
- */
-const TRYING = 1_000;
+/** How long a caller waits by default, ms. */
+const WAITS = 2_000;
 
 /** Options of a {@link DocumentLockStore}. */
 export interface DocumentLockStoreOptions {
@@ -105,8 +102,8 @@ export class DocumentLockStore implements LockStore {
     release: (lease, options, told) => this.#release(lease, options, told),
   };
 
-  async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
-    const until = this.#clock.monotonic() + limit / 2;
+  async extend(leases: readonly LeaseRef[], { limit }: ExtendOptions = {}): Promise<ExtendResult[]> {
+    const until = this.#until(limit);
     const results = await Promise.all(leases.map((lease) => this.#extend(lease, until)));
     // One that is broken does not stop the others; if none was judged, the place itself may not answer.
     const [first] = results;
@@ -126,10 +123,18 @@ export class DocumentLockStore implements LockStore {
     name: string,
     decide: (document: LockDocument | undefined, now: number) => Decision<T>,
   ): Promise<T> {
-    const until = this.#clock.monotonic() + TRYING;
+    const until = this.#until();
     return new Promise((answered, failed) =>
       this.#rounds.add<T>({ name, decide, until, told: { answered, failed } }),
     );
+  }
+
+  /**
+   * Until when a call is tried whose lock changes again and again: half as long as its caller waits, so that the caller still hears of it.
+   * Then nobody can say whether the lock is free, and the call fails: it is never refused for that.
+   */
+  #until(limit = WAITS): number {
+    return this.#clock.monotonic() + Math.min(limit, WAITS) / 2;
   }
 
   #acquire(request: AcquireRequest, told: Told<AcquireResult>): void {
@@ -141,7 +146,7 @@ export class DocumentLockStore implements LockStore {
       name,
       decide: (document, now) => this.#rules.acquire(document, now, request),
       byClock: request.interval !== undefined,
-      until: this.#clock.monotonic() + Math.min(TRYING, ttl / 3, told.limit ?? Infinity),
+      until: this.#until(told.limit ?? ttl / 3),
       told,
     });
   }
@@ -156,7 +161,7 @@ export class DocumentLockStore implements LockStore {
     this.#rounds.add({
       name: lease.name,
       decide: (document, now) => this.#rules.release(document, now, lease, options),
-      until: this.#clock.monotonic() + Math.min(TRYING, told.limit ?? Infinity),
+      until: this.#until(told.limit),
       told,
     });
   }

@@ -3,6 +3,9 @@ import type { Told } from '../stores/fast-port.js';
 import type { Renewal, Seen } from './port.js';
 import type { Decision, LockDocument } from './rules/document.js';
 
+/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
+const LONGEST_PAUSE = 100;
+
 /** One call for one lock. */
 export interface Task<T> {
   readonly name: string;
@@ -30,12 +33,22 @@ export interface Lane {
   since: number;
   /** What its last change was to be written over, and was not. */
   missed?: Seen | null | undefined;
-  /** Whether the next look has found just that: somebody else has locked it. */
-  isLocked: boolean;
 }
 
 /** Whether the first call of a lane begins with a renewal. */
 export const isRenewal = ({ tasks }: Lane): boolean => tasks[0]?.renewal !== undefined;
+
+/**
+ * The pause before these are tried again, ms: colliding instances would collide again if all came back at once.
+ *
+ * @param now monotonic
+ */
+export function pauseBefore(missed: readonly Lane[], now: number): number {
+  const tries = Math.max(0, ...missed.map((lane) => lane.tries));
+  if (tries < 2) return 0;
+  const left = Math.min(...missed.map(({ tasks }) => tasks[0]?.until ?? now)) - now;
+  return Math.random() * Math.min(2 ** tries, LONGEST_PAUSE, Math.max(left, 1));
+}
 
 /** Nobody waits for the call any more, and nothing of it was sent. */
 export function tooLate(): StoreUnavailableError {
@@ -47,8 +60,8 @@ export function tooLate(): StoreUnavailableError {
   );
 }
 
-/** The lock changed each time, or somebody else has locked it; nothing was changed. */
-export function unsettled({ name, isLocked }: Lane): SchedulerLockError {
+/** The lock changed each time, or, as it looks the same as before, somebody else has locked it; nothing was changed. */
+export function unsettled(name: string, isLocked: boolean): SchedulerLockError {
   if (isLocked)
     return new LockStateError(
       name,

@@ -3,7 +3,7 @@ import type { SchedulerLockError } from '../errors.js';
 import type { Told } from '../stores/fast-port.js';
 import { changeOf, isSame, lookAt, type Written } from './changes.js';
 import { Guesses, type Look, nowOf } from './guesses.js';
-import { isRenewal, type Lane, type Task, tooLate, unsettled } from './lanes.js';
+import { isRenewal, type Lane, pauseBefore, type Task, tooLate, unsettled } from './lanes.js';
 import type { DocumentsRead, LockDocuments, ReadDocument } from './port.js';
 import type { Hint } from './rules/document.js';
 
@@ -12,8 +12,6 @@ const READ_AT_ONCE = 250;
 const WRITE_AT_ONCE = 25;
 /** How long a call waits for an unanswered call before it, ms. Then the next call that is made passes that one, and takes the rest with it. */
 const PATIENCE = 1_000;
-/** The longest pause before the next try, ms: a few calls long, so that colliding instances move apart. */
-const LONGEST_PAUSE = 100;
 
 /** What the first task of a lane wants to write. */
 interface Wanted extends Written {
@@ -53,7 +51,7 @@ export class Rounds {
     if (lane !== undefined && now - lane.since < PATIENCE) return void lane.tasks.push(task);
     // It passes the call on which nobody answers, as do those behind that one.
     const tasks = [...(lane?.tasks.splice(1) ?? []), task];
-    const opened = { name: task.name, tasks, tries: 0, since: Infinity, isLocked: false };
+    const opened = { name: task.name, tasks, tries: 0, since: Infinity };
     this.#lanes.set(task.name, opened);
     this.#start(opened);
   }
@@ -84,7 +82,8 @@ export class Rounds {
       const missed: Lane[] = [];
       for (let i = 0; i < open.length; i += READ_AT_ONCE)
         missed.push(...(await this.#readAndWrite(open.slice(i, i + READ_AT_ONCE))));
-      open = await this.#tryAgain(missed);
+      await this.#pause(missed);
+      open = missed;
     }
   }
 
@@ -161,7 +160,8 @@ export class Rounds {
         this.#byLook(lane, counts[i] ?? 0, () => lookAt(document, time, at, problems?.get(lane.name))) ?? []
       );
     });
-    return wanted.length === 0 ? [] : this.#write(wanted);
+    const open = wanted.filter((one) => !this.#isOver(one));
+    return open.length === 0 ? [] : this.#write(open);
   }
 
   /** Answers the first tasks of a lane, so many at most, up to one for which something is to be written. */
@@ -229,28 +229,28 @@ export class Rounds {
       if (hint !== undefined) this.options.hint?.(hint);
       this.#done(lane, answer);
     } else {
-      lane.isLocked = isSame(lane.missed, change.seen);
       lane.missed = change.seen;
       lane.tries += 1;
     }
     return isWritten;
   }
 
-  /**
-   * The calls that are worth another try, after a pause: colliding instances would collide again if all came back at once. Whoever has lost
-   * a race has to see what the winner wrote, so tries are not counted. Who runs out of time knows nothing of the lock, and says so.
-   */
-  async #tryAgain(missed: readonly Lane[]): Promise<readonly Lane[]> {
-    const tries = Math.max(0, ...missed.map((lane) => lane.tries));
-    const pause = tries < 2 ? 0 : Math.random() * Math.min(2 ** tries, LONGEST_PAUSE);
-    const back = this.#clock.monotonic() + pause;
-    const over = missed.filter(({ tries, tasks }) => tries > 0 && back > (tasks[0]?.until ?? 0));
-    for (const lane of over)
-      this.#fail([lane], (lane.isLocked && this.options.locked?.(lane.name)) || unsettled(lane));
-    const open = missed.filter((lane) => !over.includes(lane));
-    if (open.length > 0 && pause > 0)
+  async #pause(missed: readonly Lane[]): Promise<void> {
+    const pause = pauseBefore(missed, this.#clock.monotonic());
+    if (pause > 0)
       await new Promise<void>((resolve) => this.#clock.setTimer(resolve, pause, { keepAlive: true }));
-    return open;
+  }
+
+  /**
+   * Whether it is too late for a change that others have prevented. Whoever has lost a race decides on what it then reads, so this comes after
+   * the look: that one has found nothing to refuse the call for. Nobody knows of the lock, then, and the call says so.
+   */
+  #isOver({ lane, change }: Wanted): boolean {
+    const { name, tasks, tries, missed } = lane;
+    if (tries === 0 || this.#clock.monotonic() <= (tasks[0]?.until ?? 0)) return false;
+    const isLocked = isSame(missed, change.seen);
+    this.#fail([lane], (isLocked && this.options.locked?.(name)) || unsettled(name, isLocked));
+    return true;
   }
 
   /** Nobody waits for them any more. An attempt's undo may be over by then, so a late lease would stay. */
@@ -282,7 +282,6 @@ export class Rounds {
     const task = lane.tasks.shift();
     lane.tries = 0;
     lane.missed = undefined;
-    lane.isLocked = false;
     lane.since = this.#clock.monotonic();
     if (task !== undefined) tell(task.told);
   }

@@ -69,7 +69,7 @@ export class LimitedPool {
   }
 
   query(text: string, values: unknown[]): Promise<unknown> {
-    return this.#send(text, values, { limit: this.limit });
+    return this.#send(endingBy(this.limit, text), values, { limit: this.limit });
   }
 
   /** Runs a statement that fails when it has waited {@link LOCK_WAIT} for a lock. */
@@ -159,6 +159,17 @@ export class LimitedPool {
     let timer = this.clock.setTimer(check, limit);
     return { cancel: () => timer.cancel() };
   }
+}
+
+const OPTIONS = '/*M! SET STATEMENT ';
+
+/**
+ * A statement that MariaDB ends by itself when nobody waits for it any more, whatever it waits for. MySQL has no such option, and reads
+ * that as a comment.
+ */
+function endingBy(limit: number, text: string): string {
+  const options = `${OPTIONS}max_statement_time = ${limit / 1_000}`;
+  return text.startsWith(OPTIONS) ? text.replace(OPTIONS, `${options}, `) : `${options} FOR */ ${text}`;
 }
 
 /**

@@ -16,8 +16,8 @@ import type { MysqlTableInfo } from './table-look.js';
 export interface MysqlLockStoreOptions extends SqlStoreOptions {
   /**
    * How long a statement may take, the wait for a connection included; milliseconds, or with a unit. A connection that has not
-   * answered by then is closed, so that one that a network dropped silently does not stay in the pool. The store also ends the
-   * statement that the server still runs on it. Does not apply to a migration, which has limits of its own. Only for pools of
+   * answered by then is closed, so that one that a network dropped silently does not stay in the pool. MariaDB also ends the
+   * statement by then. Does not apply to a migration, which has limits of its own. Only for pools of
    * `mysql2`: any other client needs a limit of its own.
    *
    * @default '5s'
