@@ -1,7 +1,7 @@
 import { type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Change, DocumentsRead, LockDocuments, Renewal } from '../../store/port.js';
 import type { SqlDialect } from './dialect.js';
-import { giveUp, type Operations } from './operations.js';
+import type { Operations } from './operations.js';
 
 /** The documents of locks in a table, a row each. */
 export class SqlDocuments<Table> implements LockDocuments {
@@ -27,7 +27,7 @@ export class SqlDocuments<Table> implements LockDocuments {
       }
     };
     try {
-      return await this.operations.run(read, giveUp, { reads: forPeople !== undefined });
+      return await this.operations.run(read, { reads: forPeople !== undefined });
     } catch (error) {
       if (!(error instanceof StoreUnavailableError) || error.outcome === 'not-applied') throw error;
       // A look changes nothing.
@@ -77,7 +77,7 @@ export class SqlDocuments<Table> implements LockDocuments {
     how: { readonly lock?: string; readonly ofLease?: boolean },
     send: (table: Table, some: readonly T[]) => Promise<boolean[]>,
   ): Promise<boolean[]> {
-    return this.operations.run((table) => this.#halved(all, (some) => send(table, some)), giveUp, how);
+    return this.operations.run((table) => this.#halved(all, (some) => send(table, some)), how);
   }
 
   /** If one row of a batch stops the others, sends its halves, and halves of those. */

@@ -37,7 +37,7 @@ import { HistoryTidy } from './history-tidy.js';
 import type { LimitedReads } from './limited-reads.js';
 import { isTrue } from './is-true.js';
 import type { SqlLocks } from './locks.js';
-import { giveUp, type Operations } from './operations.js';
+import type { Operations } from './operations.js';
 import { RecordBatch } from './record-batch.js';
 
 /** How a run has ended. */
@@ -240,7 +240,6 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
         operation().catch((error: unknown) => {
           throw this.#tables.failed(error, part);
         }),
-      giveUp,
       lock === undefined ? {} : { lock },
     );
   }

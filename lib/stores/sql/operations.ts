@@ -50,12 +50,8 @@ export class Operations<Table> {
   }
 
   /** Runs an operation until its answer is conclusive. */
-  async run<T>(
-    operation: (table: Table) => Promise<T | typeof AGAIN>,
-    otherwise: () => T,
-    how: HowToRun = {},
-  ): Promise<T> {
-    return this.#repeat((lookedAgain) => this.#ask(operation, lookedAgain ? {} : how), otherwise, how);
+  async run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, how: HowToRun = {}): Promise<T> {
+    return this.#repeat((lookedAgain) => this.#ask(operation, lookedAgain ? {} : how), how);
   }
 
   /** Reads other tables than that of the locks, whatever is wrong with that one. */
@@ -68,14 +64,10 @@ export class Operations<Table> {
         });
         return read();
       });
-    return this.#repeat<T>(ask, giveUp, lock === undefined ? {} : { lock });
+    return this.#repeat<T>(ask, lock === undefined ? {} : { lock });
   }
 
-  async #repeat<T>(
-    ask: (lookedAgain: boolean) => Promise<T | typeof AGAIN>,
-    otherwise: () => T,
-    how: HowToRun,
-  ): Promise<T> {
+  async #repeat<T>(ask: (lookedAgain: boolean) => Promise<T | typeof AGAIN>, how: HowToRun): Promise<T> {
     const { lock } = how;
     const until = this.clock.monotonic() + TRYING;
     let conflict: unknown;
@@ -98,7 +90,10 @@ export class Operations<Table> {
       }
     }
     if (conflict !== undefined) throw this.failed(conflict, lock);
-    return otherwise();
+    throw new StoreUnavailableError(
+      `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
+      { outcome: 'not-applied' },
+    );
   }
 
   #kindOf(error: unknown): SqlFailure | undefined {
@@ -185,12 +180,4 @@ export class Operations<Table> {
     const refused = failure === 'table' || failure === 'denied' || failure === 'forbidden';
     return new StoreUnavailableError(`The database ${what}: ${reason}.`, { outcome: 'not-applied', refused });
   }
-}
-
-/** The end of an operation whose answer stays unclear. */
-export function giveUp(): never {
-  throw new StoreUnavailableError(
-    `The row changed ${TRIES} times while the database was asked about it, so nothing was changed.`,
-    { outcome: 'not-applied' },
-  );
 }

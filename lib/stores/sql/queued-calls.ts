@@ -23,7 +23,7 @@ import { COLUMNS, delivered, storedCall, type StoredCall, letterOf } from './que
 import { firstPlace } from './lines.js';
 import { describeFailure } from './failure.js';
 import type { SqlLocks } from './locks.js';
-import { AGAIN, giveUp, type Operations } from './operations.js';
+import { AGAIN, type Operations } from './operations.js';
 import { tries } from './tries.js';
 
 /** What people are told of the calls that a lock keeps. */
@@ -61,7 +61,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
    * @throws SchedulerLockConfigError if it is missing then, or if the user may not use it
    */
   async init(): Promise<void> {
-    await this.operations.run(() => this.#prepare(), giveUp);
+    await this.operations.run(() => this.#prepare());
     this.#ready = true;
   }
 
@@ -329,7 +329,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
   async #run<T>(operation: () => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
     // The database may have been away when the application started.
     if (!this.#ready) await this.init();
-    return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
+    return this.operations.run(operation, lock === undefined ? {} : { lock });
   }
 }
 
