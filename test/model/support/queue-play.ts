@@ -10,6 +10,7 @@ import type {
 } from '../../../lib/index.js';
 import { type ModelLease, type ModelNext, type ModelQueuedCall, QueueModel } from './queue-model.js';
 import { JOBS, type QueueStep } from './queue-steps.js';
+import { same } from './same.js';
 import { HOUR, type StoreSubject } from './store-subjects.js';
 
 /** How many queued calls a lock may have. */
@@ -291,9 +292,3 @@ const letter = ({ id, job, key, deliveries, reason }: Letter): string =>
 
 const letterOf = (call: ModelQueuedCall): string =>
   letter({ ...call, deliveries: call.delivery, reason: call.dead });
-
-/** @throws if a store answers something else than the model */
-function same(what: string, got: unknown, expected: unknown): void {
-  const [own, model] = [got, expected].map((value) => JSON.stringify(value));
-  if (own !== model) throw new Error(`${what}: expected ${model}, but got ${own}`);
-}

@@ -10,8 +10,6 @@ import { provideRedis, uniquePrefix } from '../../support/redis-server.js';
 import { until } from '../../support/until.js';
 
 export const HOUR = 3_600_000;
-/** Longer than any lease of a model, and than a call in line is called. */
-export const LONG = HOUR + 1;
 
 /** A store, and what can happen to it. What a test needs of it is the same everywhere, however it is done. */
 export interface StoreSubject {
@@ -23,10 +21,18 @@ export interface StoreSubject {
   expire(name: string): Promise<void>;
   /** The time of the one that is called is over. */
   pass(name: string): Promise<void>;
-  /** What is remembered of a lock, and of all instances, becomes so much older, ms. Leases live on. */
+  /** What is remembered of a lock, and of instances whose names begin with its name, becomes so much older, ms. Its lease may end. */
   age(name: string, ms: number): Promise<void>;
-  /** What was told is kept by now, and what is too old or too much is deleted where that waits for its turn. */
+  /** What is too old or too much is deleted, where that waits for its turn. */
   settle(): Promise<void>;
+  /** Whether then no more is left than was asked for; Redis keeps some more. */
+  readonly trims: boolean;
+  /** Calls nobody the first to note a missed tick if a newer one was noted before. */
+  readonly notesNewest?: true;
+  /** Takes a tick for not told of if only a newer one was. */
+  readonly tellsEach?: true;
+  /** Does not know the job of a run by hand: it has no start that would tell. */
+  readonly jobsByStarts?: true;
 }
 
 /** A server with a {@link StoreSubject} on it. */
@@ -34,16 +40,17 @@ export interface ServedSubject extends StoreSubject {
   close(): Promise<void>;
 }
 
-/** A store in memory, with a clock that is moved by hand. Aging moves all of it, so leases end. */
-export const manualSubject = (make: (clock: ManualClock) => LockStore): StoreSubject => {
+/** A store in memory, with a clock that is moved by hand. Aging moves all of it, so leases end. @param ttl of all leases, ms */
+export const manualSubject = (make: (clock: ManualClock) => LockStore, ttl = HOUR): StoreSubject => {
   const clock = new ManualClock();
   return {
     stores: [make(clock)],
     isTimed: false,
-    expire: () => clock.advance(LONG),
+    expire: () => clock.advance(ttl + 1),
     pass: () => clock.advance(2_001),
     age: (_name, ms) => clock.advance(ms),
     settle: () => Promise.resolve(),
+    trims: true,
   };
 };
 
@@ -76,9 +83,12 @@ export async function redisSubject(): Promise<ServedSubject> {
         if (due !== undefined) await client.hset(state, field, `next ${Number(due) - ms} ${interval}`);
       }
       const { seen } = instanceKeys(`${keyPrefix}:instances`, '');
-      for (const id of await client.zrange(seen, '0', '-1')) await client.zincrby(seen, -ms, id);
+      for (const id of await client.zrange(seen, '0', '-1'))
+        if (id.startsWith(name)) await client.zincrby(seen, -ms, id);
     },
     settle: () => Promise.resolve(),
+    trims: false,
+    notesNewest: true,
     async close() {
       for (const each of await client.keys(`${keyPrefix}:*`)) await client.del(each);
       for (const each of clients) each.disconnect();
@@ -139,18 +149,20 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
       });
     },
     async age(name, ms) {
-      await Promise.all(stores.map((each) => tidy(each)));
       const older = (column: string): string => `${column} = ${column} - ${ms}`;
       await pool.write(
         `UPDATE ${table}_runs SET ${older('noted_at')}, ${older('expires_at')} WHERE name = ?`,
         [name],
       );
-      await pool.write(`UPDATE ${table}_instances SET ${older('seen_at')}`);
+      await pool.write(`UPDATE ${table}_instances SET ${older('seen_at')} WHERE data LIKE ?`, [`%${name}%`]);
       await edit(name, (state) =>
         state.replaceAll(/("due": ?)(\d+)/g, (_, text: string, due) => `${text}${Number(due) - ms}`),
       );
     },
     settle: async () => void (await Promise.all(stores.map((each) => tidy(each)))),
+    trims: true,
+    tellsEach: true,
+    jobsByStarts: true,
     async close() {
       for (const each of ['', '_queued', '_runs', '_instances'])
         await pool.write(`DROP TABLE IF EXISTS ${table}${each}`);
