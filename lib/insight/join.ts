@@ -55,7 +55,7 @@ function runOf(entry: RunEntry): RunInfo {
   };
 }
 
-/** The run of the newest lease, if no entry tells of it. */
+/** The run of the newest lease, if no entry has it. */
 function newestRun(lock: LockInfo, entries: readonly RunEntry[]): RunInfo | undefined {
   const { name, fencingToken, holder, job } = lock;
   if (fencingToken === undefined || holder === undefined) return undefined;

@@ -131,7 +131,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return new Set(this.#jobs?.all.map(({ job }) => job));
   }
 
-  /** What the fleet is told of the jobs. Those that were deleted are not watched any more. */
+  /** What this instance reports of its jobs. A deleted job is not watched any more. */
   #tell(): ShownJob[] {
     const known = this.#names;
     for (const job of this.#watch?.jobs ?? []) if (!known.has(job)) this.#watch?.remove(job);
