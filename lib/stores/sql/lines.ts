@@ -42,23 +42,33 @@ export function acquireInLine(
   request: AcquireRequest,
 ): Decision<AcquireResult> {
   const decision = acquire(document, now, request);
-  const isFree = document === undefined || !isTaken(document, now);
-  if (!isFree)
+  if (document !== undefined && isTaken(document, now))
     return decision.answer.acquired ? decision : behindHolder(document, now, request, decision.answer);
   if (!decision.answer.acquired || decision.change === undefined) return decision;
   const line = lineOf(document);
-  const isLost = document === undefined && isWaiting(request) && (request.wait.notBefore ?? 0) > 0;
-  if (isLost) return keptFree(now, request, line);
+  if (document === undefined && isKept(request)) return keptFree(now, request, line);
   if (line.standing.length === 0) return decision;
-  const known = document ?? NOTHING;
-  const isFull = isWaiting(request) && !enters(line, now, request);
-  const turn = nextTurn(known, line, now, request.token);
-  if (isFull || turn.left !== undefined) {
-    const waiting = line.find(request.token);
-    return { answer: placed(heldFor(turn.left ?? 0), waiting), change: turn.change, ...turn.hint };
-  }
+  const before = beforeOthers(document ?? NOTHING, now, request, line);
+  if (before !== undefined) return before;
   line.leave(request.token);
   return { ...decision, change: { ...decision.change, kept: withLine(decision.change.kept, line) } };
+}
+
+/** Whether a lock of which nothing is known is kept free for a while, for a call that waits. */
+const isKept = (request: AcquireRequest): request is WaitingRequest =>
+  isWaiting(request) && (request.wait.notBefore ?? 0) > 0;
+
+/** The lock is free, and calls stand in line. Returns the refusal, if it is not the turn of the call that asks. */
+function beforeOthers(
+  document: LockDocument,
+  now: number,
+  request: AcquireRequest,
+  line: Line,
+): Decision<AcquireResult> | undefined {
+  const isFull = isWaiting(request) && !enters(line, now, request);
+  const { left, change, hint } = nextTurn(document, line, now, request.token);
+  if (!isFull && left === undefined) return undefined;
+  return { answer: placed(heldFor(left ?? 0), line.find(request.token)), change, ...hint };
 }
 
 /** Rules 3, 12 and 13: a lease is released, or a call gives up its wait. @param now of the place */
@@ -71,21 +81,27 @@ export function releaseInLine(
   const decision = release(document, now, lease, options);
   const line = lineOf(document);
   if (document === undefined || line.standing.length === 0) return decision;
-  const wasCalled = line.called?.token === lease.token;
-  const leaves =
-    lease.wait !== undefined && options.outcome === NOTHING_RAN && line.find(lease.token) !== undefined;
-  if (leaves) line.leave(lease.token);
-  const after = decision.change === undefined ? document : become(document, decision.change, now);
-  const isTurn = decision.answer.released || (leaves && wasCalled);
-  if (!isTurn || isTaken(after, now))
-    return leaves
-      ? {
-          ...decision,
-          change: { ...decision.change, kept: withLine(decision.change?.kept ?? document, line) },
-        }
-      : decision;
-  const { change, hint } = nextTurn(after, line, now);
-  return { ...decision, change: { ...decision.change, ...change }, ...hint };
+  const left = leave(line, lease, options);
+  const { answer, change } = decision;
+  const after = change === undefined ? document : become(document, change, now);
+  if (!isTaken(after, now) && (answer.released || left === 'called')) {
+    const turn = nextTurn(after, line, now);
+    return { ...decision, change: { ...change, ...turn.change }, ...turn.hint };
+  }
+  if (left === undefined) return decision;
+  return { ...decision, change: { ...change, kept: withLine(change?.kept ?? document, line) } };
+}
+
+/** A call that does not wait any more leaves the line. `undefined`: it is another call, or does not stand there. */
+function leave(
+  line: Line,
+  { token, wait }: LeaseRef,
+  { outcome }: ReleaseOptions,
+): 'called' | 'waiting' | undefined {
+  if (wait === undefined || outcome !== NOTHING_RAN || line.find(token) === undefined) return undefined;
+  const was = line.called?.token === token ? 'called' : 'waiting';
+  line.leave(token);
+  return was;
 }
 
 /** The place of the first call in line; `undefined`: nobody stands there. */
