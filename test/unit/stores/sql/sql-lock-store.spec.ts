@@ -60,7 +60,7 @@ describe('rows that others have locked', () => {
       write: () => Promise.reject(locked),
     });
     const results = store.extend(leases);
-    await clock.advance(1_000);
+    await clock.advance(2_000);
     expect(await results).toEqual(leases.map(({ name }) => (name === 'job-5' ? isLocked : held)));
     expect(batches).toEqual(['01234567', '0123', '4567', '45', '4', '5', '67']);
     expect(clock.pending).toBe(0);
