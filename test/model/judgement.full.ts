@@ -85,7 +85,8 @@ const overdueIsOverdue: Law = (by, facts) => {
   if (status !== 'overdue') return;
   const { known, time, asOf = NaN, runs, seen, lock } = facts;
   if (known.overdue === false) throw new Error('it is never overdue');
-  if (!(tick + known.overdue <= Math.min(time, asOf))) throw new Error('it was not late when the store was asked');
+  if (!(tick + known.overdue <= Math.min(time, asOf)))
+    throw new Error('it was not late when the store was asked');
   const started = [seen?.tick, ...runs.map((run) => run.tick), ...(lock?.jobs ?? []).map((job) => job.tick)];
   if (started.some((each = -Infinity) => each >= tick)) throw new Error('it was started');
   if (runs.some(({ outcome }) => outcome === 'running')) throw new Error('a run goes on');
@@ -97,11 +98,14 @@ const lateIsOverdue: Law = (by, facts) => {
   const isKnown = asOf === time && refusal === undefined && known.lock !== undefined && seen === undefined;
   const isUp = knownBy.every(({ state, job, clockOffset }) => state === 'up' && job.enabled && !clockOffset);
   const agree = knownBy.every(({ job }) => job.timeZone === known.timeZone);
-  if (known.kind !== 'cron' || !isKnown || !isUp || !agree || runs.length > 0 || facts.lock !== undefined) return;
+  if (known.kind !== 'cron' || !isKnown || !isUp || !agree || runs.length > 0 || facts.lock !== undefined)
+    return;
   if (known.overdue === false) return;
   const tick = datesOf(facts).newest(time - known.overdue);
   if (tick === undefined || knownBy.every(({ startedAt }) => startedAt > tick)) return;
-  if (by(facts).status !== 'overdue') throw new Error(`${by(facts).status}, though nobody has started ${tick}`);
+  const { status, tick: told } = by(facts);
+  if (status !== 'overdue' || told !== tick)
+    throw new Error(`${status} ${told}, though nobody has started ${tick}`);
 };
 
 /** The view of a job says what its judgement says. */
@@ -160,7 +164,7 @@ describe('a law finds out about a judge that breaks it', () => {
     [
       'it does not wait for the time of grace',
       'a tick that is told to be overdue is',
-      (facts) => judge({ ...facts, time: facts.time + 60_000 }),
+      ({ asOf = NaN, ...facts }) => judge({ ...facts, asOf: asOf + 60_000, time: facts.time + 60_000 }),
     ],
     [
       'it trusts old facts',
@@ -177,7 +181,9 @@ describe('a law finds out about a judge that breaks it', () => {
       'never better if the last run that completed was interrupted',
       (facts) => {
         const [last, ...others] = facts.runs;
-        return last?.outcome === 'interrupted' ? judge({ ...facts, runs: others, knownBy: [] }) : judge(facts);
+        return last?.outcome === 'interrupted'
+          ? judge({ ...facts, runs: others, knownBy: [] })
+          : judge(facts);
       },
     ],
   ];

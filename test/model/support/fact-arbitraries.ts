@@ -56,10 +56,13 @@ export const jobFacts: Arbitrary<JobFacts> = record({
   /** How old the facts are, ms; `undefined`: there are none. */
   age: constantFrom<(number | undefined)[]>(0, 0, 0, 20_000, 3_600_000, undefined),
   seen: option(constantFrom(YESTERDAY, T), { nil: undefined, freq: 4 }),
-  start: option(record({ tick: constantFrom(YESTERDAY, T), outcome: constantFrom('completed', 'failed', undefined) }), {
-    nil: undefined,
-    freq: 3,
-  }),
+  start: option(
+    record({ tick: constantFrom(YESTERDAY, T), outcome: constantFrom('completed', 'failed', undefined) }),
+    {
+      nil: undefined,
+      freq: 3,
+    },
+  ),
   lacks: subarray(['lock', 'ticks', 'runs'] as const, { maxLength: 1 }),
 }).map(({ known: job, time, instances, runs, age, seen, start, lacks }) => {
   const own = lacks.includes('lock') ? withoutLock(job) : job;
@@ -91,6 +94,15 @@ const lockWith = (
   outcome: string | undefined,
   time: number,
 ): NonNullable<JobFacts['lock']> => ({
-  ...{ name: 'invoices', time, state: 'free' },
-  jobs: [{ job, tick, attempt: 1, ...(outcome !== undefined && { outcome: outcome as 'completed' }) }],
+  name: 'invoices',
+  time,
+  state: 'free',
+  jobs: [
+    {
+      job,
+      tick,
+      attempt: 1,
+      ...(outcome !== undefined && { outcome: outcome as 'completed' }),
+    },
+  ],
 });

@@ -4,7 +4,7 @@ import type { StoreSubject } from './store-subjects.js';
 import { StartModel } from './start-model.js';
 
 /** How many entries of each sort are kept, and for how long, ms. */
-export const KEPT = { count: 5, age: 26 * 3_600_000 };
+export const KEPT = { count: 3, age: 26 * 3_600_000 };
 
 /** A lease, with what its run is told by. */
 export interface ModelRun {
@@ -25,6 +25,8 @@ interface ModelEntry {
   readonly facts: object;
   /** When it was kept, by the model's clock. */
   readonly time: number;
+  /** Whether it was one too many once. */
+  readonly hasLapsed?: true;
 }
 
 /** What `miss` is asked. */
@@ -127,7 +129,9 @@ export class HistoryModel {
     this.#newest.set(job, Math.max(newest, tick));
     if (this.#find(id) === undefined) this.#keep(entry);
     this.#noted.add(`${job} ${tick}`);
-    return { missed: true, ...((isNew || noted.some((each) => this.isSure(each))) && { first }) };
+    // Whether one that was told of late counts, when its tick is missed after all, no rule says.
+    const isSure = isNew ? noted.length === 0 : noted.some((each) => this.isSure(each));
+    return { missed: true, ...(isSure && { first }) };
   }
 
   /** Whether nobody was told of the tick, or a newer one; `undefined`: nobody can know. */
@@ -142,7 +146,7 @@ export class HistoryModel {
   /** Whether it must be told: it is neither too old nor one too many. */
   isSure(entry: ModelEntry): boolean {
     const alike = this.entries.filter(({ what }) => isGood(what) === isGood(entry.what));
-    return alike.indexOf(entry) < KEPT.count && !this.#isOld(entry);
+    return !entry.hasLapsed && alike.indexOf(entry) < KEPT.count && !this.#isOld(entry);
   }
 
   /** Whether it may be told: it is not too old. */
@@ -167,6 +171,7 @@ export class HistoryModel {
   #keep(entry: Omit<ModelEntry, 'time'>): void {
     const others = this.entries.filter(({ id }) => id !== entry.id);
     this.entries = [{ ...entry, time: this.now }, ...others];
+    this.entries = this.entries.map((each) => (this.isSure(each) ? each : { ...each, hasLapsed: true }));
   }
 }
 

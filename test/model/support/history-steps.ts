@@ -1,5 +1,6 @@
 import { array, boolean, constantFrom, nat, oneof, record } from 'fast-check';
 import type { ReleaseOutcome } from '../../../lib/index.js';
+import type { KnownJob } from '../../../lib/stores/history-store.js';
 
 const WHAT = [
   [10, 'begin'],
@@ -46,7 +47,11 @@ export const historySteps = array(
     job: constantFrom(...JOBS),
     pick: nat(3),
     tick: constantFrom(1, undefined, 2, 0, -1),
-    outcome: constantFrom<ReleaseOutcome[]>('completed', 'failed', 'timed-out', 'aborted', 'abandoned'),
+    // Most complete: so there are some too many now and then.
+    outcome: oneof(
+      { weight: 6, arbitrary: constantFrom<ReleaseOutcome[]>('completed') },
+      { weight: 4, arbitrary: constantFrom<ReleaseOutcome[]>('failed', 'timed-out', 'aborted', 'abandoned') },
+    ),
     recorded: oneof(
       { weight: 5, arbitrary: constantFrom(true) },
       { weight: 1, arbitrary: constantFrom(false) },
@@ -57,3 +62,14 @@ export const historySteps = array(
   }),
   { maxLength: 40, size: 'max' },
 );
+
+/** The jobs of a list. */
+export const jobsOf = (list: number): KnownJob[] =>
+  JOBS.slice(0, 1 + (list % 2)).map((job) => ({
+    job,
+    lock: `lock ${list}`,
+    kind: 'cron',
+    schedule: '0 3 * * *',
+    enabled: list > 0,
+    overdue: 6e4,
+  }));

@@ -31,6 +31,8 @@ export interface StoreSubject {
   readonly notesNewest?: true;
   /** Takes a tick for not told of if only a newer one was. */
   readonly tellsEach?: true;
+  /** Keeps what is told again once more, and counts it where entries are limited. */
+  readonly countsRepeats?: true;
   /** Does not know the job of a run by hand: it has no start that would tell. */
   readonly jobsByStarts?: true;
 }
@@ -89,6 +91,7 @@ export async function redisSubject(): Promise<ServedSubject> {
     settle: () => Promise.resolve(),
     trims: false,
     notesNewest: true,
+    countsRepeats: true,
     async close() {
       for (const each of await client.keys(`${keyPrefix}:*`)) await client.del(each);
       for (const each of clients) each.disconnect();
@@ -128,8 +131,8 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
   /** Changes what is in the column beside the lock. */
   const edit = async (name: string, change: (state: string) => string): Promise<void> => {
     const [row] = await pool.rows(`SELECT job_state AS state FROM ${table} WHERE name = ?`, [name]);
-    if (row === undefined) return;
-    const state = typeof row['state'] === 'string' ? row['state'] : JSON.stringify(row['state']);
+    if (row?.['state'] === null) return;
+    const state = typeof found === 'string' ? found : JSON.stringify(found);
     await pool.write(`UPDATE ${table} SET job_state = ? WHERE name = ?`, [change(state), name]);
   };
   return {

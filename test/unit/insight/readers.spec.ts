@@ -4,7 +4,16 @@ import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { JobStatus } from '../../../lib/insight/types.js';
 import { Measurements } from '../../../lib/metrics/measurements.js';
 import { at, INTERVAL, JOB } from './support/facts.js';
-import { type Answers, ask, CAUSES, dissenting, gauge, type Pattern, probe, READERS } from './support/readers.js';
+import {
+  type Answers,
+  ask,
+  CAUSES,
+  dissenting,
+  gauge,
+  type Pattern,
+  probe,
+  READERS,
+} from './support/readers.js';
 import { entry, FakeStore, instance, lockInfo } from './support/store.js';
 
 /*

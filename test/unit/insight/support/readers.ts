@@ -106,7 +106,7 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   running: ['running'],
   off: ['off'],
   unknown: ['unknown'],
-  overdue: ['unknown', 'no-instance', 'missed', 'store-away', 'lock-taken'],
+  overdue: ['unknown', 'no-instance', 'missed', 'store-away', 'lock-taken', 'schedules-differ'],
   interrupted: ['interrupted'],
   // The lock may know of a failure of which nothing is kept.
   failing: ['ran', 'unknown'],
