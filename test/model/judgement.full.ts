@@ -174,7 +174,7 @@ describe('a law finds out about a judge that breaks it', () => {
     [
       'it waits for too long',
       'a tick of which all is known, and that nobody has started, is told',
-      (facts) => judge({ ...facts, time: facts.time - 120_000 }),
+      (facts) => judge({ ...facts, time: facts.time - 3_600_000 }),
     ],
     [
       'it takes an interruption for an end',

@@ -131,7 +131,8 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
   /** Changes what is in the column beside the lock. */
   const edit = async (name: string, change: (state: string) => string): Promise<void> => {
     const [row] = await pool.rows(`SELECT job_state AS state FROM ${table} WHERE name = ?`, [name]);
-    if (row?.['state'] === null) return;
+    const found = row?.['state'] ?? undefined;
+    if (found === undefined) return;
     const state = typeof found === 'string' ? found : JSON.stringify(found);
     await pool.write(`UPDATE ${table} SET job_state = ? WHERE name = ?`, [change(state), name]);
   };
