@@ -74,7 +74,7 @@ export class Alarms {
     for (const miss of this.#waiting) {
       const { job, tick, own, first, timer } = miss;
       timer?.cancel();
-      // Who has just marked one of the others tells of it.
+      // A mark that is under way tells when it is answered; one whose answer was lost may have silenced the others.
       if (!first && !miss.marked) continue;
       this.#waiting.delete(miss);
       this.#tell(job, tick, own);

@@ -222,7 +222,7 @@ export class LeasedLock implements Lock {
     return this.lease.signal;
   }
 
-  /** Whether nobody waits for its run: a schedule fired it, or its call was queued. @internal */
+  /** Whether no caller waits for its run: a schedule fired the job, or the call was queued. @internal */
   get isOwnStory(): boolean {
     return this.lease.origin !== undefined;
   }

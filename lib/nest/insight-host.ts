@@ -131,10 +131,14 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return new Set(this.#jobs?.all.map(({ job }) => job));
   }
 
-  /** What the fleet is told of the jobs. Those that were deleted are not watched any more. */
+  /** The jobs of this instance as a beat has them. A deleted job is not watched any more. */
   #tell(): ShownJob[] {
     const known = this.#names;
     for (const job of this.#watch?.jobs ?? []) if (!known.has(job)) this.#watch?.remove(job);
+    return this.#shownJobs();
+  }
+
+  #shownJobs(): ShownJob[] {
     return (this.#jobs?.all ?? []).map((bound) => this.#shown(bound));
   }
 
@@ -195,8 +199,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
         ...toldOf(record).info,
         jobs: record.jobs,
       }));
-      const jobs = (this.#jobs?.all ?? []).map((bound) => this.#shown(bound));
-      for (const stranger of strangersOf(application, jobs, instances))
+      for (const stranger of strangersOf(application, this.#shownJobs(), instances))
         logWarning(() => strangerOf(application, stranger));
     };
     // It is a hint: with another answer of the store it looks again.

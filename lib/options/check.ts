@@ -1,10 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-/*
- * lib/options: every option: its type and docstring, its default, its name, its check. Rooms below get whole numbers of milliseconds that
- * are valid.
- * May not enter: what is done with an option.
- */
 import type { Clock } from '../clock.js';
 import { formatDuration } from '../duration.js';
 import type { LockSettings } from '../lease/lock-call.js';

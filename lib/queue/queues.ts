@@ -30,7 +30,7 @@ export interface QueueSettings {
   readonly redeliver: number;
 }
 
-/** A call that is to be queued. */
+/** What the store gets of a call that found its lock taken. */
 export interface CallToQueue extends QueueSettings {
   readonly key: string | undefined;
   /** JSON. */

@@ -15,9 +15,9 @@ export interface JobWatcher {
 }
 
 /**
- * Puts the jobs of a scheduler behind a gate: the decorated methods, and the cron jobs of the registry. Their timers fire as ever,
+ * Puts the jobs of a scheduler behind a gate: the decorated methods, and the cron jobs of the registry. Their timers go on,
  * and the registry shows all jobs as started; the gate decides at each fire. Intervals and timeouts that the application adds to
- * the registry are its own: there is no place to stop them.
+ * the registry belong to the application: this library cannot stop them.
  */
 export class GatedJobs {
   /** What is behind the gate. */

@@ -1,3 +1,6 @@
+/** The error of Redis for a user who lacks a right. Before 7.2, a refusal within a script has no code. */
+export const DENIED = /\bNOPERM\b|executing the script/;
+
 /** What to do about a failure, by what Node, OpenSSL or Redis say of it. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
@@ -17,8 +20,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     'Perhaps the server asks for a certificate of the client: `tls: { cert, key }` in the options.',
   ],
   [
-    // The same as `DENIED`, which is what the callers know a refusal by.
-    /\bNOPERM\b|executing the script/,
+    DENIED,
     'The user has not all rights that this library needs: `npx nestjs-scheduler-lock acl` prints them.',
   ],
   [/max number of clients/, 'Raise `maxclients` of the server, or look who keeps so many connections.'],

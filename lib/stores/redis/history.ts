@@ -25,10 +25,11 @@ import {
 } from './history-scripts.js';
 import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
-import { type LeaseScripts } from './lease-scripts.js';
+import type { LeaseScripts } from './lease-scripts.js';
 import { failure } from './lease-call.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
-import { DENIED, RedisReplyError, runScript, valuesOf } from './redis-client.js';
+import { DENIED } from './advice.js';
+import { RedisReplyError, runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { isYes } from './replies.js';
 import type { Script } from './script.js';

@@ -2,11 +2,11 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { ReleaseOutcome } from '../lock-store.js';
 import type { JobInfo, LockInfo } from '../lock-info.js';
 import { ACL_INSPECT } from './acl.js';
+import { DENIED } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
 import {
   type Connection as ScriptConnection,
-  DENIED,
   RedisReplyError,
   runScript,
   translate,

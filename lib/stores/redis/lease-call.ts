@@ -1,7 +1,7 @@
 import { type SchedulerLockError, StoreUnavailableError } from '../../errors.js';
 import type { Told } from '../fast-port.js';
-import { withAdvice } from './advice.js';
-import { DENIED, RedisReplyError } from './redis-client.js';
+import { DENIED, withAdvice } from './advice.js';
+import { RedisReplyError } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 
 /** What a script has to do for one lease, and the callbacks for its outcome. */

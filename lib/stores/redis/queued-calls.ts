@@ -26,9 +26,10 @@ import {
   SEE_QUEUED_CALLS,
 } from './queued-call-scripts.js';
 import { queuedCallKeys } from './keys.js';
-import { type LeaseScripts } from './lease-scripts.js';
+import type { LeaseScripts } from './lease-scripts.js';
 import { failure } from './lease-call.js';
-import { DENIED, RedisReplyError, runScript } from './redis-client.js';
+import { DENIED } from './advice.js';
+import { RedisReplyError, runScript } from './redis-client.js';
 import { type Patience, tooLate } from './readiness.js';
 import type { RedisConnection } from './redis-connection.js';
 import { recordArguments } from './records.js';

@@ -11,9 +11,6 @@ export class RedisReplyError extends Error {
   override readonly name = 'RedisReplyError';
 }
 
-/** The error of Redis for a user who lacks a right. Before 7.2, a refusal within a script has no code. */
-export const DENIED = /\bNOPERM\b|executing the script/;
-
 /** Where a script runs. */
 export interface Connection {
   /** Calls `send` with the connected client, or `failed` if there is none within the caller's limit. */

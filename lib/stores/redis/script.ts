@@ -7,7 +7,7 @@ import { RETENTION, TICK_RETENTION } from '../rules.js';
  * Each lock has two keys. The lock key is a plain string that holds '<token> <fencing token>' of its lease, so every client
  * which follows the recipe of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us
  * and is excluded. Both, as queued calls of one lock have leases with one token: what one of them sends late does nothing to the next.
- * Older versions of this library wrote the token alone, so that is enough to know whose a lock is. If the
+ * That recipe writes the token alone, so the token is enough to know whose a lock is. If the
  * lock stays taken after its lease, the key holds 'ended:' and the token. The state key is a hash with
  * the data that a plain string cannot hold. It always names the newest lease:
  *

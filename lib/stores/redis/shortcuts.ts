@@ -1,5 +1,5 @@
 import { AT_ONCE } from './lease-scripts.js';
-import { type Shortcut } from './lease-call.js';
+import type { Shortcut } from './lease-call.js';
 import { runScript, valuesOf } from './redis-client.js';
 import { isYes } from './replies.js';
 import { script } from './script.js';

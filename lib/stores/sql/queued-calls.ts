@@ -36,8 +36,8 @@ const TIDY = 3_600_000;
 const MOST_LEFT = 1_000;
 
 /**
- * Queued calls in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its queued calls, so statements one after
- * another do what needs one operation elsewhere.
+ * Queued calls in a table of their own beside that of the locks: a row each. Only the holder of a lock takes its queued calls, so
+ * statements one after another do what needs one operation elsewhere.
  */
 export class SqlQueuedCalls<Table> implements QueuedCallStore {
   #tidied = -Infinity;
