@@ -23,17 +23,21 @@ export default {
   workerGracefulExitTimeout: 30_000,
   // Of the fleets in test/faults/chaos.spec.ts, each of which is mostly idle.
   maxConcurrency: 3,
-  extensionsToTreatAsEsm: ['.ts'],
+  extensionsToTreatAsEsm: ['.ts', '.tsx'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.build', '<rootDir>/.cache'],
   transform: {
-    '^.+\\.ts$': [
+    '^.+\\.tsx?$': [
       '@swc/jest',
       {
         jsc: {
           target: 'es2022',
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
+          parser: { syntax: 'typescript', decorators: true, tsx: true },
+          transform: {
+            legacyDecorator: true,
+            decoratorMetadata: true,
+            react: { pragma: 'h', pragmaFrag: 'Fragment' },
+          },
           keepClassNames: true,
         },
         module: { type: 'es6' },

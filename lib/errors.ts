@@ -1,6 +1,8 @@
 /** Why a call did not run its job. */
 export type SkipReason =
   | 'held'
+  /** A person has paused the lock: see docs/production/control.md. */
+  | 'paused'
   | 'already-ran'
   | 'cooling-down'
   | 'clock-skew'
@@ -123,6 +125,7 @@ export class LockNotAcquiredError extends SchedulerLockError {
 
 const EXPLANATIONS: Record<SkipReason, (skip: { holder?: string | undefined; cause?: unknown }) => string> = {
   held: ({ holder }) => `${holder === undefined ? 'another holder' : `instance ${holder}`} has it.`,
+  paused: ({ holder }) => `it is ${holder ?? 'paused'}.`,
   'already-ran': () => 'this tick, or a newer one, was already started.',
   'cooling-down': () => 'its last run ended less than `atLeast` after it began.',
   'clock-skew': () => "this tick lies in the future of the store's clock.",

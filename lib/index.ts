@@ -39,6 +39,7 @@ export type {
   UnfinishedRun,
 } from './events/instance-events.js';
 export type {
+  ControlledEvent,
   DeadLetteredEvent,
   OverdueEvent,
   InterruptedEvent,
@@ -68,16 +69,39 @@ export { SchedulerLockInsight } from './nest/scheduler-lock-insight.js';
 export { Insight, type InsightQuery, type InsightReadingOptions } from './insight/insight.js';
 export type { TickDates, TickFinder } from './insight/facts.js';
 export type {
+  ControlInfo,
   InstanceInfo,
   InstanceState,
   JobStatus,
   JobView,
+  PauseInfo,
   RunInfo,
   ScheduleView,
   Unreadable,
   Why,
   WhyCause,
 } from './insight/types.js';
+
+// Control
+export { SchedulerLockControl } from './nest/scheduler-lock-control.js';
+export { Control } from './control/control.js';
+export type { ControlOptions } from './control/desk.js';
+export type {
+  BreakRequest,
+  BreakResult,
+  By,
+  ControlSwitches,
+  NobodyHas,
+  PauseRequest,
+  PauseResult,
+  RedeliverRequest,
+  RedeliverResult,
+  ResumeRequest,
+  ResumeResult,
+  RunNowResult,
+  RunRequest,
+  Target,
+} from './control/types.js';
 
 // Errors
 export {
@@ -125,8 +149,11 @@ export type {
   NextResult,
 } from './stores/queued-call-store.js';
 export type {
+  Annotation,
   Beat,
   BeatResult,
+  ControlAct,
+  ControlAction,
   HistoryEntry,
   HistoryQuery,
   HistoryStore,
@@ -140,7 +167,9 @@ export type {
   MissResult,
   RunEntry,
   RunRecord,
+  Trigger,
 } from './stores/history-store.js';
+export type { PausedBy } from './stores/pause.js';
 export { DocumentLockStore, type DocumentLockStoreOptions } from './store/document-lock-store.js';
 export type {
   Change as DocumentChange,

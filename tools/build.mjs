@@ -8,6 +8,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 import ts from 'typescript';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -15,6 +16,7 @@ const target = resolve(process.argv[2] ?? join(root, 'dist'));
 
 rmSync(target, { recursive: true, force: true });
 compile(join(root, 'tsconfig.build.json'));
+await bundle('board/templates.js');
 const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
 for (const path of scripts) {
   const text = readFileSync(join(target, path), 'utf8');
@@ -58,6 +60,30 @@ function fail(...diagnostics) {
   };
   process.stderr.write(ts.formatDiagnostics(diagnostics, host));
   process.exit(1);
+}
+
+/** Puts the packages that a file imports into that file, with their licences beside it: what the page is made with is no dependency. */
+async function bundle(path) {
+  const file = join(target, path);
+  const { metafile } = await build({
+    entryPoints: [file],
+    outfile: file,
+    allowOverwrite: true,
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    metafile: true,
+    absWorkingDir: root,
+    logLevel: 'error',
+  });
+  const packages = Object.keys(metafile.inputs).flatMap(
+    (input) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1] ?? [],
+  );
+  const licences = [...new Set(packages)].map(
+    (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
+  );
+  write(path.replace(/[^/]+$/, 'LICENSES.txt'), licences.join('\n\n'));
 }
 
 /** Collects the types that an entry leads to: users can reach no others. */

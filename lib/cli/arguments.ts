@@ -11,6 +11,7 @@ import {
 } from './options.js';
 import { checkAddress, type StoreAddress } from './address.js';
 import { type Print, type PrintCommand, PRINTS } from './print.js';
+import { type Act, isSwitch, readAct, targetProblem } from './switch-arguments.js';
 import { UsageError } from './usage-error.js';
 
 /** What a person has asked for. */
@@ -22,9 +23,13 @@ export interface Request {
   /** Epoch milliseconds. */
   readonly at?: number;
   readonly limit: number;
+  /** 0: a free one. */
+  readonly port: number;
   readonly json: boolean;
   readonly watch: boolean;
   readonly bad: boolean;
+  /** For a switch: who does what, and why. */
+  readonly act?: Act;
 }
 
 type Values = ReadonlyMap<OptionName, string | true>;
@@ -66,9 +71,13 @@ export function readArguments(
     ...(job !== undefined && { job }),
     ...(at !== undefined && { at }),
     limit: limitOf(text('limit')),
+    port: portOf(text('port')),
     json: values.has('json'),
     watch: values.has('watch'),
     bad: values.has('bad'),
+    ...(isSwitch(command) && {
+      act: readAct(command, { job, text, throughPause: values.has('through-pause') }),
+    }),
   };
 }
 
@@ -154,24 +163,31 @@ function checkOwner(name: OptionName, command: Command): void {
 }
 
 function jobOf(command: Command, words: readonly string[]): string | undefined {
-  const most = command === 'runs' || command === 'why' ? 1 : 0;
-  if (words.length > most)
-    throw new UsageError(
-      most === 0
-        ? `${command} takes no further words, only options.`
-        : `${command} takes the name of one job. Put quotation marks around a name with blanks.`,
-    );
+  const most = command === 'runs' || command === 'why' || isSwitch(command) ? 1 : 0;
+  if (words.length > most) throw new UsageError(tooMany(command, most));
   const [job] = words;
   if (command === 'why' && job === undefined)
     throw new UsageError('Say which job: why <job>. `status` shows their names.');
+  if (isSwitch(command)) targetProblem(command, job);
   if (job?.trim() === '') throw new UsageError('The name of the job is empty.');
   return job;
+}
+
+function tooMany(command: Command, most: number): string {
+  if (most === 0) return `${command} takes no further words, only options.`;
+  const what = command === 'break' || command === 'redeliver' ? 'lock' : 'job';
+  return `${command} takes the name of one ${what}. Put quotation marks around a name with blanks.`;
 }
 
 function limitOf(text: string | undefined): number {
   const limit = text === undefined ? DEFAULT_LIMIT : Number(text);
   if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
   throw new UsageError(`--limit: ${show(text)} is no whole number from 1 to ${MOST}.`);
+}
+
+function portOf(text = '0'): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new UsageError(`--port: ${show(text)} is no port. Give a number up to 65535.`);
 }
 
 function timeOf(text: string | undefined, zone: string): number | undefined {

@@ -1,14 +1,25 @@
 import type { Clock } from '../clock.js';
 import { INSTANCES_KEPT } from '../stores/history-store.js';
+import { withoutToken } from '../stores/lock-info.js';
 import type { LockStore } from '../stores/lock-store.js';
 import type { Insight } from '../insight/insight.js';
-import type { InstanceInfo, InstanceState, JobView, Unreadable } from '../insight/types.js';
+import type {
+  ControlInfo,
+  InstanceInfo,
+  InstanceState,
+  JobView,
+  RunInfo,
+  Unreadable,
+} from '../insight/types.js';
 import { displayName } from '../lock-name.js';
 import { isRefusal } from '../insight/read.js';
+import { Times } from '../insight/shown.js';
 import { nearest, withoutSql } from '../wording.js';
+import type { ControlSwitches } from '../control/types.js';
 import type { Request } from './arguments.js';
 import { type Look, printable } from './table.js';
-import { Times } from './times.js';
+import { isSwitch, type Switch } from './switch-arguments.js';
+import { done } from './switches.js';
 import { UsageError } from './usage-error.js';
 import { instancesTable, jobsTable, locksTable, runsTable } from './views.js';
 
@@ -17,8 +28,12 @@ export interface Context {
   readonly store: LockStore;
   readonly insight: Pick<
     Insight,
-    'jobs' | 'job' | 'runs' | 'instances' | 'why' | 'status' | 'time' | 'unreadable'
+    'jobs' | 'job' | 'runs' | 'controls' | 'instances' | 'why' | 'status' | 'time' | 'unreadable'
   >;
+  /** The switches. */
+  readonly control: ControlSwitches;
+  /** Who uses this machine. */
+  readonly actor: string;
   readonly clock: Clock;
   readonly look: Look;
   /** Says something about the answer on stderr: why it takes so long, what it is without. */
@@ -42,11 +57,27 @@ export const AWAY = 3;
 
 type Run = (request: Request, context: Context) => Promise<Answer>;
 
-const RUNS: Readonly<Record<Request['command'], Run>> = { status, runs, why, instances, locks };
+const RUNS: Readonly<Record<Exclude<Request['command'], Switch | 'board'>, Run>> = {
+  status,
+  runs,
+  why,
+  instances,
+  locks,
+};
 
 /** Reads what a command shows. Rejects as the store does. */
 export function answerOf(request: Request, context: Context): Promise<Answer> {
-  return RUNS[request.command](request, context);
+  // It has no answer that ends: `run` serves it.
+  if (request.command === 'board') return Promise.reject(new UsageError('board: there is nothing to print.'));
+  const { command } = request;
+  return isSwitch(command) ? switched(command, request, context) : RUNS[command](request, context);
+}
+
+async function switched(command: Switch, request: Request, context: Context): Promise<Answer> {
+  const { control, actor, say } = context;
+  const times = timesBy(undefined, request, context);
+  const { document, line, code } = await done(command, request, { control, actor, times, say });
+  return { document, lines: [printable(line)], code };
 }
 
 /** What is shown is by the store's clock, so now is, too; by that of this machine if the store has not told. */
@@ -169,10 +200,14 @@ function nobody(all: readonly Seen[], times: Times): string {
 async function runs(request: Request, context: Context): Promise<Answer> {
   const { job, limit, bad } = request;
   const { insight, look, say } = context;
-  const found = await insight.runs({ ...(job !== undefined && { job }), limit, bad });
+  const query = { ...(job !== undefined && { job }), limit };
+  const found = await insight.runs({ ...query, bad });
+  // Which run a person has started, or ended, it says itself.
+  const acts = (await insight.controls(query)).filter(({ action }) => action !== 'run' && action !== 'break');
   leftOut(insight.unreadable).forEach(say);
   const times = timesBy(insight.time, request, context);
-  if (found.length > 0) return { document: found, lines: runsTable(found, times, look), code: OK };
+  const all = newestFirst([...found, ...acts]).slice(0, limit);
+  if (all.length > 0) return { document: all, lines: runsTable(all, times, look), code: OK };
   if (job !== undefined && (await insight.job(job)) === undefined) {
     const names = (await insight.jobs()).map((known) => known.job);
     throw new UsageError(`No instance knows a job ${displayName(job)}. ${jobAdvice(job, names)}`);
@@ -184,6 +219,11 @@ async function runs(request: Request, context: Context): Promise<Answer> {
     code: OK,
   };
 }
+
+const timeOf = (entry: RunInfo | ControlInfo): number => ('at' in entry ? entry.at : entry.startedAt);
+
+const newestFirst = (entries: readonly (RunInfo | ControlInfo)[]): (RunInfo | ControlInfo)[] =>
+  [...entries].sort((one, other) => timeOf(other) - timeOf(one));
 
 function jobAdvice(job: string, names: readonly string[]): string {
   const meant = nearest(job, names);
@@ -228,7 +268,7 @@ async function locks(request: Request, context: Context): Promise<Answer> {
   const times = timesBy(all[0]?.time, request, context);
   const unknown = new Set(all.flatMap((lock) => lock.unknown ?? []));
   for (const reason of unknown) say(`Not all can be read. ${printable(withoutSql(reason))}`);
-  const sorted = [...all].sort((one, other) => (one.name < other.name ? -1 : 1));
+  const sorted = all.map(withoutToken).sort((one, other) => (one.name < other.name ? -1 : 1));
   return {
     document: sorted,
     lines: sorted.length === 0 ? ['There are no locks.'] : locksTable(sorted, times, look),

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { readFileSync, writeSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
 import { systemClock } from '../clock.js';
 import { USAGE } from './commands.js';
 import { openStore } from './open.js';
@@ -29,11 +30,21 @@ const code = await run(argv.slice(2), {
   clock: systemClock,
   version: versionOfPackage(),
   open: openStore,
+  actor: () => `${userName()}@${hostname()}`.replaceAll(/\p{Cc}/gu, '').slice(0, 60),
   ticks: () => ticksOf(process.cwd()),
   onInterrupt: (listener) => void process.once('SIGINT', listener),
 });
 // Not at once: what was written may still be on its way into a pipe.
 stdout.write('', (error) => (error ? lost(error) : process.exit(code)));
+
+/** A process in a container may have a number that no user has. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? '?'}`;
+  }
+}
 
 function versionOfPackage(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');

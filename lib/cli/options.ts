@@ -8,6 +8,12 @@ export const COMMANDS = {
   why: 'why a job ran, or did not run: <job>',
   instances: 'the instances of the last days, and the jobs that they know',
   locks: 'all locks of the store: it looks for them, which takes long on a server with many keys',
+  board: 'a page of all that in a browser, on this machine only, until Ctrl+C',
+  pause: 'no instance starts a job under this lock any more, until it is resumed: <job>',
+  resume: 'ends a pause: <job>',
+  break: 'ends the lease that has this fencing token; its job may still run: <lock>',
+  run: 'runs a job now, on an instance that has it: <job>',
+  redeliver: 'puts the dead letters of a lock back: <lock>',
   sql: 'prints the SQL that a database needs, with rights for a user; it connects to nothing',
   acl: 'prints the rights that a user of Redis needs; it connects to nothing',
 } as const;
@@ -44,6 +50,33 @@ export const OPTIONS = {
   limit: { value: '<count>', help: 'how many runs at most, 1 to 1000 (default: 20)', of: ['runs'] },
   bad: { help: 'only runs that failed, were aborted or interrupted', of: ['runs'] },
   at: { value: '<time>', help: 'the time in question: 2026-11-22T03:00, in the zone', of: ['why'] },
+  port: { value: '<number>', help: 'where the page is (default: a free one)', of: ['board'] },
+  reason: {
+    value: '<text>',
+    help: 'why: it is shown to whoever asks (needed for pause and break)',
+    of: ['pause', 'resume', 'break', 'run', 'redeliver'],
+  },
+  as: {
+    value: '<name>',
+    help: 'who does it (default: the user and the host)',
+    of: ['pause', 'resume', 'break', 'run', 'redeliver'],
+  },
+  lock: { value: '<name>', help: 'instead of a job', of: ['pause', 'resume'] },
+  for: { value: '<duration>', help: 'how long it lasts, up to 30d (default: 7d)', of: ['pause'] },
+  wait: {
+    value: '<duration>',
+    help: 'how long to wait: for whoever runs now (pause; default: 1h), or for the end of the run (run)',
+    of: ['pause', 'run'],
+  },
+  fencing: { value: '<number>', help: 'the fencing token that `locks` shows', of: ['break'] },
+  args: { value: '<json>', help: 'its arguments, a JSON array', of: ['run'] },
+  'queue-key': {
+    value: '<text>',
+    help: 'calls with the same key that have not begun become one',
+    of: ['run'],
+  },
+  'through-pause': { help: 'lifts a pause for this run, and puts it back behind it', of: ['run'] },
+  id: { value: '<id>', help: 'only this dead letter (default: all)', of: ['redeliver'] },
   store: { value: '<kind>', help: 'postgres, or mysql', of: ['sql'] },
   grant: { value: '<user>', help: 'who gets the rights', of: ['sql'] },
   shedlock: { help: "the table in ShedLock's own shape, with our columns added", of: ['sql'] },
@@ -69,14 +102,14 @@ export function help(): string {
     return [`--${name}${value === undefined ? '' : ` ${value}`}`, of ? `${of.join(', ')}: ${text}` : text];
   });
   return [
-    'nestjs-scheduler-lock <command> [options]: who ran which job, when, and why not. It only reads: no job starts.',
+    'nestjs-scheduler-lock <command> [options]: who ran which job, when, and why not; and switches for whoever is on call.',
     '',
     ...aligned(commands),
     '',
     ...aligned(options),
     '',
     `Give the URL by the variable ${URL_VARIABLE}: other users of the machine can read --url in its list of processes.`,
-    'Exit code: 0 ok, 1 something needs attention (status), 2 cannot work as it was given, 3 the store is away.',
+    'Exit code: 0 ok, 1 something needs attention (status) or was not done (a switch), 2 cannot work as it was given, 3 the store is away.',
   ].join('\n');
 }
 

@@ -6,7 +6,10 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../clock.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import type { TickFinder } from '../insight/facts.js';
+import { insightsOf } from '../board/source.js';
 import { Insight } from '../insight/insight.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { Control } from '../control/control.js';
 import { asClause, withoutSql } from '../wording.js';
 import { readArguments, type Request } from './arguments.js';
 import { type Answer, answerOf, AWAY, type Context, USAGE } from './commands.js';
@@ -14,6 +17,7 @@ import type { OpenStore } from './open.js';
 import { help, URL_VARIABLE } from './options.js';
 import { type StoreAddress, withoutSecrets } from './address.js';
 import { type Print, printed } from './print.js';
+import { servePage } from './serve.js';
 import { coloured, plain, printable, shortened, widthOf } from './table.js';
 import { UsageError } from './usage-error.js';
 
@@ -35,6 +39,8 @@ export interface Shell {
   readonly version: string;
   /** Connects to the store. */
   readonly open: (address: StoreAddress) => Promise<OpenStore>;
+  /** Who uses this machine, for whatever is noted of a switch. */
+  readonly actor: () => string;
   /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
   readonly ticks: () => TickFinder | undefined;
   /** Registers a listener for Ctrl+C. */
@@ -76,14 +82,21 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
   const { store, close } = await shell.open(request.address);
   try {
     const ticks = shell.ticks();
+    if (request.command === 'board') return await serve(request, store, ticks, shell);
     const { stdout, stderr, clock } = shell;
     let insight: Insight | undefined;
+    let control: Control | undefined;
+    const actor = shell.actor();
     const context: Context = {
       store,
       // Not before it is needed: a store without a history has locks, too.
       get insight() {
         return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
       },
+      get control() {
+        return (control ??= new Control(store, { clock, instance: actor }));
+      },
+      actor,
       clock,
       look: {
         paint: hasColours(shell) ? coloured : plain,
@@ -101,6 +114,29 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     // What was answered stays so. A connection that waits for a table may have been closed.
     await close().catch(() => undefined);
   }
+}
+
+/** Serves the page until a person ends it. */
+async function serve(
+  { port }: Request,
+  store: LockStore,
+  ticks: TickFinder | undefined,
+  { stdout, clock, onInterrupt }: Shell,
+): Promise<number> {
+  const interrupted = new Promise<void>((resolve) => onInterrupt(resolve));
+  const { address, close } = await servePage(
+    {
+      insight: insightsOf(async (zone) => new Insight(store, { zone, ...(ticks && { ticks }) })),
+      clock,
+      label: () => store.label ?? 'the store',
+      traceUrl: undefined,
+    },
+    port,
+  );
+  stdout.write(`${address}\nOnly for who has this address. Ctrl+C ends it.\n`);
+  await interrupted;
+  close();
+  return 0;
 }
 
 const hasColours = ({ stdout, env }: Shell): boolean =>

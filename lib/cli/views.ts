@@ -1,8 +1,8 @@
 import { formatDuration } from '../duration.js';
-import type { InstanceInfo, JobStatus, JobView, RunInfo } from '../insight/types.js';
+import { scheduleOf, type Times } from '../insight/shown.js';
+import type { ControlInfo, InstanceInfo, JobStatus, JobView, RunInfo } from '../insight/types.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import { type Cell, type Look, type Style, table } from './table.js';
-import type { Times } from './times.js';
 
 /*
  * Tables of what people ask for. Times in them are short: what is exact is in the JSON, and in `why`.
@@ -16,6 +16,7 @@ const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
   overrun: 'yellow',
   disagree: 'yellow',
   unknown: 'yellow',
+  paused: 'yellow',
   running: 'cyan',
   new: 'dim',
   off: 'dim',
@@ -39,16 +40,6 @@ export function jobsTable(jobs: readonly JobView[], times: Times, look: Look): s
   return table(['JOB', 'STATE', 'SCHEDULE', 'LAST', 'NEXT', 'WHY'], rows, look, [2, 4, 3]);
 }
 
-/** When a job runs: its expression, with its zone if that is not the one of the times beside it. */
-export function scheduleOf(
-  { schedule, timeZone, interval }: Pick<JobView, 'schedule' | 'timeZone' | 'interval'>,
-  zone?: string,
-): string {
-  if (interval !== undefined) return `every ${formatDuration(interval)}`;
-  if (schedule === undefined) return 'by hand';
-  return timeZone === undefined || timeZone === zone ? schedule : `${schedule} ${timeZone}`;
-}
-
 /** `Sat 03:00 completed 12 s`; of a run that goes on: `12:20 api-7f9:1:ab, 40 s`. */
 function lastOf(run: RunInfo, times: Times): string {
   const start = times.short(run.startedAt);
@@ -60,18 +51,58 @@ function lastOf(run: RunInfo, times: Times): string {
 
 const OUTCOME: Readonly<Record<string, Style>> = { completed: 'green', running: 'cyan' };
 
-export function runsTable(runs: readonly RunInfo[], times: Times, look: Look): string[] {
-  const rows = runs.map((run) => [
-    cell(times.short(run.startedAt)),
-    cell(run.job ?? `lock ${run.lock}`),
-    cell(run.outcome, OUTCOME[run.outcome] ?? 'red'),
-    cell(tookOf(run, times)),
-    cell(`${at(run.tick, times)}${(run.attempt ?? 1) > 1 ? ` (run ${run.attempt})` : ''}`),
-    cell(run.instance),
-    cell(run.error),
-  ]);
-  return table(['STARTED', 'JOB', 'OUTCOME', 'TOOK', 'TICK', 'INSTANCE', 'ERROR'], rows, look);
+/** Runs, and what people did between them. */
+export function runsTable(entries: readonly (RunInfo | ControlInfo)[], times: Times, look: Look): string[] {
+  const rows = entries.map((entry) => ('at' in entry ? actRow(entry, times) : runRow(entry, times)));
+  const heads = ['STARTED', 'JOB', 'OUTCOME', 'TOOK', 'TICK', 'TRIGGER', 'INSTANCE', 'ERROR'];
+  return table(heads, rows, look, [5]);
 }
+
+/** What a person did, in the columns of a run. */
+function actRow(
+  { at: time, lock, job, action, actor, reason, until, count }: ControlInfo,
+  times: Times,
+): Cell[] {
+  const more = count === undefined ? [] : [`${count} dead letters`];
+  if (until !== undefined) more.push(`until ${times.short(until)}`);
+  if (reason !== undefined) more.push(reason);
+  return [
+    cell(times.short(time)),
+    cell(job ?? `lock ${lock}`),
+    cell(ACTS[action], 'yellow'),
+    cell(''),
+    cell(''),
+    cell(''),
+    cell(`by ${actor}`),
+    cell(more.join(': ')),
+  ];
+}
+
+const ACTS: Readonly<Record<ControlInfo['action'], string>> = {
+  pause: 'paused',
+  resume: 'resumed',
+  break: 'broken',
+  run: 'run now',
+  redeliver: 'redelivered',
+};
+
+/** Who has started it, or ended it; else what has, if that is not its schedule. */
+function triggerOf({ trigger, by }: RunInfo): string {
+  if (by?.action === 'break') return `broken by ${by.actor}`;
+  if (by !== undefined) return by.actor;
+  return trigger === undefined || trigger === 'schedule' ? '' : trigger;
+}
+
+const runRow = (run: RunInfo, times: Times): Cell[] => [
+  cell(times.short(run.startedAt)),
+  cell(run.job ?? `lock ${run.lock}`),
+  cell(run.outcome, OUTCOME[run.outcome] ?? 'red'),
+  cell(tookOf(run, times)),
+  cell(`${at(run.tick, times)}${(run.attempt ?? 1) > 1 ? ` (run ${run.attempt})` : ''}`),
+  cell(triggerOf(run)),
+  cell(run.instance),
+  cell(run.error),
+];
 
 function tookOf(run: RunInfo, times: Times): string {
   if (run.outcome === 'running') return times.since(run.startedAt);

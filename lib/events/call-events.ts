@@ -1,5 +1,5 @@
 import type { SkipReason } from '../errors.js';
-import type { MissReason } from '../stores/history-store.js';
+import type { ControlAct, MissReason } from '../stores/history-store.js';
 import type { RefusalFacts } from '../stores/lock-store.js';
 import type { LockFacts } from './lease-events.js';
 
@@ -90,4 +90,13 @@ export interface OverdueEvent extends LockFacts {
   readonly tick: number;
   /** What kept each instance from the tick, as far as the instances have reported by now. */
   readonly reasons: readonly (MissReason & { readonly missedBy: string })[];
+}
+
+/** A person has used a switch here, or a run that a person has asked for begins here: see `docs/production/control.md`. */
+export interface ControlledEvent extends LockFacts, ControlAct {
+  readonly type: 'controlled';
+  /** Of the lease that began or ended. Absent if there was none. */
+  readonly fencingToken?: number;
+  /** For `pause`: until when, by the store's clock, epoch milliseconds. */
+  readonly until?: number;
 }

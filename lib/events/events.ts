@@ -23,6 +23,7 @@ import type {
   DeadLetteredEvent,
   InterruptedEvent,
   OverdueEvent,
+  ControlledEvent,
 } from './call-events.js';
 import type {
   OutageStartedEvent,
@@ -56,6 +57,7 @@ export type SchedulerLockEvent =
   | ElectedEvent
   | RevokedEvent
   | HookFailedEvent
+  | ControlledEvent
   | ShutdownWaitingEvent
   | ShutdownLeftEvent
   | OutageStartedEvent

@@ -1,11 +1,18 @@
 import { Logger } from '@nestjs/common';
 import { formatDuration } from '../duration.js';
-import { StoreUnavailableError } from '../errors.js';
 import type { SchedulerLockEvent, Wanted } from './events.js';
-import type { ShutdownLeftEvent } from './instance-events.js';
-import type { OverdueEvent } from './call-events.js';
 import type { SchedulerLockEvents } from './scheduler-lock.events.js';
 import { isDebugRead, textOf } from './log.js';
+import {
+  left,
+  ofKey,
+  reasonsOf,
+  skew,
+  subject,
+  whatFails,
+  whileHolding,
+  withoutLock,
+} from './log-phrases.js';
 
 type EventOf<T extends SchedulerLockEvent['type']> = Extract<SchedulerLockEvent, { type: T }>;
 type Level = 'debug' | 'log' | 'warn' | 'error';
@@ -130,13 +137,25 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
     level: 'warn',
     text: (event) => `${subject(event)}: runs WITHOUT its lock (onStoreError: 'run'): ${event.error.message}`,
   },
+  controlled: {
+    level: 'log',
+    text(event) {
+      const { action, actor, reason, until, count } = event;
+      const what = {
+        pause: `paused${until === undefined ? '' : ` until ${new Date(until).toISOString()}`}`,
+        resume: 'resumed',
+        break: `the lease with fencing token ${event.fencingToken} was ended`,
+        run: 'run by hand',
+        redeliver: `${count ?? 0} dead letters put back`,
+      }[action];
+      return `${subject(event)}: ${what}, by ${actor}${reason === undefined ? '' : `: ${reason}`}`;
+    },
+  },
   overdue: {
     level: 'error',
     text(event) {
-      const rest = event.reasons.length - MAX_REASONS;
-      const more = rest > 0 ? [`and ${rest} more`] : [];
-      const why = [...event.reasons.slice(0, MAX_REASONS).map(reasonOf), ...more].join('; ');
-      return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why === '' ? '' : `: ${why}`}`;
+      const why = event.reasons.length === 0 ? '' : `: ${reasonsOf(event.reasons)}`;
+      return `${subject(event)}: no instance has started its tick of ${new Date(event.tick).toISOString()}${why}`;
     },
   },
   hung: {
@@ -244,53 +263,3 @@ const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => res
 
 /** The most locks that the log names as deleted: names may come from arguments. */
 const MAX_DELETED = 1_000;
-
-/** How many instances a line names: a fleet may have hundreds. */
-const MAX_REASONS = 10;
-
-/** What kept an instance from a tick. */
-function reasonOf({ missedBy, reason, count, holder }: OverdueEvent['reasons'][number]): string {
-  const by = holder === undefined ? '' : ` by ${holder}`;
-  return `${missedBy}: ${reason}${by}${count > 1 ? `, ${count} times in a row` : ''}`;
-}
-
-/** A store that refuses some calls may still renew live leases. */
-function whatFails(error: Error): string {
-  if (error instanceof StoreUnavailableError && error.refused) {
-    return 'it refuses calls until somebody puts that right';
-  }
-  return 'no lock can be taken or renewed until it is';
-}
-
-/** Errors of one lock begin with its name. */
-function withoutLock(message: string, lock: string): string {
-  const beginning = `Lock "${lock}": `;
-  return message.startsWith(beginning) ? message.slice(beginning.length) : message;
-}
-
-function skew({ tick = 0, storeTime = 0, at }: { tick?: number; storeTime?: number; at: number }): string {
-  const [ticked, here, there] = [tick, at, storeTime].map((time) => new Date(time).toISOString());
-  return (
-    `its tick ${ticked} lies too far in the future of the store. It is ${here} by this machine's clock and ${there} by the ` +
-    "store's; either may be wrong. Correct that clock, or raise maxClockSkew."
-  );
-}
-
-/** Two calls that wait for each other's locks: this shows both halves. */
-function whileHolding({ holding }: { holding?: readonly string[] }): string {
-  return holding === undefined ? '' : `, while it holds ${holding.map((name) => `"${name}"`).join(', ')}`;
-}
-
-/** `RefreshJobs.refresh [auto-refresh]`, or only the name if the job is the same or absent. */
-function subject({ job, lock }: { job?: string; lock: string }): string {
-  return job === undefined || job === lock ? lock : `${job} [${lock}]`;
-}
-
-const ofKey = ({ key }: { key?: string }): string => (key === undefined ? '' : ` "${key}"`);
-
-function left(run: ShutdownLeftEvent['runs'][number]): string {
-  const { expiresIn } = run;
-  const lease =
-    expiresIn === undefined ? 'it had lost its lease' : `its lease expires in ${formatDuration(expiresIn)}`;
-  return `${subject(run)} still runs (${lease})`;
-}

@@ -1,5 +1,5 @@
 import type { KnownJob } from '../stores/history-store.js';
-import { agree, type JobFacts, lastStartOf, type TickDates } from './facts.js';
+import { agree, type JobFacts, lastStartOf, type TickDates, type TickFinder } from './facts.js';
 import type { RunInfo } from './types.js';
 
 /** The dates of a job, as far as they are known. */
@@ -116,4 +116,19 @@ export function tickAfter(facts: JobFacts, { tick = -Infinity, startedAt }: RunI
   const { kind, interval } = facts.known;
   if (kind === 'interval') return startedAt + (interval ?? Infinity);
   return kind === 'cron' ? datesOf(facts).next(Math.max(tick, startedAt)) : Infinity;
+}
+
+/** More schedules than a fleet has, unless it makes up new ones all the time. */
+const MAX_SCHEDULES = 2_000;
+
+/** Asks for each schedule once: to read an expression takes longer than to find a date. */
+export function asksOnce(ticks: TickFinder): TickFinder {
+  const found = new Map<string, TickDates>();
+  return (schedule, timeZone) => {
+    const key = timeZone === undefined ? schedule : `${schedule}\n${timeZone}`;
+    const dates = found.get(key) ?? ticks(schedule, timeZone);
+    if (found.size >= MAX_SCHEDULES) found.clear();
+    if (dates !== undefined) found.set(key, dates);
+    return dates;
+  };
 }

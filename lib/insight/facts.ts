@@ -1,6 +1,6 @@
 import type { KnownJob, MissEntry } from '../stores/history-store.js';
 import type { JobInfo, LockInfo } from '../stores/lock-info.js';
-import type { InstanceInfo, RunInfo } from './types.js';
+import type { InstanceInfo, PauseInfo, RunInfo } from './types.js';
 
 /* What is known of one job at one time. How it is, and why, follow from this alone: see judgement.ts. */
 
@@ -53,6 +53,8 @@ export interface JobFacts {
   readonly runs: readonly RunInfo[];
   /** The runs of anything else under its lock, newest first. */
   readonly others: readonly RunInfo[];
+  /** The pauses of its lock, newest first. */
+  readonly pauses?: readonly PauseInfo[];
   /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
   /** Why the store tells nothing of its runs; or of its lock: then there is no `asOf`. */

@@ -6,13 +6,16 @@
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
-import { hasFailed, type JobFacts, type TickDates, type TickFinder, wasInterrupted } from './facts.js';
+import { asksOnce } from './dates.js';
+import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
-import { factsOf, type LockFacts, runsOf } from './join.js';
-import { type Fleet, instanceOf, isRefusal, Reader } from './read.js';
+import type { Look } from './look.js';
+import { controlsOf } from './controls.js';
+import { factsOf, leasesOf, type LockFacts, runsOf } from './join.js';
+import { instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
-import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
+import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
 import { attentionFirst, shortViewOf, viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
@@ -98,16 +101,23 @@ export class Insight {
 
   /** All jobs that instances know: those that need attention first. Jobs that a deploy has removed are left out. */
   async jobs(): Promise<JobView[]> {
-    return this.#jobs(await this.#reader.fleet(true));
+    return (await this.look()).jobs;
   }
 
   /** All jobs, and all instances without theirs, of one look at the store. @internal */
   async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
-    const fleet = await this.#reader.fleet(true);
-    return { jobs: await this.#jobs(fleet), instances: fleet.told.map(({ info }) => info) };
+    const { jobs, told } = await this.look();
+    return { jobs, instances: told.map(({ info }) => info) };
   }
 
-  async #jobs(fleet: Fleet): Promise<JobView[]> {
+  /**
+   * All that one look at the store tells.
+   *
+   * @param most how many entries of a lock that one job has
+   * @internal
+   */
+  async look(most = FEW): Promise<Look> {
+    const fleet = await this.#reader.fleet(true);
     const jobs = await inTurns(fleet.jobs.names, (name) => {
       const few = fleet.jobs.few(name);
       return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
@@ -116,7 +126,7 @@ export class Insight {
     for (const [{ job }] of jobs)
       if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
     const locks = await this.#reader.allLocks([...sharing.keys()], (name) =>
-      (sharing.get(name) ?? 0) > 1 ? SOME : FEW,
+      (sharing.get(name) ?? 0) > 1 ? SOME : most,
     );
     const views: JobView[] = [];
     const unwell = await inTurns(jobs, (few) => {
@@ -127,11 +137,23 @@ export class Insight {
     });
     // Of those people want to know why: what more instances know, with their dates.
     const all = unwell.length > 0 ? await this.#reader.fleet() : fleet;
-    const more = await inTurns(unwell, (few) => [
+    const facts = new Map<string, JobFacts>();
+    const more = await inTurns(unwell, (few) => {
+      const { job } = few[0].job;
       // Its lock was read before that: it says nothing of a tick that has come since.
-      viewOf(this.#facts(all.jobs.get(few[0].job.job) ?? few, locks, fleet.time)),
-    ]);
-    return [...views, ...more].sort(attentionFirst);
+      const known = this.#facts(all.jobs.get(job) ?? few, locks, fleet.time);
+      facts.set(job, known);
+      return [viewOf(known)];
+    });
+    return {
+      time: fleet.time,
+      told: fleet.told,
+      jobs: [...views, ...more].sort(attentionFirst),
+      locks,
+      unreadable: this.unreadable,
+      facts,
+      ticks: this.#more.ticks,
+    };
   }
 
   /**
@@ -155,21 +177,45 @@ export class Insight {
    * @throws SchedulerLockConfigError for a job or a lock without a name, and a limit that is out of range
    */
   async runs(query: InsightQuery = {}): Promise<RunInfo[]> {
-    const { job, lock, limit = 20, bad = false } = query;
-    if (job !== undefined) checkName('runs()', job);
-    if (lock !== undefined) checkName('runs()', lock, 'lock');
-    if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
-      throw problem(`runs(): limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
-    const names = lock === undefined ? await this.#locksFor(job) : [lock];
-    const locks = await this.#reader.locks(names, () => (bad || job !== undefined ? ALL : limit));
-    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
-    return [...locks.values()]
+    const { job, limit = 20, bad = false } = query;
+    const locks = await this.#kept('runs()', query, bad || job !== undefined ? ALL : limit);
+    return locks
       .flatMap(runsOf)
       .filter(
         (run) => (job === undefined || run.job === job) && (!bad || hasFailed(run) || wasInterrupted(run)),
       )
       .sort((one, other) => other.fencingToken - one.fencingToken)
       .slice(0, limit);
+  }
+
+  /**
+   * What people did, newest first: to the lock of a job, to a lock, or to all locks of jobs that instances know.
+   *
+   * @throws SchedulerLockConfigError for a job or a lock without a name, and a limit that is out of range
+   */
+  async controls(query: Omit<InsightQuery, 'bad'> = {}): Promise<ControlInfo[]> {
+    const { limit = 20 } = query;
+    const locks = await this.#kept('controls()', query, ALL);
+    return locks
+      .flatMap((facts) => controlsOf(leasesOf(facts), facts.lock))
+      .sort((one, other) => other.at - one.at)
+      .slice(0, limit);
+  }
+
+  /** What is kept of a lock, or of several. */
+  async #kept(
+    method: string,
+    { job, lock, limit = 20 }: Omit<InsightQuery, 'bad'>,
+    most: number,
+  ): Promise<LockFacts[]> {
+    if (job !== undefined) checkName(method, job);
+    if (lock !== undefined) checkName(method, lock, 'lock');
+    if (!Number.isInteger(limit) || limit < 1 || limit > ALL)
+      throw problem(`${method}: limit: ${asCode(limit)} is no whole number from 1 to ${ALL}.`);
+    const names = lock === undefined ? await this.#locksFor(job) : [lock];
+    const locks = await this.#reader.locks(names, () => most);
+    for (const { refusal } of locks.values()) if (refusal !== undefined) throw refusal;
+    return [...locks.values()];
   }
 
   /** The instances of the last days: those that are up first, the newest of them at the top. */
@@ -218,21 +264,6 @@ export class Insight {
     const names = new Set(known.map(({ lock }) => lock).filter((name) => name !== undefined));
     return job !== undefined && known.length === 0 ? [job] : [...names];
   }
-}
-
-/** More schedules than a fleet has, unless it makes up new ones all the time. */
-const MAX_SCHEDULES = 2_000;
-
-/** Asks for each schedule once: to read an expression takes longer than to find a date. */
-function asksOnce(ticks: TickFinder): TickFinder {
-  const found = new Map<string, TickDates>();
-  return (schedule, timeZone) => {
-    const key = timeZone === undefined ? schedule : `${schedule}\n${timeZone}`;
-    const dates = found.get(key) ?? ticks(schedule, timeZone);
-    if (found.size >= MAX_SCHEDULES) found.clear();
-    if (dates !== undefined) found.set(key, dates);
-    return dates;
-  };
 }
 
 const problem = (text: string): SchedulerLockConfigError => new SchedulerLockConfigError([text]);

@@ -1,5 +1,6 @@
-import type { HistoryEntry, InstanceRecord, RunEntry } from '../stores/history-store.js';
+import type { HistoryEntry, InstanceRecord, RunEntry, Trigger } from '../stores/history-store.js';
 import type { JobInfo, LockInfo } from '../stores/lock-info.js';
+import { isRun, pausesOf } from './controls.js';
 import { given, type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
 
@@ -35,28 +36,50 @@ export interface LockFacts {
 }
 
 /** The runs under a lock, newest first, with the one that goes on, or was interrupted, and of which nothing is kept yet. */
-export function runsOf({ lock, entries }: LockFacts): RunInfo[] {
-  const ended = entries.filter((entry) => entry.type === 'run');
+export const runsOf = (facts: LockFacts): RunInfo[] => leasesOf(facts).filter(isRun);
+
+/** The same with what people did. */
+export function leasesOf({ lock, entries }: LockFacts): RunInfo[] {
+  const ended = entries.filter((entry) => entry.type === 'run').map((entry) => asOfNow(entry, lock));
   const newest = lock && newestRun(lock, ended);
   return [...ended.filter(({ outcome }) => outcome !== NO_RUN).map(runOf), ...(newest ? [newest] : [])].sort(
     (one, other) => other.fencingToken - one.fencingToken,
   );
 }
 
+/** A run that a person has started is noted when it begins: then it is not interrupted yet. */
+function asOfNow(entry: RunEntry, lock: LockInfo | undefined): Entry {
+  const goesOn =
+    entry.outcome === 'interrupted' && lock?.state === 'held' && lock.fencingToken === entry.fencingToken;
+  return goesOn ? { ...entry, outcome: 'running' } : entry;
+}
+
+type Entry = Omit<RunEntry, 'outcome'> & { readonly outcome: RunInfo['outcome'] };
+
 /** When a lease began, by the store's clock. */
 export const grantedAt = (fencingToken: number): number => Math.floor(fencingToken / 1_000);
 
-function runOf(entry: RunEntry): RunInfo {
+function runOf(entry: Entry): RunInfo {
   const { type: _type, at, ...run } = entry;
   return {
     ...run,
+    ...((isEnd(run) || run.by !== undefined) && { trigger: triggerOf(entry) }),
     startedAt: grantedAt(run.fencingToken),
-    ...(run.outcome !== 'interrupted' && { endedAt: at }),
+    ...(isEnd(run) && { endedAt: at }),
   };
 }
 
+const isEnd = ({ outcome }: Pick<Entry, 'outcome'>): boolean =>
+  outcome !== 'interrupted' && outcome !== 'running';
+
+/** Of most runs the lease tells it. */
+function triggerOf({ trigger, attempt = 1, tick }: Entry): Trigger {
+  if (attempt > 1) return 'rerun';
+  return trigger ?? (tick === undefined ? 'hand' : 'schedule');
+}
+
 /** The run of the newest lease, if no entry tells of it. */
-function newestRun(lock: LockInfo, entries: readonly RunEntry[]): RunInfo | undefined {
+function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefined {
   const { name, fencingToken, holder, job } = lock;
   if (fencingToken === undefined || holder === undefined) return undefined;
   if (entries.some((entry) => entry.fencingToken === fencingToken)) return undefined;
@@ -78,7 +101,7 @@ const openOutcomeOf = ({ state, interrupted }: LockInfo): 'running' | 'interrupt
   state === 'held' ? 'running' : interrupted ? 'interrupted' : undefined;
 
 /** The tick that the newest lease has started. The last tick of its job may be older: then that one has ended, and the run is by hand. */
-function startUnder(lock: LockInfo, entries: readonly RunEntry[]): JobInfo | undefined {
+function startUnder(lock: LockInfo, entries: readonly Entry[]): JobInfo | undefined {
   const start = lock.jobs.find(({ job }) => job === lock.job);
   if (start?.tick === undefined) return undefined;
   if (openOutcomeOf(lock) !== undefined && start.outcome !== undefined) return undefined;
@@ -96,7 +119,8 @@ export function factsOf(
 ): JobFacts {
   const { job: known } = knownBy[0];
   const { lock, entries, refusal, lockRefusal = refusal } = lockFacts;
-  const runs = withHung(runsOf(lockFacts), knownBy);
+  const leases = leasesOf(lockFacts);
+  const runs = withHung(leases.filter(isRun), knownBy);
   return {
     ...more,
     known,
@@ -104,6 +128,7 @@ export function factsOf(
     ...given({ lock, since: keptSince(runs, knownBy, more.time), refusal: lockRefusal?.message }),
     runs: runs.filter(({ job }) => job === known.job),
     others: runs.filter(({ job }) => job !== known.job),
+    pauses: pausesOf(leases, lock),
     misses: entries
       .filter((entry) => entry.type === 'miss')
       .filter(({ job }) => job === known.job)
@@ -120,8 +145,10 @@ function withHung(runs: readonly RunInfo[], knownBy: readonly KnownBy[]): readon
       hung.set(fencingToken, { ...ids, startedAt: grantedAt(fencingToken), outcome: 'running', hung: true });
     }
   if (hung.size === 0) return runs;
-  for (const { fencingToken, outcome } of runs)
-    if (outcome !== 'running' && outcome !== 'interrupted') hung.delete(fencingToken);
+  for (const { fencingToken, outcome, by } of runs)
+    // Of one whose lease a person has ended its instance knows more.
+    if (outcome !== 'running' && outcome !== 'interrupted' && by?.action !== 'break')
+      hung.delete(fencingToken);
   return [...hung.values(), ...runs.filter(({ fencingToken }) => !hung.has(fencingToken))].sort(
     (one, other) => other.fencingToken - one.fencingToken,
   );

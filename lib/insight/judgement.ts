@@ -1,3 +1,4 @@
+import { pauseAt, pauseNow } from './controls.js';
 import { lateness, datesOf, dueOf, ripeTick, tickAfter } from './dates.js';
 import {
   agree,
@@ -10,7 +11,7 @@ import {
   wasStarted,
   wentOn,
 } from './facts.js';
-import type { JobStatus, RunInfo, UnknownReason } from './types.js';
+import type { JobStatus, PauseInfo, RunInfo, UnknownReason } from './types.js';
 
 /*
  * Is this job all right? There is one answer, and it follows from what is known of the job alone. `status`, `why`, the events `overdue`
@@ -31,6 +32,8 @@ export interface Judgement {
   readonly tick?: number;
   /** For `unknown`. */
   readonly reason?: UnknownReason;
+  /** For `paused`. */
+  readonly pause?: PauseInfo;
   /** Whether the instances do not agree when it runs, or all are late, whatever goes first. Absent: nobody has told who is there. */
   readonly disagree?: boolean;
 }
@@ -42,6 +45,7 @@ const STEPS: readonly Step[] = [
   aRunGoesOn,
   nobodyHasAnswered,
   itIsSwitchedOff,
+  aPersonHasPausedIt,
   aTickWasMissed,
   theLastRunWentWrong,
   theInstancesDisagree,
@@ -84,16 +88,33 @@ function itIsSwitchedOff(facts: JobFacts): Judgement | undefined {
   return isOff(facts) ? { status: 'off', attention: false } : undefined;
 }
 
-/** The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none. */
+/** Somebody knows why it does not run. */
+function aPersonHasPausedIt({ lock, time }: JobFacts): Judgement | undefined {
+  const pause = pauseNow(lock);
+  return pause === undefined || pause.until <= time
+    ? undefined
+    : { status: 'paused', attention: false, pause };
+}
+
+/**
+ * The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none, nor is one that found
+ * it paused.
+ */
 function aTickWasMissed(facts: JobFacts): Judgement | undefined {
   const tick = ripeTick(facts);
   if (tick === undefined || wasStarted(facts, tick) || !wasExpected(facts, tick)) return undefined;
-  if (facts.runs.some((run) => wentOn(run, tick))) return undefined;
+  if (facts.runs.some((run) => wentOn(run, tick)) || wasPaused(facts, tick)) return undefined;
   // What the store said before the time of grace was over says nothing of a start within it.
   const isOld = (facts.asOf ?? -Infinity) < tick + (facts.known.overdue || 0);
   return isOld
     ? { status: 'unknown', attention: false, tick, reason: 'old-facts' }
     : { status: 'overdue', attention: true, tick };
+}
+
+/** An interval that found its job paused is due again one interval after the pause. */
+function wasPaused({ pauses = [], known: { interval = 0, overdue }, time }: JobFacts, tick: number): boolean {
+  const pause = pauseAt(pauses, tick);
+  return pause !== undefined && (interval === 0 || pause.until + interval + (overdue || 0) > time);
 }
 
 function theLastRunWentWrong(facts: JobFacts): Judgement | undefined {

@@ -25,7 +25,7 @@ interface Circumstances {
 export function recheckOf(judgement: Judgement, seen: Circumstances): number {
   const { status, attention } = judgement;
   if (isOpen(judgement)) return AGAIN;
-  if (status === 'unknown') return RECHECK;
+  if (status === 'unknown' || status === 'paused') return RECHECK;
   if (!attention && status !== 'off' && seen.disagreeFor === undefined) return Infinity;
   if (seen.withTicks === true) return rarely(judgement, seen);
   if (seen.disagreeFor !== undefined) return REPLACED;

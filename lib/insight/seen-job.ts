@@ -1,5 +1,6 @@
 import { INTERVAL_ALLOWANCE } from '../stores/rules.js';
 import { type Announced, oneMore, type Skips } from './announcer.js';
+import { pauseNow } from './controls.js';
 import { given, type JobFacts, type KnownBy, type Seen } from './facts.js';
 import { factsOf, type LockFacts } from './join.js';
 import type { FleetJobs } from './fleet-jobs.js';
@@ -51,9 +52,15 @@ export class SeenJob implements Announced {
   see(tick: number, due = -Infinity): void {
     this.judgement = undefined;
     this.skips = undefined;
+    this.#forgetPause();
     const { tick: last, due: lastDue = -Infinity } = this.#seen;
     if (tick > last) this.#ranHere = false;
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
+  }
+
+  /** What the store has told of a pause is over: somebody has started the job. */
+  #forgetPause(): void {
+    if (pauseNow(this.told.lock) !== undefined) this.told = { entries: this.told.entries };
   }
 
   /** A run of the job begins here. @param now by the store's clock */

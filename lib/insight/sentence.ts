@@ -2,44 +2,15 @@ import { formatDuration } from '../duration.js';
 import { displayName } from '../lock-name.js';
 import { asClause, withoutSql } from '../wording.js';
 import { type JobFacts, lastStartOf, wasUp } from './facts.js';
-import { timesIn } from './times.js';
-import type { RunInfo, ScheduleView, UnknownReason, WhyCause } from './types.js';
+import { abortedBy, after, because, begunOf, endOf, overrunOf, whereOf } from './run-phrases.js';
+import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
+import { capital, some, Words } from './words.js';
 
 /*
  * What a person reads who is on call, at night, and has not seen this job before.
  */
 
 type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
-
-/** What a sentence is made of. */
-class Words {
-  /** The tick in question, as a part of a sentence. */
-  readonly theTick: string;
-  readonly #show: (time: number) => string;
-
-  constructor(
-    readonly facts: JobFacts,
-    readonly tick: number | undefined,
-  ) {
-    this.#show = facts.show ?? timesIn();
-    const { kind } = facts.known;
-    this.theTick =
-      tick === undefined
-        ? 'it'
-        : `${kind === 'cron' ? 'the tick of' : 'the run that was due at'} ${this.#show(tick)}`;
-  }
-
-  /** A time; without its date if that is the date of the tick. */
-  time(time: number): string {
-    const text = this.#show(time);
-    return this.tick !== undefined && this.#show(this.tick).slice(0, 10) === text.slice(0, 10)
-      ? text.slice(11)
-      : text;
-  }
-
-  /** A time with its date. */
-  fullTime = (time: number): string => this.#show(time);
-}
 
 const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Words) => string } = {
   ran: ({ run }, words) => `${begunOf(run, words)}, ${endOf(run)}.`,
@@ -49,7 +20,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `It hangs on ${some(instances.map(displayName))}: a run that began at ${words.fullTime(run.startedAt)}, ${formatDuration(Math.max(0, words.facts.time - run.startedAt))} ago, goes on past its \`timeout\` or without its lock. An instance on which it hangs starts no other run of it until it is restarted.`,
   interrupted: ({ run }, words) =>
     run.outcome === 'aborted'
-      ? `${begunOf(run, words)}, aborted${after(run)}, as the instance was shutting down or had lost the lock${because(run)}.`
+      ? `${begunOf(run, words)}, aborted${after(run)}, as ${abortedBy(run)}${because(run)}.`
       : `${begunOf(run, words)}, and was interrupted: the instance died, froze, or lost the store. How far the run got is not known.`,
   overrun: ({ run }, words) => `${nobody(words)}: ${overrunOf(run, words)}.`,
   'lock-taken': (cause, words) => `${nobody(words)}: ${takenBy(cause, words)}.`,
@@ -57,6 +28,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
     `${nobody(words)}: the store was away from ${words.time(from)}${to === undefined ? '' : ` to ${words.time(to)}`} on ${share(instances.length, words)}.`,
   missed: ({ reasons }, words) => `${nobody(words)}. ${some(reasonsOf(reasons, words), 5, ' ')}`,
   'no-instance': (cause, words) => noInstance(cause, words),
+  paused: (cause, words) => paused(cause, words),
   off: ({ instances }, { facts }) =>
     facts.knownBy.every(({ state }) => state !== 'up')
       ? `It was switched off (\`enabled: false\`) where it was known last: ${some(instances.map(displayName))}.`
@@ -104,55 +76,7 @@ export function unknownJobSentence(job: string, jobs: readonly string[], areNear
     : `${start} There are: ${some(names, 10)}.`;
 }
 
-const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
-
 const nobody = (words: Words): string => `Nobody started ${words.theTick}`;
-
-function some(texts: readonly string[], most = 3, separator = ', '): string {
-  const rest = texts.length - most;
-  const shown = texts.slice(0, most).join(separator);
-  return rest > 0 ? `${shown}${separator}and ${rest} more` : shown;
-}
-
-/** Where and when a run began: `The tick of … ran on api-1: started at …`. */
-function begunOf({ tick, attempt = 1, instance, startedAt }: RunInfo, words: Words): string {
-  const again = attempt > 1 ? `, for the ${ordinal(attempt)} time` : '';
-  const on = displayName(instance);
-  if (tick !== undefined)
-    return `The tick of ${words.fullTime(tick)} ran on ${on}${again}: started at ${words.time(startedAt)}`;
-  const byHand = words.facts.known.kind === 'interval' ? '' : ' by hand';
-  return `It ran on ${on}: started${byHand} at ${words.time(startedAt)}`;
-}
-
-const ordinal = (count: number): string => ['', 'first', 'second', 'third'][count] ?? `${count}th`;
-
-const after = ({ duration }: RunInfo): string =>
-  duration === undefined ? '' : ` after ${formatDuration(duration)}`;
-
-/** The error is kept as far as the options allow it. URLs in it may hold credentials. */
-const because = ({ error }: RunInfo): string => (error === undefined ? '' : ` (${asClause(error)})`);
-
-function endOf(run: RunInfo): string {
-  if (run.outcome === 'completed') return `completed${after(run)}`;
-  if (run.outcome === 'timed-out') return `went past its timeout, and ended${after(run)}${because(run)}`;
-  return `failed${after(run)}${because(run)}`;
-}
-
-function overrunOf(run: RunInfo, words: Words): string {
-  return run.outcome === 'interrupted'
-    ? `its lock was still taken for an earlier run of the job, ${whereOf(run, words)}`
-    : `an earlier run of the job was still going on, ${whereOf(run, words)}`;
-}
-
-/** Where and how long a run had the lock. */
-function whereOf({ instance, startedAt, endedAt, outcome }: RunInfo, words: Words): string {
-  const on = `on ${displayName(instance)}`;
-  if (outcome === 'interrupted')
-    return `${on} since ${words.time(startedAt)}. That run was interrupted, and its lease had not run out yet`;
-  return endedAt === undefined
-    ? `${on} since ${words.time(startedAt)}`
-    : `${on} from ${words.time(startedAt)} to ${words.time(endedAt)}`;
-}
 
 function takenBy({ run, holder }: Of<'lock-taken'>, words: Words): string {
   const { lock, job } = words.facts.known;
@@ -216,6 +140,19 @@ function noInstance({ from, to, last }: Of<'no-instance'>, words: Words): string
       ? ''
       : ` It is switched off on ${some(off.map(({ instance }) => displayName(instance)))}.`;
   return `No instance ${which} ${then}: ${seen === undefined ? next : `${seen}; ${next}`}.${rest}`;
+}
+
+function paused({ pause }: Of<'paused'>, words: Words): string {
+  const { actor, reason, since, until, lock } = pause;
+  const { known, time } = words.facts;
+  const isNow = until > time;
+  const what = lock === known.job ? 'It' : `Its lock ${displayName(lock)}`;
+  const about =
+    isNow && words.tick === undefined
+      ? what
+      : `${nobody(words)}: ${what === 'It' ? 'it' : what.replace('Its', 'its')}`;
+  const who = `paused by ${actor} at ${words.fullTime(since)}, ${isNow ? 'until' : 'and was so until'} ${words.fullTime(until)}`;
+  return `${about} ${isNow ? 'is' : 'was'} ${who}${reason === undefined ? '' : ` (${asClause(reason)})`}.`;
 }
 
 /** `0 3 * * * in UTC on api-1, api-2`. */

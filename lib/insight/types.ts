@@ -1,4 +1,4 @@
-import type { InstanceRecord, KnownJob, MissReason } from '../stores/history-store.js';
+import type { ControlAct, InstanceRecord, KnownJob, MissReason, Trigger } from '../stores/history-store.js';
 import type { ReleaseOutcome } from '../stores/lock-store.js';
 
 /** One run of a job under its lock. Times are the store's, epoch milliseconds. */
@@ -25,6 +25,33 @@ export interface RunInfo {
   /** What it threw, as far as the option `insight.error` lets it be kept. */
   readonly error?: string;
   readonly traceId?: string;
+  /** What has started it. Absent while it goes on, and if it was interrupted: then nobody has told. */
+  readonly trigger?: Trigger;
+  /** What a person did to it: has started it (`run`), or ended its lease (`break`). */
+  readonly by?: ControlAct;
+}
+
+/** An entry of the history of a lock: which person did what, when, and why. Times are the store's, epoch milliseconds. */
+export interface ControlInfo extends ControlAct {
+  readonly lock: string;
+  readonly at: number;
+  /** The job of the lease that it was about, if it had one. */
+  readonly job?: string;
+  /** Of the lease that it began or ended. Absent if there was none. */
+  readonly fencingToken?: number;
+  /** For `pause`: until when it lasts, or has lasted. */
+  readonly until?: number;
+}
+
+/** A pause that is in force, or was: a lease that a person holds. Times are the store's, epoch milliseconds. */
+export interface PauseInfo {
+  readonly lock: string;
+  readonly actor: string;
+  readonly reason?: string;
+  readonly since: number;
+  /** When it ends, or has ended. */
+  readonly until: number;
+  readonly fencingToken: number;
 }
 
 /** What of a store could not be read, and is left out of what is told. */
@@ -60,6 +87,7 @@ export interface InstanceInfo extends Omit<
  * - `overrun`: a run goes on past the next tick. It needs attention once that tick would be overdue
  * - `running`
  * - `off`: disabled on all instances, but for those that were shut down
+ * - `paused`: a person has paused its lock
  * - `unknown`: too little is known to tell: see the answer to `why`
  * - `overdue`: its newest tick was not started in time, by nobody
  * - `interrupted`: its last run was, or was aborted (its instance shut down, or lost the lock)
@@ -73,6 +101,7 @@ export type JobStatus =
   | 'overrun'
   | 'running'
   | 'off'
+  | 'paused'
   | 'unknown'
   | 'overdue'
   | 'interrupted'
@@ -106,11 +135,13 @@ export interface JobView extends Pick<
   readonly next?: number;
   /** For `overdue`: the tick that nobody has started. */
   readonly overdue?: number;
+  /** For `paused`. */
+  readonly paused?: PauseInfo;
   /** How many of its runs in a row have failed, up to now. One that was interrupted neither counts nor ends the row. */
   readonly failures: number;
   /** The instances that are up and know it. */
   readonly instances: readonly string[];
-  /** For a job that needs attention, or is `unknown`: the answer to `why(job)`. */
+  /** For a job that needs attention, or is `unknown` or `paused`: the answer to `why(job)`. */
   readonly why?: Why;
 }
 
@@ -155,6 +186,8 @@ export type WhyCause =
   | { readonly cause: 'clocks-behind'; readonly behind: number; readonly instances: readonly string[] }
   /** No instance on which the job is switched on was up: since the `last` one was seen (`from`), until another one started (`to`). */
   | { readonly cause: 'no-instance'; readonly from?: number; readonly to?: number; readonly last?: string }
+  /** A person had paused its lock. */
+  | { readonly cause: 'paused'; readonly pause: PauseInfo }
   | { readonly cause: 'off'; readonly instances: readonly string[] }
   | { readonly cause: 'schedules-differ'; readonly schedules: readonly ScheduleView[] }
   | {

@@ -21,7 +21,7 @@ export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): Jo
   const { known, runs } = facts;
   const { job, lock, kind, schedule, timeZone, interval } = known;
   const judgement = judge(facts);
-  const { status, attention, tick } = judgement;
+  const { status, attention, tick, pause } = judgement;
   return {
     job,
     kind,
@@ -32,7 +32,8 @@ export function viewOf(facts: JobFacts, up: readonly string[] = upIn(facts)): Jo
       last: runs[0],
       next: nextOf(facts),
       overdue: status === 'overdue' ? tick : undefined,
-      why: attention || status === 'unknown' ? whyOf(facts, judgement) : undefined,
+      paused: pause,
+      why: attention || status === 'unknown' || pause !== undefined ? whyOf(facts, judgement) : undefined,
     }),
     failures: failuresOf(facts),
     instances: up,
@@ -59,10 +60,11 @@ const RANKS: Readonly<Record<JobStatus, number>> = {
   overrun: 4,
   disagree: 5,
   unknown: 6,
-  running: 7,
-  new: 8,
-  ok: 9,
-  off: 10,
+  paused: 7,
+  running: 8,
+  new: 9,
+  ok: 10,
+  off: 11,
 };
 
 /** Those that need attention first, the worst of them at the top; jobs of the same status by name. */

@@ -216,7 +216,8 @@ export class Watch {
     if (status === 'off') return this.#isFleetOld(offFor(this.clock.now() - state.since));
     if (status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
-    return isOpen(judgement) || status === 'overdue';
+    // A pause may have been lifted.
+    return isOpen(judgement) || status === 'overdue' || status === 'paused';
   }
 
   async #askOfRuns({ job }: SeenJob): Promise<void> {

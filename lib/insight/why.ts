@@ -1,5 +1,6 @@
 import { INSTANCES_KEPT, type KnownJob } from '../stores/history-store.js';
 import { nearest } from '../wording.js';
+import { pauseAt } from './controls.js';
 import { datesOf, dueOf, lateness } from './dates.js';
 import {
   agree,
@@ -33,9 +34,10 @@ export function why(facts: JobFacts, at?: number): Why {
 }
 
 /** Why a job is as it was judged to be. */
-export function whyOf(facts: JobFacts, { status, run, tick, reason }: Judgement): Why {
+export function whyOf(facts: JobFacts, { status, run, tick, reason, pause }: Judgement): Why {
   if (status === 'hung' && run !== undefined) return answer(facts, hung(facts, run), run.tick);
   if (status === 'off') return answer(facts, switchedOff(facts));
+  if (pause !== undefined) return answer(facts, { cause: 'paused', pause });
   if (status === 'disagree') return answer(facts, disagreement(facts));
   if (reason !== undefined) return answer(facts, { cause: 'unknown', reason }, tick);
   if (tick !== undefined) return whyTick(facts, tick);
@@ -144,6 +146,7 @@ const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)
     return run && causeOfRun(run);
   },
   (facts, tick) => (lastStartOf(facts)?.tick === tick ? { cause: 'unknown' } : undefined),
+  pausedThen,
   causesOfMiss,
   ({ refusal }) => (refusal === undefined ? undefined : { cause: 'unknown', reason: 'refused' }),
   noInstance,
@@ -203,6 +206,11 @@ function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
     cause: 'no-instance',
     ...given({ from: last?.seenAt, last: last?.instance, to: to === Infinity ? undefined : to }),
   };
+}
+
+function pausedThen({ pauses = [] }: JobFacts, tick: number): WhyCause | undefined {
+  const pause = pauseAt(pauses, tick);
+  return pause && { cause: 'paused', pause };
 }
 
 function isOffThen(facts: JobFacts, tick: number): WhyCause | undefined {

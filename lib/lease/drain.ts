@@ -1,9 +1,10 @@
-import { LockStateError } from '../errors.js';
 import type { DeadLetteredEvent } from '../events/call-events.js';
+import type { Annotation } from '../stores/history-store.js';
 import type { DeadLetter, DeliveredCall, NextOptions, NextResult } from '../stores/queued-call-store.js';
 import type { LeaseRef, ReleaseResult } from '../stores/lock-store.js';
 import type { Engine } from './engine.js';
 import { Lease } from './lease.js';
+import { personOf, readArguments } from './queued-arguments.js';
 import { wasNotApplied } from './undo.js';
 import type { LockCall, LockSettings, RunResult } from './lock-call.js';
 import type { Admission } from './open-call.js';
@@ -15,9 +16,13 @@ import type { Writable } from './writable.js';
 /** A job whose calls can be queued. */
 export interface QueueJob {
   readonly job: string;
+  /** Its lock; `undefined` if that depends on the arguments of a call. */
+  readonly lock: string | undefined;
   readonly settings: LockSettings;
   /** @param args the arguments of the queued call */
   readonly run: (args: readonly unknown[]) => unknown;
+  /** Whether it was deleted since. */
+  readonly isGone: () => boolean;
 }
 
 /** For whom a drain runs queued calls. */
@@ -44,6 +49,9 @@ type NoDelivery = 'none' | 'silent' | 'unknown';
 
 /** Takes a lock once, and runs its queued calls one after another, each with a fencing token of its own. */
 export class Drain extends Holding {
+  /** The jobs for which it last asked for a queued call: one may be deleted before the answer. */
+  #asked: readonly QueueJob[] = [];
+
   constructor(
     engine: Engine,
     call: LockCall,
@@ -108,7 +116,10 @@ export class Drain extends Holding {
     if (engine.closing || lease.lostReason !== undefined) return 'silent';
     const sentAt = engine.clock.monotonic();
     drainer.asks();
-    const takes = [...drainer.jobs.values()].map(({ job, settings }) => ({ job, ttl: settings.ttl }));
+    this.#asked = [...drainer.jobs.values()].filter(
+      ({ lock }) => lock === undefined || lock === this.call.name,
+    );
+    const takes = this.#asked.map(({ job, settings }) => ({ job, ttl: settings.ttl }));
     const options = end === undefined ? { takes } : this.#ended(takes, lease, end);
     const { storeTimeout } = this.call.settings;
     const outcome = await engine.store.next(lease.ref, options, storeTimeout, sentAt).outcome;
@@ -122,7 +133,7 @@ export class Drain extends Holding {
 
   /** The store did not answer the call for the next queued call. Gives back the lease that it may have granted, which has the same token. */
   #abandonNext({ ref: { name, token, holder } }: Lease): void {
-    const ttl = Math.max(...[...this.drainer.jobs.values()].map(({ settings }) => settings.ttl));
+    const ttl = Math.max(...this.#asked.map(({ settings }) => settings.ttl));
     const { storeTimeout } = this.call.settings;
     this.engine.releases.abandon({ name, token, fencingToken: 0, ttl, holder }, storeTimeout, 1);
   }
@@ -173,10 +184,12 @@ export class Drain extends Holding {
   ): Delivery {
     const { clock, emit } = this.engine;
     const { id, job, key, args, delivery, queuedAt, merged } = queuedCall;
-    const { settings, run } = this.drainer.jobs.get(job) as QueueJob;
+    const { settings, run } = this.#asked.find((each) => each.job === job) as QueueJob;
     const ref = { name, token, fencingToken, ttl: settings.ttl, holder, job, queuedCall: id };
     const facts = { key, delivery, queuedAt, merged };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
+    const by = personOf(args);
+    lease.started = by === undefined ? QUEUED : { trigger: 'control', by };
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 
@@ -197,17 +210,4 @@ export class Drain extends Holding {
   }
 }
 
-/** A call whose arguments cannot be read fails, and becomes a dead letter. */
-function readArguments(lock: string, args: string): readonly unknown[] {
-  let read: unknown;
-  try {
-    read = JSON.parse(args);
-  } catch {
-    // The message of the error quotes the arguments, which are not for the log.
-  }
-  if (Array.isArray(read)) return read;
-  throw new LockStateError(
-    lock,
-    'the arguments of a queued call are no JSON array, so it cannot run. Only this library should write into its store.',
-  );
-}
+const QUEUED: Annotation = { trigger: 'queued' };

@@ -112,7 +112,10 @@ export class InLine extends Turn {
 
   /** An ask was refused. Returns whether it goes on waiting. */
   goesOnAfter(refusal: Skipped): boolean {
-    if (!PASSING.has(refusal.reason)) return false;
+    // Nothing is made up when a pause ends, but what was kept is worked off.
+    const isPassing =
+      PASSING.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
+    if (!isPassing) return false;
     this.#refusal = refusal;
     return true;
   }

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.js';
 import { LockLostError, LockTimeoutError, type LostReason } from '../errors.js';
+import type { Annotation } from '../stores/history-store.js';
 import type { ExtendResult, LeaseRef } from '../stores/lock-store.js';
 import type { Writable } from './writable.js';
 import type { Emit } from '../events/events.js';
@@ -30,6 +31,8 @@ const MAX_RETRY_DELAY = 1_000;
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
+  /** What has started its run, if the lease itself does not tell. */
+  started: Annotation | undefined;
   #renewal: Promise<unknown> | undefined;
   #abortReason: Error | undefined;
   #abortedAt = Infinity;

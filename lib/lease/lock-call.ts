@@ -1,5 +1,6 @@
 import type { SkipReason } from '../errors.js';
 import type { JobStart } from '../job-start.js';
+import type { Annotation } from '../stores/history-store.js';
 import type { RefusalFacts } from '../stores/lock-store.js';
 
 /** How one lock is taken and kept: checked, whole milliseconds. */
@@ -58,6 +59,8 @@ export interface LockCall {
   readonly signal?: AbortSignal | undefined;
   /** The place that it takes in line. */
   readonly place?: number | undefined;
+  /** What has started it, and which person has, if its lease does not tell: see `Annotation`. */
+  readonly started?: Annotation | undefined;
 }
 
 /** Whether a call may run inside of a job that holds its lock. */

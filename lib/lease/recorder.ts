@@ -1,5 +1,5 @@
-import type { HistoryStore, Kept, RunRecord } from '../stores/history-store.js';
-import type { AcquireResult, ReleaseOutcome } from '../stores/lock-store.js';
+import type { HistoryStore, Interruption, Kept, RunRecord } from '../stores/history-store.js';
+import type { ReleaseOutcome } from '../stores/lock-store.js';
 import { asClause } from '../wording.js';
 import type { Lease } from './lease.js';
 import type { Writable } from './writable.js';
@@ -39,6 +39,9 @@ export class Recorder {
     const error = 'error' in ended ? this.#textOf(ended.error) : '';
     if (error !== '') record.error = error;
     if (lease.traceId !== undefined) record.traceId = lease.traceId;
+    const { trigger, by } = lease.started ?? {};
+    if (trigger !== undefined) record.trigger = trigger;
+    if (by !== undefined) record.by = by;
     return record;
   }
 
@@ -46,13 +49,25 @@ export class Recorder {
    * Tells the store that the lease before a granted one was interrupted. It does so before the job of the new lease begins, as that job may
    * end the process, too. Nothing waits for the answer: if the call fails, the history lacks the interruption, and no lock depends on it.
    */
-  noteInterruption(name: string, run: NonNullable<Granted['interrupted']>): void {
+  noteInterruption(name: string, run: Omit<Interruption, 'name' | 'kept'>): void {
     const { kept } = this.options;
     try {
       this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
     } catch {
       // A store of somebody's own may throw at once.
     }
+  }
+
+  /** Keeps that a run begins that a person has asked for. Its end takes the place of this. */
+  noteStart(lease: Lease): void {
+    if (!lease.isRemembered) return;
+    const { name, fencingToken, holder, job, tick, attempt } = lease.ref;
+    const facts = { fencingToken, holder, ...lease.started };
+    const run: Writable<Omit<Interruption, 'name' | 'kept'>> = facts;
+    if (job !== undefined) run.job = job;
+    if (tick !== undefined) run.tick = tick;
+    if (attempt !== undefined) run.attempt = attempt;
+    this.noteInterruption(name, run);
   }
 
   #textOf(error: unknown): string {
@@ -75,8 +90,6 @@ export class Recorder {
     return message === '' ? type : `${type}: ${message}`;
   }
 }
-
-type Granted = Extract<AcquireResult, { acquired: true }>;
 
 /** Cuts a text. The result never ends in half a character. */
 function shorten(text: string): string {

@@ -10,7 +10,7 @@ import type { EndOfRun } from './recorder.js';
 import { carry } from './request.js';
 import type { Writable } from './writable.js';
 
-type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
+export type Interrupted = NonNullable<Extract<AcquireResult, { acquired: true }>['interrupted']>;
 
 // Each event is one object, set field by field: every call takes these paths, and a spread costs several times as much.
 
@@ -40,7 +40,10 @@ const isExpected = (call: LockCall, skipped: Skipped): boolean =>
 
 /** Whether a call found its lock taken. A call that a shutdown takes out of line did. */
 export const isTaken = ({ reason, waited }: Skipped): boolean =>
-  reason === 'held' || reason === 'cooling-down' || (reason === 'shutting-down' && waited !== undefined);
+  reason === 'held' ||
+  reason === 'paused' ||
+  reason === 'cooling-down' ||
+  (reason === 'shutting-down' && waited !== undefined);
 
 export function reportAcquired({ clock, emit, hears }: Engine, lease: Lease): void {
   if (!hears('acquired')) return;

@@ -1,5 +1,6 @@
 import { v4 as uuid } from 'uuid';
 import type { AcquireRefusal, AcquireRequest, LeaseRef, RefusalFacts } from '../stores/lock-store.js';
+import { readPause } from '../stores/pause.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { Writable } from './writable.js';
 
@@ -46,6 +47,11 @@ export function leaseRefOf(request: AcquireRequest, fencingToken: number, attemp
 export function refusalOf({ tick }: AcquireRequest, refusal: AcquireRefusal): Skipped {
   const skipped: Writable<Skipped> = { ran: false, reason: refusal.reason };
   carry(skipped, refusal);
+  const paused = refusal.reason === 'held' ? readPause(refusal.holder) : undefined;
+  if (paused !== undefined) {
+    skipped.reason = 'paused';
+    skipped.paused = paused;
+  }
   // To tell whose clock is wrong, a person needs the refused tick beside the store's time.
   if (refusal.reason === 'clock-skew' && tick !== undefined) skipped.tick = tick;
   return skipped;
@@ -53,12 +59,13 @@ export function refusalOf({ tick }: AcquireRequest, refusal: AcquireRefusal): Sk
 
 /** Adds what is known about a refusal. */
 export function carry<T extends RefusalFacts>(to: T, facts: RefusalFacts): T {
-  const { holder, expiresIn, tick, finished, storeTime } = facts;
+  const { holder, expiresIn, tick, finished, storeTime, paused } = facts;
   const target: Writable<RefusalFacts> = to;
   if (holder !== undefined) target.holder = holder;
   if (expiresIn !== undefined) target.expiresIn = expiresIn;
   if (tick !== undefined) target.tick = tick;
   if (finished !== undefined) target.finished = finished;
   if (storeTime !== undefined) target.storeTime = storeTime;
+  if (paused !== undefined) target.paused = paused;
   return to;
 }

@@ -1,3 +1,4 @@
+import type { ControlAct } from '../stores/history-store.js';
 import type { ReleaseOutcome } from '../stores/lock-store.js';
 import { jobEnded } from './current-lock.js';
 import type { Engine } from './engine.js';
@@ -49,6 +50,7 @@ export abstract class Holding extends Take {
     this.#lease = lease;
     engine.heartbeat.add(lease);
     if (lease.confirmed) reportAcquired(engine, lease);
+    if (lease.started?.by !== undefined) this.#noteStart(lease, lease.started.by);
     try {
       const work = job(lease);
       // Does not await a value that is there already: even that would cost a turn of promises.
@@ -60,6 +62,13 @@ export abstract class Holding extends Take {
     } catch (error) {
       return { error };
     }
+  }
+
+  /** A person has asked for the run: what becomes of it is asked for, too. */
+  #noteStart(lease: Lease, by: ControlAct): void {
+    const { engine } = this;
+    engine.recorder?.noteStart(lease);
+    engine.emit({ type: 'controlled', ...lease.facts(), ...by });
   }
 
   #done<T>(value: T): Ended<T> {

@@ -1,6 +1,7 @@
 import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
 import type { Asked, Outcome } from '../store-access/asked.js';
 import type { AcquireRequest, AcquireResult, LeaseRef } from '../stores/lock-store.js';
+import { readPause } from '../stores/pause.js';
 import { AskedTwice, isWorthAnother } from './asked-twice.js';
 import type { Engine } from './engine.js';
 import { InLine } from './in-line.js';
@@ -8,7 +9,7 @@ import { Lease, leaseDeadline } from './lease.js';
 import type { LockCall, Skipped } from './lock-call.js';
 import type { Admission, OpenCall, OpenRun } from './open-call.js';
 import { leaseRefOf, refusalOf, requestOf } from './request.js';
-import { reportInterrupted, reportMismatch } from './reports.js';
+import { type Interrupted, reportInterrupted, reportMismatch } from './reports.js';
 import { undo, undoOthers, wasNotApplied } from './undo.js';
 import { NO_LINES } from './waits.js';
 
@@ -143,18 +144,23 @@ export abstract class Take implements OpenCall {
     engine.outages.succeeded(result.acquired ? 'acquire' : 'look', call.name);
     this.line?.told(result);
     if (!result.acquired) return refusalOf(request, result);
-    if (result.interrupted !== undefined) {
-      engine.recorder?.noteInterruption(call.name, result.interrupted);
-      reportInterrupted(engine, call.name, result.interrupted);
-    }
+    if (result.interrupted !== undefined) this.#noteInterruption(result.interrupted);
     const now = engine.clock.monotonic();
     if (this.#isUnwanted(now, sentAt))
       return this.#giveBack({ ...request, fencingToken: result.fencingToken }, asked);
     const ref = leaseRefOf(request, result.fencingToken, result.attempt);
     const lease = new Lease(ref, call.settings, now, sentAt, engine.clock, engine.emit, originOf(call));
+    lease.started = call.started;
     if (asked instanceof AskedTwice) undoOthers(engine.releases, lease.ref, asked);
     reportMismatch(engine, lease, call.start, result.previousSchedule);
     return lease;
+  }
+
+  #noteInterruption(run: Interrupted): void {
+    const { engine, call } = this;
+    engine.recorder?.noteInterruption(call.name, run);
+    // A pause that has run out is no run of anybody.
+    if (readPause(run.holder) === undefined) reportInterrupted(engine, call.name, run);
   }
 
   /** Whether a grant came too late for its caller. */

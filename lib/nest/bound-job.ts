@@ -15,6 +15,8 @@ export interface BoundJob {
   readonly schedule: JobSchedule | undefined;
   /** Fires the method as the scheduler does, for a given start. */
   readonly fire: (start: JobStart) => unknown;
+  /** Runs the method itself, without its lock. */
+  readonly call: (args: readonly unknown[]) => unknown;
   /** The state of its cron job on this instance. */
   readonly state: () => JobState;
 }

@@ -83,6 +83,8 @@ export class DynamicJobs implements OnModuleDestroy {
   /** The application has started: its jobs are watched, and a new one looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
+    // Those that a constructor has made came before anybody knew whether the store keeps queued calls.
+    for (const bound of this.known.made) this.#takeQueued(bound);
     this.#warnOfSharedLocks(this.known.all);
     this.insight.start(this.known);
   }
@@ -125,7 +127,7 @@ export class DynamicJobs implements OnModuleDestroy {
         this.host.settings.clock.monotonic(),
       ),
       state: () => this.#stateOf(record.ref, orchestrator, name),
-      fire: (start) => this.#again(bound, job, start),
+      ...this.#ways(() => bound, job),
     };
     const fires = new TimerFires();
     try {
@@ -156,10 +158,15 @@ export class DynamicJobs implements OnModuleDestroy {
       ...facts,
       schedule: JobSchedule.ofInterval(timeout),
       state: () => (intervalOf(registry, name) === record.ref ? 'started' : 'gone'),
-      fire: (start) => this.#again(bound, job, start),
+      ...this.#ways(() => bound, job),
     };
     overlay(orchestrator, { intervals: { [name]: record } }).mountIntervals();
     this.#add(bound);
+  }
+
+  /** How a job is started. @param bound made by then */
+  #ways(bound: () => BoundJob, job: DynamicJob): Pick<BoundJob, 'fire' | 'call'> {
+    return { fire: (start) => this.#again(bound(), job, start), call: () => job(currentLock()) };
   }
 
   #stateOf(ref: CronJobLike | undefined, orchestrator: JobOrchestrator, name: string): JobState {
@@ -171,11 +178,17 @@ export class DynamicJobs implements OnModuleDestroy {
   #add(bound: BoundJob): void {
     this.known.add(bound);
     if (!this.#started) return;
+    this.#takeQueued(bound);
     if (this.#onFirst !== undefined) atEndOfTurn(this.#onFirst);
     this.#onFirst = undefined;
     this.#warnOfSharedLock(bound);
     this.insight.added(bound);
     this.leader.catchUp(bound);
+  }
+
+  /** Calls of a job that are queued can run here. */
+  #takeQueued(bound: BoundJob): void {
+    this.host.addQueueJob(bound, () => bound.state() === 'gone');
   }
 
   /** Once for each lock. */

@@ -94,6 +94,11 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.#jobs?.has(job) ?? false;
   }
 
+  /** A job of this instance. */
+  job(name: string): BoundJob | undefined {
+    return this.#jobs?.all.find(({ job }) => job === name);
+  }
+
   /** The class of the dates of this instance's jobs. */
   get cronTime(): CronTimeClass | undefined {
     for (const { schedule } of this.#jobs?.all ?? [])
@@ -225,7 +230,8 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     }));
   }
 
-  #shown({ job, name, schedule, settings }: BoundJob): ShownJob {
+  #shown(bound: BoundJob): ShownJob {
+    const { job, name, schedule, settings } = bound;
     const { insight, clock } = this.host.settings;
     return {
       job,
@@ -233,6 +239,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       ...describe(schedule),
       enabled: settings.enabled,
       overdue: graceOf(settings, insight),
+      ...(this.host.takesCallsOf(bound) && { takesCalls: true }),
       ...(schedule?.every === undefined && schedule !== undefined ? datesOf(schedule, clock) : NO_DATES),
     };
   }

@@ -7,18 +7,24 @@ import type { LockHandle } from '../lease/acquired-lock.js';
 import type { Around } from '../lease/around.js';
 import { currentLock, following, type Lock } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
-import type { QueueJob } from '../lease/drain.js';
 import { type Condition, LockRunner } from '../lease/lock-runner.js';
 import { Recorder } from '../lease/recorder.js';
 import type { OpenRun } from '../lease/open-call.js';
 import { type Checked, type ModuleSettings, ofModule } from '../options/check.js';
+import type { QueueJob } from '../lease/drain.js';
 import { Queues } from '../queue/queues.js';
 import { ping, PING_NAME, type PingResult } from '../store-access/ping.js';
 import { inTurn } from '../store-access/in-turn.js';
 import { TimeLimits } from '../store-access/time-limits.js';
 import type { HistoryStore } from '../stores/history-store.js';
 import type { LockStore } from '../stores/lock-store.js';
+import type { BoundJob } from './bound-job.js';
 import { LOCK_STORE, MODULE_SETTINGS } from './module-definition.js';
+
+const followingAll =
+  (call: BoundJob['call']): BoundJob['call'] =>
+  (args) =>
+    following(() => call(args), currentLock());
 
 /** A lock name that is known at the start, with where it was given. */
 export type KnownName = readonly [where: string, name: string];
@@ -44,6 +50,8 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly history: HistoryStore | undefined;
   /** Whether the store remembers runs, as far as is known. */
   remembers = true;
+  /** Whether it keeps calls that persons make elsewhere. */
+  takesCalls = false;
   #started: Promise<void> | undefined;
   #ready = false;
   #closed: Promise<void> | undefined;
@@ -97,22 +105,53 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   /**
    * Opens the queues of the store. One that cannot be reached does not stop the start.
    *
-   * @throws SchedulerLockConfigError if it can keep no queued calls
+   * @param isNeeded whether jobs queue calls of their own. If not, and it can keep none, persons cannot run jobs from elsewhere
+   * @throws SchedulerLockConfigError if that is needed, and it can keep none
    */
-  async startQueues(): Promise<void> {
+  async startQueues(isNeeded: boolean): Promise<void> {
+    const { queuedCalls } = this.store;
+    this.takesCalls = this.history !== undefined && this.remembers && queuedCalls !== undefined;
+    if (!isNeeded && !this.takesCalls) return;
     try {
-      await this.store.queuedCalls?.init?.();
+      const opened = Promise.resolve(queuedCalls?.init?.());
+      await (isNeeded ? opened : this.#within(opened, HISTORY_LIMIT));
     } catch (error) {
-      if (error instanceof StoreUnavailableError) return;
-      await this.#close().catch(() => undefined);
-      throw error;
+      await this.#cannotQueue(error, isNeeded);
     }
   }
 
-  /** A method whose calls can be queued. */
-  addQueueJob(job: QueueJob): void {
-    if (this.settings.leader === undefined) return this.queues.add(job);
-    this.queues.add({ ...job, run: (args) => following(() => job.run(args), currentLock()) });
+  async #cannotQueue(error: unknown, isNeeded: boolean): Promise<void> {
+    const isAway = error instanceof StoreUnavailableError;
+    if (isAway && error.refused !== true) return;
+    this.takesCalls = false;
+    if (isAway || !isNeeded) return;
+    await this.#close().catch(() => undefined);
+    throw error;
+  }
+
+  /**
+   * A job was found: calls of it that are queued can run here, if it queues any, or persons may ask for it.
+   *
+   * @param isGone whether it was deleted since: never, by default
+   */
+  addQueueJob(
+    { job, name, settings, queue, call }: BoundJob,
+    isGone: QueueJob['isGone'] = () => false,
+  ): void {
+    if (!settings.enabled || (queue === undefined && !this.#takesCallsOf({ name, settings }))) return;
+    const lock = typeof name === 'string' ? name : undefined;
+    const run = this.settings.leader === undefined ? call : followingAll(call);
+    this.queues.add({ job, lock, settings, run, isGone });
+  }
+
+  /** Whether persons can run a job here from elsewhere: they have to hear of its end. */
+  #takesCallsOf({ name, settings }: Pick<BoundJob, 'name' | 'settings'>): boolean {
+    return this.takesCalls && typeof name === 'string' && settings.history !== false;
+  }
+
+  /** The same for all that know how a job is. */
+  takesCallsOf(bound: BoundJob): boolean {
+    return bound.settings.enabled && this.#takesCallsOf(bound);
   }
 
   /** Reports a call that the scheduler did not make because the job still runs here. */

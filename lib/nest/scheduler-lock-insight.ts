@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
+import type { Clock } from '../clock.js';
 import { Insight, type InsightQuery } from '../insight/insight.js';
-import type { InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
+import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from '../insight/types.js';
 import { tickFinder } from '../scheduler/tick-finder.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
@@ -60,6 +61,11 @@ export class SchedulerLockInsight {
     return (await this.#open()).runs(query);
   }
 
+  /** What people did with the switches, newest first: see `docs/production/control.md`. */
+  async controls(query: Omit<InsightQuery, 'bad'> = {}): Promise<ControlInfo[]> {
+    return (await this.#open()).controls(query);
+  }
+
   /** The instances of the last days: those that are up first. */
   async instances(): Promise<InstanceInfo[]> {
     return (await this.#open()).instances();
@@ -75,9 +81,24 @@ export class SchedulerLockInsight {
     return (await this.#open()).why(job, at);
   }
 
-  async #open(): Promise<Insight> {
+  /** The clock of this machine, as the locks have it. @internal */
+  get clock(): Clock {
+    return this.#host.settings.clock;
+  }
+
+  /** What people call the store. @internal */
+  get label(): string {
+    return this.#host.store.label ?? 'the store';
+  }
+
+  /** Reads the same store; sentences have times of this zone. @internal */
+  async openIn(zone: string): Promise<Insight> {
     await this.#host.start();
-    this.#insight ??= new Insight(this.#host.store, { ticks: tickFinder(() => this.#insights.cronTime) });
+    return new Insight(this.#host.store, { zone, ticks: tickFinder(() => this.#insights.cronTime) });
+  }
+
+  async #open(): Promise<Insight> {
+    this.#insight ??= await this.openIn('UTC');
     return this.#insight;
   }
 }

@@ -76,7 +76,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     this.leader.guard(this.#orchestrators);
     await this.host.start();
-    if (this.#found.some(({ bound }) => bound.queue !== undefined)) await this.host.startQueues();
+    await this.host.startQueues(this.#found.some(({ bound }) => bound.queue !== undefined));
     await this.host.checkNames(knownNames(this.#found, elections.places));
     for (const found of this.#found) this.#bind(found);
   }
@@ -226,7 +226,8 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
       isScheduled(Reflect.get(instance, key)),
     );
     if (facts === undefined) return problems;
-    const bound = { ...facts, ...this.#firing(instance, key, facts.job) };
+    const call = (args: readonly unknown[]): unknown => Reflect.apply(method.method, instance, args);
+    const bound = { ...facts, ...this.#firing(instance, key, facts.job), call };
     this.#found.push({ instance, module, method, bound });
     return problems;
   }
@@ -257,12 +258,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     const kept = bind(instance, method, (proceed, args) =>
       this.interceptor.intercept(bound, args, scheduledCall(instance, key), proceed),
     );
-    if (bound.queue !== undefined && bound.settings.enabled)
-      this.host.addQueueJob({
-        job: bound.job,
-        settings: bound.settings,
-        run: (args) => Reflect.apply(method.method, instance, args) as unknown,
-      });
+    this.host.addQueueJob(bound);
     this.#methods.set(found, kept);
     this.#undo.push(kept.free);
   }

@@ -7,6 +7,7 @@ import {
   StoreUnavailableError,
 } from '../errors.js';
 import type { JobStart } from '../job-start.js';
+import { type Lock, outsideOfLocks } from '../lease/current-lock.js';
 import type { LockCall, RunResult } from '../lease/lock-call.js';
 import { isTaken } from '../lease/reports.js';
 import { displayName } from '../lock-name.js';
@@ -15,6 +16,7 @@ import type { ScheduledCall } from '../scheduler/scheduled-call.js';
 import type { QueueOptions } from '../options/queue.js';
 import { checkKey, writeArguments } from '../queue/payload.js';
 import type { CallToQueue } from '../queue/queues.js';
+import type { Annotation, ControlAct } from '../stores/history-store.js';
 import { show } from '../wording.js';
 import { logWarning } from '../events/log.js';
 import type { BoundJob } from './bound-job.js';
@@ -59,6 +61,33 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
     return undefined;
   }
 
+  /**
+   * Runs a job now, as a person wants it: through its lock, not inside of whoever has it here.
+   *
+   * @param began called with the lease when its run begins
+   */
+  runNow(
+    bound: BoundJob,
+    { args, by, began }: { args: readonly unknown[]; by: ControlAct; began: (lock: Lock) => void },
+  ): { readonly lock: string; readonly result: Promise<RunResult<unknown>> } {
+    const { job, name } = bound;
+    const lock = typeof name === 'string' ? name : (made(job, 'name', name, args) as string);
+    const settings = { ...bound.settings, wait: 0, onStoreError: 'throw' as const };
+    const call: LockCall = {
+      kind: 'by-hand',
+      name: lock,
+      job,
+      settings,
+      started: { trigger: 'control', by },
+    };
+    const run = (): Promise<RunResult<unknown>> =>
+      this.host.execute(call, (own) => {
+        began(own);
+        return bound.call(args);
+      });
+    return { lock, result: outsideOfLocks(run) };
+  }
+
   /** A call by hand: queued if it finds its lock taken, where the options say so. */
   async #byHand(
     bound: BoundJob,
@@ -95,7 +124,15 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
       return proceed();
     };
     try {
-      const call: LockCall = { ...made, kind: 'fired', settings, start, brief: this.#isBrief(bound) };
+      const started = triggerOf(scheduled, start);
+      const call: LockCall = {
+        ...made,
+        kind: 'fired',
+        settings,
+        start,
+        started,
+        brief: this.#isBrief(bound),
+      };
       const result = await this.#execute(bound, call, work);
       this.#ended(bound, start, result);
       return result.ran ? result.value : undefined;
@@ -201,6 +238,15 @@ function made(
     );
   }
 }
+
+/** What its tick does not tell of the start. */
+function triggerOf({ again }: ScheduledCall, start: JobStart | undefined): Annotation | undefined {
+  if (again) return CAUGHT_UP;
+  return start?.tick === undefined ? BY_SCHEDULE : undefined;
+}
+
+const CAUGHT_UP: Annotation = { trigger: 'catch-up' };
+const BY_SCHEDULE: Annotation = { trigger: 'schedule' };
 
 function isStoreError(error: unknown): boolean {
   return error instanceof StoreUnavailableError || error instanceof LockStateError;

@@ -28,6 +28,7 @@ import {
   type OPTIONS_TYPE,
 } from './module-definition.js';
 import { SchedulerLeader } from './scheduler-leader.js';
+import { SchedulerLockControl } from './scheduler-lock-control.js';
 import { SchedulerLockExplorer } from './scheduler-lock.explorer.js';
 import { SchedulerLockHealth } from './scheduler-lock-health.js';
 import { SchedulerLockInsight } from './scheduler-lock-insight.js';
@@ -68,6 +69,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
     SchedulerLockExplorer,
     SchedulerLockService,
     SchedulerLockInsight,
+    SchedulerLockControl,
     SchedulerLeader,
     SchedulerLockHealth,
   ],
@@ -75,6 +77,7 @@ import { SchedulerLockService } from './scheduler-lock.service.js';
     SchedulerLockService,
     SchedulerLockEvents,
     SchedulerLockInsight,
+    SchedulerLockControl,
     SchedulerLockHealth,
     SchedulerLeader,
   ],

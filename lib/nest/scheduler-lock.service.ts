@@ -10,7 +10,7 @@ import type { CronJobOptions, DynamicJob, IntervalJobOptions } from '../options/
 import type { RunOptions } from '../options/options.js';
 import type { ScheduledCronJob } from '../scheduler/scheduler-parts.js';
 import type { PingResult } from '../store-access/ping.js';
-import type { LockInfo } from '../stores/lock-info.js';
+import { type LockInfo, withoutToken } from '../stores/lock-info.js';
 import { callByHand, runArguments } from './calls-by-hand.js';
 import { DynamicJobs } from './dynamic-jobs.js';
 import { show } from '../wording.js';
@@ -159,7 +159,7 @@ export class SchedulerLockService {
       throw new SchedulerLockConfigError([
         'store: it has no inspect(). Add one to your LockStore, or use one of the stores that come along.',
       ]);
-    return store.inspect(names);
+    return (await store.inspect(names)).map(withoutToken);
   }
 
   /**

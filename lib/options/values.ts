@@ -178,6 +178,7 @@ const EVENT_TYPES: Readonly<Record<SchedulerLockEvent['type'], true>> = {
   elected: true,
   revoked: true,
   'hook-failed': true,
+  controlled: true,
   'outage-started': true,
   'outage-ended': true,
 };

@@ -18,7 +18,7 @@ export const NO_QUEUED_CALLS =
   "onHeld: the store keeps no queued calls. Leave `onHeld: 'queue'` out, or use a store that does: see docs/reference/queued-calls.md.";
 
 /** How often this process looks for queued calls that no process runs, because those that ran them have died, ms. */
-const SWEEP = 30_000;
+const SWEEP = 5_000;
 /** How long a worker stands in line before it enters the line again, ms. */
 const WAIT = 3_600_000;
 
@@ -67,6 +67,9 @@ export class Queues {
   #maySleep = false;
   readonly #alarm: AlarmClock;
   #stopListening: (() => void) | undefined;
+  #started = false;
+  /** Whether it looks for queued calls: not before it has a job. */
+  #looks = false;
   #stopped = false;
 
   constructor(
@@ -82,6 +85,7 @@ export class Queues {
   /** A job whose queued calls can run here. */
   add(job: QueueJob): void {
     this.#jobs.set(job.job, job);
+    this.#look();
   }
 
   /**
@@ -91,9 +95,9 @@ export class Queues {
    */
   start(maySleep: boolean): void {
     this.#maySleep = maySleep;
-    if (this.#jobs.size === 0 || this.store.queuedCalls === undefined) return;
+    this.#started = true;
     this.#stopListening = this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
-    void this.#sweep();
+    this.#look();
   }
 
   /** The store has answered a beat. */
@@ -146,6 +150,12 @@ export class Queues {
     const count = await queuedCalls.redeliver(name);
     if (count > 0) void this.#sweep();
     return count;
+  }
+
+  #look(): void {
+    if (!this.#started || this.#looks || this.#jobs.size === 0) return;
+    this.#looks = true;
+    inModuleContext(() => void this.#sweep());
   }
 
   #skipped(of: { name: string; job: string }, why: Pick<Skipped, 'reason' | 'error'>): Skipped {
@@ -203,8 +213,10 @@ export class Queues {
   /** Looks for queued calls that no process runs. */
   async #sweep(): Promise<void> {
     const { queuedCalls } = this.store;
+    for (const { job, isGone } of this.#jobs.values()) if (isGone()) this.#jobs.delete(job);
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
-    if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
+    this.#looks = settings !== undefined;
+    if (this.#stopped || !this.#started || queuedCalls === undefined || settings === undefined) return;
     if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
     // If the store does not answer, the calls that ask for locks report it.
     const left = await queuedCalls.left([...this.#jobs.keys()]).catch(() => []);

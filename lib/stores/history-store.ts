@@ -12,7 +12,7 @@ export interface HistoryStore {
    * @returns why none can be kept, and what to do (a missing right, a missing table), for the log; `undefined` if they can
    */
   init?(): Promise<string | undefined>;
-  /** Keeps that a run was interrupted: its lease ended by itself, as the grant of the next one has told. */
+  /** Keeps what no release can: that a run was interrupted, as the grant of the next one has told; or what a person did to the lock. */
   interrupted(run: Interruption): Promise<void>;
   /**
    * The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. Leaves out those that it cannot read.
@@ -47,8 +47,37 @@ export interface Kept {
   readonly age: number;
 }
 
+/** What a person can do to a lock. */
+export type ControlAction = 'pause' | 'resume' | 'break' | 'run' | 'redeliver';
+
+/** What a person did. Plain data. */
+export interface ControlAct {
+  readonly action: ControlAction;
+  /** Who: whatever the application or the shell calls people. */
+  readonly actor: string;
+  /** Why. */
+  readonly reason?: string;
+  /** For `redeliver`: how many. */
+  readonly count?: number;
+  /** For `run` by a queued call, and for the `resume` that lifts a pause for it: its id. */
+  readonly call?: string;
+  /** For `break`: what a person did to start the run that it ended, if a person had. */
+  readonly started?: ControlAct;
+}
+
+/** What has started a run. */
+export type Trigger = 'schedule' | 'hand' | 'catch-up' | 'rerun' | 'queued' | 'control';
+
+/** What is kept of an entry besides the lease that it is about. */
+export interface Annotation {
+  /** What has started it, if the lease does not tell: `rerun` from its second attempt, `schedule` with a tick, `hand` without one. */
+  readonly trigger?: Trigger;
+  /** What a person did to it: has started it, or ended it. */
+  readonly by?: ControlAct;
+}
+
 /** How a run went, as its holder knows it. Kept with its release, or not at all. Plain data. */
-export interface RunRecord {
+export interface RunRecord extends Annotation {
   readonly kept: Kept;
   /** How long it ran by the holder's clock, milliseconds. */
   readonly duration: number;
@@ -58,11 +87,12 @@ export interface RunRecord {
   readonly traceId?: string;
 }
 
-/** A run whose lease ended by itself. */
-export interface Interruption extends Pick<
-  LeaseRef,
-  'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'
-> {
+/**
+ * A run whose lease ended by itself. With `by` it is no run, but what a person did to the lock: its fencing token is that of no lease, and
+ * only says when.
+ */
+export interface Interruption
+  extends Pick<LeaseRef, 'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>, Annotation {
   readonly kept: Kept;
 }
 
@@ -80,7 +110,7 @@ export interface HistoryQuery {
 export type HistoryEntry = RunEntry | MissEntry;
 
 /** A run that has ended. The store has one for each fencing token: its end, if it is known, or else that it was interrupted. */
-export interface RunEntry {
+export interface RunEntry extends Annotation {
   readonly type: 'run';
   readonly lock: string;
   readonly job?: string;
@@ -172,6 +202,8 @@ export interface KnownJob {
   readonly enabled: boolean;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
+  /** Whether this instance takes calls of it that a person makes elsewhere. Absent: no. */
+  readonly takesCalls?: true;
 }
 
 /** What an instance tells of itself, again and again. Plain data. */

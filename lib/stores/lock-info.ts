@@ -16,6 +16,11 @@ export interface LockInfo {
   readonly expiresIn?: number;
   /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
+  /**
+   * Token of the lease that has the lock, if it is one of this library: with it, a person can end that lease. For the switches, and not to
+   * be shown. Absent if the lock is not held.
+   */
+  readonly token?: string;
   /** The job of the newest lease, where the store knows it. */
   readonly job?: string;
   /** Whether the lock is free because its newest lease has ended by itself. Absent: no. */
@@ -29,6 +34,9 @@ export interface LockInfo {
   /** Why the store cannot tell which queued calls there are: then `queued` and `dead` are absent. */
   readonly unknown?: string;
 }
+
+/** A lock as people are shown it. */
+export const withoutToken = ({ token: _token, ...info }: LockInfo): LockInfo => info;
 
 /** The last start of a job. */
 export interface JobInfo {

@@ -8,6 +8,7 @@ import type { QueuedCallStore } from './queued-call-store.js';
 import type { HistoryStore, RunRecord } from './history-store.js';
 import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 import type { LockInfo } from './lock-info.js';
+import type { PausedBy } from './pause.js';
 
 export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
 
@@ -257,6 +258,8 @@ export interface RefusalFacts {
   readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
+  /** For `paused`: by whom, why, and until when. A store need not know of pauses: the text of the holder says it. */
+  readonly paused?: PausedBy;
 }
 
 /** Options of {@link LockStore.extend}. */

@@ -21,13 +21,18 @@ export interface QueuedCallStore {
    * @param lease with the `queuedCall` that it has taken, if it has one
    */
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
-  /** Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or nobody stands in line for it. */
+  /**
+   * Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or nobody stands in line for it who
+   * has the priority of the first of these calls.
+   */
   left(jobs: readonly string[]): Promise<LeftCalls[]>;
   /**
    * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for their time once more. Later
    * queued calls with their key do not become one with them. Returns how many.
+   *
+   * @param id of the only one to put back
    */
-  redeliver(name: string): Promise<number>;
+  redeliver(name: string, id?: string): Promise<number>;
 }
 
 /** Options of a call whose caller does not wait for ever. */

@@ -41,6 +41,15 @@ export const CALLED = 2_000;
 /** By how much one step of priority comes before others, in microseconds, the unit of a place: longer than any line lasts. */
 export const STEP_OF_PRIORITY = 1e13;
 
+/**
+ * Whether somebody in line has the priority of a queued call, or a greater one. Whoever has a lesser one runs it only when it is the turn
+ * of that.
+ *
+ * @param first the place of the first in line
+ */
+export const isAttended = ({ place }: { readonly place: number }, first: number | undefined): boolean =>
+  first !== undefined && first - place < STEP_OF_PRIORITY / 2;
+
 const DAY = 86_400_000;
 /** How long a lock is remembered after its last lease, ms: fencing tokens and holders stay known overnight. Not in tables. */
 export const RETENTION = DAY;

@@ -113,7 +113,7 @@ export class FakeLockStore implements LockStore {
     enqueue: (queuedCall) => this.#answer(() => this.#store.queuedCalls.enqueue(queuedCall)),
     next: (lease, options) => this.#answer(() => this.#store.queuedCalls.next(lease, options)),
     left: (jobs) => this.#answer(() => this.#store.queuedCalls.left(jobs)),
-    redeliver: (name) => this.#answer(() => this.#store.queuedCalls.redeliver(name)),
+    redeliver: (name, id) => this.#answer(() => this.#store.queuedCalls.redeliver(name, id)),
   };
 
   /** Who ran what: as in the memory store. */

@@ -237,6 +237,7 @@ function obstacleOf(
   if (reason === 'store-unavailable') return 'outage';
   if (last === tick && finished === false && expiresIn !== undefined) return 'running';
   const isUnstarted = last === undefined || last < tick;
-  if (!isUnstarted || (reason !== 'held' && reason !== 'cooling-down')) return undefined;
+  if (!isUnstarted || (reason !== 'held' && reason !== 'cooling-down' && reason !== 'paused'))
+    return undefined;
   return expiresIn === undefined ? 'own-lock' : 'locked';
 }

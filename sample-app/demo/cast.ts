@@ -45,9 +45,9 @@ export class Cast {
   }
 
   /** What `look` finds, as soon as it finds something. */
-  seen<T>(what: string, look: () => T) {
+  seen<T>(what: string, look: () => T, timeout = LIMIT) {
     const message = (): string => `${what}${this.#output()}`;
-    return Promise.race([until(look, { timeout: LIMIT, interval: 10, message }), this.#broken]);
+    return Promise.race([until(look, { timeout, interval: 10, message }), this.#broken]);
   }
 
   /** Kills one. Returns its process id. */

@@ -3,7 +3,14 @@ import type { Fact } from './history.js';
 type FromInstance<F> = F extends Fact ? Omit<F, 'instance'> : never;
 
 /** What an instance tells the demo: that it could begin, what its jobs do, and the events of their locks. */
-export type Report = { type: 'ready' } | FromInstance<Exclude<Fact, { type: 'instance-ended' }>> | LockReport;
+export type Report =
+  { type: 'ready' } | PageReport | FromInstance<Exclude<Fact, { type: 'instance-ended' }>> | LockReport;
+
+/** Where its page is. */
+export interface PageReport {
+  type: 'page';
+  url: string;
+}
 
 export interface LockReport {
   type: 'lock';

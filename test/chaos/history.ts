@@ -206,6 +206,20 @@ export interface OverdueLine extends OfLife {
   /** Of an interval: when it was due. */
   readonly tick: number;
 }
+/** An instance has paused a lock for somebody: until it is resumed, or for `lasts` ms from some moment before. */
+export interface PausedLine extends OfLease {
+  readonly k: 'paused';
+  readonly lasts: number;
+}
+/** An instance is about to resume a lock. */
+export interface ResumingLine extends OfLife {
+  readonly k: 'resuming';
+  readonly lock: string;
+}
+/** An instance has ended a lease for somebody. */
+export interface BrokenLine extends OfLease {
+  readonly k: 'broken';
+}
 /** A run, as the store has kept it. */
 export interface StoredRun {
   readonly token: number;
@@ -256,6 +270,9 @@ export type Line =
   | QueuedLine
   | QueueLine
   | OverdueLine
+  | PausedLine
+  | ResumingLine
+  | BrokenLine
   | StoredLine;
 
 /** Monotonic time of this machine, ms. */

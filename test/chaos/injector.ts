@@ -4,7 +4,14 @@ import { delivererOf, headOf, holderOf } from './holder.js';
 import { type FaultLine, type HistoryWriter, monotonic } from './history.js';
 import { HOOK, JOBS, VOLLEY } from './jobs.js';
 import type { Member } from './member.js';
-import { type Injection, type InstanceFault, isLoss, type StoreFault } from './plan.js';
+import {
+  type Injection,
+  type InstanceFault,
+  isLoss,
+  isSwitch,
+  type StoreFault,
+  type SwitchFault,
+} from './plan.js';
 import type { ChaosStore } from './stores/store.js';
 
 /** Ends a fault. */
@@ -100,6 +107,9 @@ const STORE_FAULTS: StoreFaults = {
 const AIMS = 2_000;
 const LOOKS = 5;
 
+/** How long it takes until all can know that a lock is resumed, ms. */
+const RESUMED = 1_000;
+
 /** Injects the faults of a plan into a fleet and its store, and records them. */
 export class Injector {
   /** How often each fault was injected, by its name, without those that found no target. */
@@ -122,7 +132,23 @@ export class Injector {
     if (fault === 'store-old-snapshot') return this.#oldSnapshot(injection);
     if (fault === 'store-clock' || fault in STORE_FAULTS)
       return this.#onStore(injection, fault as Exclude<StoreFault, 'store-old-snapshot'>);
+    if (isSwitch(fault)) return this.#onSwitch(injection, fault);
     return this.#onMember(injection, fault as InstanceFault);
+  }
+
+  /** Somebody pauses a lock, or ends the lease that has it, on an instance that other faults may hit meanwhile. */
+  async #onSwitch(injection: Injection, fault: SwitchFault): Promise<void> {
+    const { holderOf: lock = 'long', instance = 0, lasts } = injection;
+    const member = this.#victim({ id: injection.id, at: 0, lasts, fault, instance });
+    if (member === undefined) return;
+    this.#note(injection);
+    member.switch(fault === 'switch-pause' ? 'pause' : 'break', lock, lasts);
+    await sleep(lasts);
+    // Whoever has paused it may be dead by now.
+    if (fault === 'switch-pause')
+      for (const each of this.members) if (!each.busy) each.switch('resume', lock);
+    await sleep(RESUMED);
+    this.#cured(injection);
   }
 
   async #onMember(injection: Injection, fault: InstanceFault): Promise<void> {

@@ -102,6 +102,11 @@ export class Member {
     this.#child?.send({ type: 'logger', throws });
   }
 
+  /** Has it do what a person wants. What becomes of that is in its history. */
+  switch(what: 'pause' | 'resume' | 'break', lock: string, lasts = 0): void {
+    if (this.#child?.running === true) this.#child.send({ type: 'switch', what, lock, lasts });
+  }
+
   /** Its error output in its present life. */
   get stderr(): string {
     return this.#child?.stderr ?? '';

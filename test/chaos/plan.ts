@@ -24,6 +24,9 @@ export type StoreFault =
   | 'store-flush'
   | 'store-old-snapshot';
 
+/** What people do by the switches, on one of the instances. Each is told of as a fault of the store: it hits the fleet. */
+export type SwitchFault = 'switch-pause' | 'switch-break';
+
 /** Faults of all instances: one after another, or all at the same time. */
 export type FleetFault = 'rolling-restart' | 'blackout';
 
@@ -34,7 +37,7 @@ export interface Injection {
   readonly at: number;
   /** How long it lasts, ms. A killed instance is started again after it; a snapshot is that old when it comes back. */
   readonly lasts: number;
-  readonly fault: InstanceFault | StoreFault | FleetFault;
+  readonly fault: InstanceFault | StoreFault | FleetFault | SwitchFault;
   /**
    * The target: the holder of this lock at that moment. If there is none, or it is in trouble already, the instance of
    * this number.
@@ -102,10 +105,12 @@ const WEIGHTS: readonly (readonly [Fault, number])[] = [
   ['lose-then-partition', 2],
   ['throwing-logger', 2],
   ['blackout', 2],
+  ['switch-pause', 4],
+  ['switch-break', 4],
 ];
 
 /** Faults that come only if they are asked for by `only`: the rest of a plan stays as it was before there were any. */
-const ASKED_FOR: ReadonlySet<Fault> = new Set(['blackout']);
+const ASKED_FOR: ReadonlySet<Fault> = new Set(['blackout', 'switch-pause', 'switch-break']);
 
 /** All faults that there are. */
 export const FAULTS: readonly string[] = WEIGHTS.map(([fault]) => fault);
@@ -135,6 +140,10 @@ const LASTS: Record<Fault, readonly [least: number, most: number]> = {
   'throwing-logger': [1_000, 5_000],
   // About the time after which a tick is overdue: some come back before that, and some after it.
   blackout: [4_000, 7_500],
+  // Longer than a run that is in the way.
+  'switch-pause': [6_000, 10_000],
+  // Until the holder has noticed.
+  'switch-break': [1_500, 2_500],
 };
 
 /** By how much the clock of the store is set forward or back, ms: more than any ttl, and than the intervals. */
@@ -198,6 +207,9 @@ const isStoreFault = (fault: Fault): boolean => fault.startsWith('store-') || fa
 
 const isWanted = (fault: Fault, only: readonly string[]): boolean =>
   only.length === 0 ? !ASKED_FOR.has(fault) : only.includes(fault);
+
+/** Whether a person does it. */
+export const isSwitch = (fault: string): fault is SwitchFault => fault.startsWith('switch-');
 
 /** Makes a plan: always the same for the same options. */
 export function makePlan({

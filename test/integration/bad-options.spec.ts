@@ -74,7 +74,7 @@ describe('options that cannot work', () => {
   const MODULE_OPTIONS = `connection, store, keyPrefix, key, instanceId, storeTimeout, shutdownTimeout, leader, log, clock, insight, ${LOCK_OPTIONS}`;
   const EVENTS =
     'acquired, released, skipped, renewed, interrupted, lock-deleted, renewal-failed, lost, overrun, waiting, queued, dead-lettered, timeout, unlocked, overdue, hung, schedule-mismatch, shutdown-waiting, ' +
-    'shutdown-left, elected, revoked, hook-failed, outage-started, outage-ended';
+    'shutdown-left, elected, revoked, hook-failed, controlled, outage-started, outage-ended';
   const STORES =
     "Give a store such as new PostgresLockStore(pool), or 'memory'; for Redis give connection instead.";
   it.each([

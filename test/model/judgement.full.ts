@@ -68,6 +68,7 @@ const attentionAsTold: Law = (by, facts) => {
     overrun: overdue !== false && tick + overdue <= facts.time,
     running: false,
     off: false,
+    paused: false,
     unknown: reason === 'refused',
     overdue: true,
     interrupted: true,

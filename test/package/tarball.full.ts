@@ -11,9 +11,10 @@ const MEGABYTE = 1_000_000;
  * Two builds with one set of types, packed. It was 243 kB before histories, metrics, health and the shell, 324 kB before the set-up
  * texts for databases and Redis, the watch over silent connections, and the judgement of jobs, and 375 kB before the rules of a lock
  * over documents, which so far stand beside the stores for databases that they are to replace; 396 kB before node-redis and MongoDB; 418 kB before the documents
- * came along, of which there are 97 kB.
+ * came along, of which there are 97 kB; 519 kB before the page and the switches. The page takes some 90 kB of that, in both builds, and its JSON's
+ * description.
  */
-const MOST = 520_000;
+const MOST = 625_000;
 /** What may be in the package: this, the documents, and the folder `dist`. */
 const FILES = [
   'LICENSE',
@@ -21,6 +22,7 @@ const FILES = [
   'SECURITY.md',
   'llms.txt',
   'monitoring/alerts.yml',
+  'monitoring/board-api.json',
   'monitoring/grafana.json',
   'package.json',
 ];
@@ -65,7 +67,7 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   ]);
 });
 
-test('it holds both builds, script by script, and is a download of less than 520 kB', async () => {
+test('it holds both builds, script by script, and is a download of less than 625 kB', async () => {
   const { files, size } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));

@@ -236,7 +236,10 @@ export async function redisCommand(
  * @param client a client of the server; sends an ECHO at the end
  */
 export async function commandsDuring(client: Redis, work: () => Promise<unknown>): Promise<string[][]> {
-  const monitor = await client.monitor();
+  const monitor = client.duplicate({ monitor: true, lazyConnect: false });
+  // ioredis takes a command that comes in one packet with the answer to MONITOR for an answer, too, and reports that: it came before `work`.
+  monitor.on('error', () => undefined);
+  await new Promise((resolve) => monitor.once('monitoring', resolve));
   const sent: string[][] = [];
   const watched = new Promise<void>((resolve) => {
     monitor.on('monitor', (_time: string, args: string[], source: string) => {

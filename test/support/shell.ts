@@ -21,6 +21,7 @@ export async function shell(url: string, ...argv: string[]): Promise<Said> {
     clock: systemClock,
     version: '0',
     open: openStore,
+    actor: () => 'anna@laptop',
     ticks: () => ticksOf(projectRoot),
     onInterrupt: () => undefined,
   });

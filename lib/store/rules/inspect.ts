@@ -17,6 +17,9 @@ export function inspect(name: string, document: LockDocument, now: number): Lock
     since: Math.trunc(since),
     ...(state === 'free' ? undefined : expiresIn(document, now)),
     ...(lease === undefined ? undefined : { fencingToken: lease.fencingToken }),
+    ...(lease === undefined || state !== 'held' || stranger !== undefined
+      ? undefined
+      : { token: lease.token }),
     ...(lease?.job === undefined ? undefined : { job: lease.job }),
     ...(isInterrupted ? { interrupted: true } : undefined),
     jobs: jobInfos(starts),

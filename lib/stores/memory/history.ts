@@ -63,7 +63,13 @@ export class MemoryHistory implements HistoryStore {
   }
 
   async interrupted(run: Interruption): Promise<void> {
-    if (this.#runOf(run) === undefined) this.#keep(this.#run(run, 'interrupted'), run.kept);
+    const { by, trigger } = run;
+    if (this.#runOf(run) !== undefined) return;
+    const more = {
+      ...(by === undefined ? undefined : { by }),
+      ...(trigger === undefined ? undefined : { trigger }),
+    };
+    this.#keep({ ...this.#run(run, 'interrupted'), ...more }, run.kept);
   }
 
   async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {

@@ -12,6 +12,7 @@ import {
   type NextResult,
 } from '../queued-call-store.js';
 import { placeAt } from '../line.js';
+import { isAttended } from '../rules.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
 import type { MemoryHistory } from './history.js';
@@ -132,14 +133,16 @@ export class MemoryQueuedCalls implements QueuedCallStore {
   async left(jobs: readonly string[]): Promise<LeftCalls[]> {
     return [...this.#queues].flatMap(([name, { calls }]) => {
       const first = calls.find(({ job }) => jobs.includes(job));
-      const isLeft = this.locks.isFree(name) || this.lines.firstPlace(name) === undefined;
-      return first === undefined || !isLeft ? [] : [{ name, place: first.place }];
+      if (first === undefined) return [];
+      const isLeft = this.locks.isFree(name) || !isAttended(first, this.lines.firstPlace(name));
+      return isLeft ? [{ name, place: first.place }] : [];
     });
   }
 
-  async redeliver(name: string): Promise<number> {
+  async redeliver(name: string, id?: string): Promise<number> {
     const queue = this.#queue(name);
-    const dead = queue.dead.splice(0);
+    const dead = queue.dead.filter(({ letter }) => id === undefined || letter.id === id);
+    queue.dead = queue.dead.filter((letter) => !dead.includes(letter));
     const again = { delivery: 0, taken: undefined, keptSince: this.clock.now() };
     for (const { queuedCall } of dead) this.#insert(queue, { ...queuedCall, ...again });
     return dead.length;

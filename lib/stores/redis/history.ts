@@ -37,8 +37,8 @@ import type { Script } from './script.js';
 /** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
 const LOOKED_AT = 1_000;
 
-/** How many instances are asked for in one command: each has dates of all its jobs, and the server does nothing else meanwhile. */
-const AT_ONCE = 100;
+/** How many instances are asked for in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
+const AT_ONCE = 25;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
@@ -73,9 +73,9 @@ export class RedisHistory implements HistoryStore {
     return refusal;
   }
 
-  async interrupted({ kept, ...run }: Interruption): Promise<void> {
+  async interrupted(run: Interruption): Promise<void> {
     const { bad } = this.#keys(run.name);
-    await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', { kept }));
+    await this.#run(ADD_ENTRY, [bad], runArguments(run, 'interrupted', run));
   }
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {

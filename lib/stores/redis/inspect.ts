@@ -164,6 +164,7 @@ async function lookAt(connection: Connection, name: string, lock: string): Promi
     ...(began === undefined ? undefined : { since }),
     ...(token === null || ms < 0 ? undefined : { expiresIn: ms }),
     ...(fence === undefined ? undefined : { fencingToken: Number(fence), ...runOf(state, fence) }),
+    ...(known && held === newest && newest !== '' ? { token: newest } : undefined),
     ...(token === null && isInterrupted(state) ? { interrupted: true } : undefined),
     jobs: [...state].flatMap(([field, value]) =>
       field.startsWith('job:') ? jobOf(field.slice(4), value) : [],

@@ -204,7 +204,7 @@ local id, token, outcome = ARGV[1], ARGV[2], ARGV[3]${END}
 return 0`);
 
 /**
- * Whether a lock has queued calls of some jobs, and is free, or has nobody in line.
+ * Whether a lock has queued calls of some jobs, and is free, or nobody in line has the priority of the first of them.
  *
  * KEYS: lock, line, queue, calls
  * ARGV: jobs...
@@ -215,11 +215,14 @@ export const PEEK = script(/* lua */ `
 local lock, line, queue, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local found = redis.call('ZRANGE', queue, 0, 99)
 if #found == 0 then return '' end
-if redis.call('GET', lock) and #redis.call('ZRANGE', line, 0, 0) > 0 then return 0 end
+local first = redis.call('GET', lock) and redis.call('ZRANGE', line, 0, 0, 'WITHSCORES')[2]
 for n = 1, #found do
   local id = found[n]${INFO}
   for a = 1, #ARGV do
-    if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then return place end
+    if string.match(rest or '', '^([^\\n]*)\\n') == ARGV[a] then
+      if first and tonumber(first) - tonumber(place) < ${STEP_OF_PRIORITY / 2} then return 0 end
+      return place
+    end
   end
 end
 return 0`);
@@ -243,13 +246,15 @@ return { #redis.call('ZRANGE', KEYS[1], 0, -1), letters }`);
  * Puts the dead letters of a lock back.
  *
  * KEYS: queue, calls, dead
- * ARGV: -
+ * ARGV: id
+ *
+ * The id is that of the only one, or '' for all.
  *
  * Returns how many.
  */
 export const REDELIVER = script(/* lua */ `
 local queue, calls, dead = KEYS[1], KEYS[2], KEYS[3]
-local found = redis.call('ZRANGE', dead, 0, -1)
+local found = ARGV[1] == '' and redis.call('ZRANGE', dead, 0, -1) or redis.call('ZSCORE', dead, ARGV[1]) and { ARGV[1] } or {}
 for n = 1, #found do
   local id = found[n]${INFO}
   if rest then

@@ -121,10 +121,10 @@ export class RedisQueuedCalls implements QueuedCallStore {
     });
   }
 
-  async redeliver(name: string): Promise<number> {
+  async redeliver(name: string, id?: string): Promise<number> {
     const { queue, calls, dead } = this.#keys(name);
     await this.#note(name);
-    return Number(await this.#run(REDELIVER, [queue, calls, dead], []));
+    return Number(await this.#run(REDELIVER, [queue, calls, dead], [id ?? '']));
   }
 
   /** What a lock has of queued calls, for people. */

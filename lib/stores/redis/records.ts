@@ -1,4 +1,13 @@
-import type { HistoryEntry, Kept, Miss, MissEntry, RunEntry, RunRecord } from '../history-store.js';
+import type {
+  ControlAct,
+  HistoryEntry,
+  Kept,
+  Miss,
+  MissEntry,
+  RunEntry,
+  RunRecord,
+  Trigger,
+} from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lease-ref.js';
 import { readable, readEach } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
@@ -20,6 +29,10 @@ interface RunFacts {
   readonly e?: string;
   /** Trace id. */
   readonly x?: string;
+  /** What has started it. */
+  readonly s?: Trigger;
+  /** What a person did. */
+  readonly b?: ControlAct;
 }
 
 /** What an entry says of a miss. Its tick is a field of its own, as only the store knows that of an interval. */
@@ -39,7 +52,7 @@ interface MissFacts {
 export function runArguments(
   { fencingToken, holder, job, tick, attempt }: Pick<LeaseRef, 'fencingToken' | 'holder'> & Partial<LeaseRef>,
   outcome: RunEntry['outcome'],
-  { kept, duration, error, traceId }: Partial<RunRecord> & Pick<RunRecord, 'kept'>,
+  { kept, duration, error, traceId, trigger, by }: Partial<RunRecord> & Pick<RunRecord, 'kept'>,
 ): [entry: string, count: string, age: string] {
   const facts: Record<keyof RunFacts, unknown> = {
     f: fencingToken,
@@ -51,6 +64,8 @@ export function runArguments(
     d: duration,
     e: error,
     x: traceId,
+    s: trigger,
+    b: by,
   };
   let entry = JSON.stringify(facts);
   for (let text = error?.slice(0, MAX_ENTRY); text && Buffer.byteLength(entry) > MAX_ENTRY;) {
@@ -149,9 +164,9 @@ function entryOf(lock: string, [id, fields]: Raw): HistoryEntry | undefined {
 }
 
 function runOf(lock: string, at: number, facts: Partial<RunFacts>): RunEntry | undefined {
-  const { f, i, j, t, a, o, d, e, x } = facts;
+  const { f, i, j, t, a, o, d, e, x, s, b } = facts;
   if (!Number.isSafeInteger(f) || typeof i !== 'string' || !OUTCOMES.has(o)) return undefined;
-  const known = { job: j, tick: t, attempt: a, duration: d, error: e, traceId: x };
+  const known = { job: j, tick: t, attempt: a, duration: d, error: e, traceId: x, trigger: s, by: b };
   const run = { type: 'run', lock, fencingToken: f, instance: i, outcome: o, at, ...known };
   return withoutUndefined(run) as RunEntry;
 }

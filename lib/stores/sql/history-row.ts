@@ -45,12 +45,13 @@ export function endedRow(
 ): HistoryRow | undefined {
   // Without a fencing token, its grant was never answered.
   if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
-  const { kept, duration, error, traceId } = record;
-  return runRow(lease, { kind: outcome, age: kept.age }, { duration, error, traceId });
+  const { kept, ...rest } = record;
+  return runRow(lease, { kind: outcome, age: kept.age }, rest);
 }
 
 export function interruptedRow(run: Interruption): HistoryRow {
-  return runRow(run, { kind: 'interrupted', age: run.kept.age }, {});
+  const { kept, by, trigger } = run;
+  return runRow(run, { kind: 'interrupted', age: kept.age }, { by, trigger });
 }
 
 function runRow(

@@ -32,7 +32,7 @@ export function lockRow(
 
 /** Describes the lock of a row. */
 export function lockInfo(row: LockRow): LockInfo {
-  const { holder, outcome } = readLockedBy(row.by);
+  const { holder, token, outcome } = readLockedBy(row.by);
   const remaining = Number(row.remaining);
   const free = remaining <= 0;
   const { job } = startedBy(row.by, row.jobs);
@@ -44,11 +44,15 @@ export function lockInfo(row: LockRow): LockInfo {
     since: Math.floor(Number(row.since)),
     ...(free || !Number.isFinite(remaining) ? undefined : { expiresIn: Math.floor(remaining) }),
     ...(row.fence === null ? undefined : { fencingToken: Number(row.fence) }),
+    ...tokenOf(free || outcome !== undefined ? undefined : token),
     ...(job === undefined ? undefined : { job }),
     ...(free && isUnended(row.by) ? { interrupted: true } : undefined),
     jobs: Object.entries(row.jobs).map(([job, start]) => jobInfo(job, start)),
   };
 }
+
+const tokenOf = (token: string | undefined): Pick<LockInfo, 'token'> =>
+  token === undefined ? {} : { token };
 
 /** The start of a lease that has not ended, if its job has ticks or an interval. */
 export function startedBy(

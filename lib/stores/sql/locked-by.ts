@@ -21,6 +21,8 @@ export type Ending = Required<Omit<ReleaseOptions, 'record'>>;
 export interface LockedBy {
   /** Instance id of the holder; the whole text if the lease is not ours. */
   readonly holder: string;
+  /** Of the lease, if it is ours. */
+  readonly token: string | undefined;
   /** How the lease ended, if it was released. */
   readonly outcome: ReleaseOutcome | undefined;
 }
@@ -58,7 +60,7 @@ export function isPlain({ job, tick }: LeaseRef, { outcome, keepFor }: Ending): 
 }
 
 /** `instance/token`, perhaps with `/outcome` behind it. A token is a UUID, so no host name looks like one of ours. */
-const OURS = /^(.*)\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:\/([a-z-]+))?$/s;
+const OURS = /^(.*)\/([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:\/([a-z-]+))?$/s;
 
 /** Whether a lease of this library has written this `locked_by`. */
 export function isOurs(text: string): boolean {
@@ -72,7 +74,7 @@ export function isUnended(text: string): boolean {
 
 /** Parses a `locked_by`. A text that is not ours is the holder as a whole. */
 export function readLockedBy(text: string): LockedBy {
-  const [, ours, end] = OURS.exec(text) ?? [];
+  const [, ours, token, end] = OURS.exec(text) ?? [];
   const outcome = OUTCOMES.find((each) => each === end);
-  return { holder: ours === undefined ? text : readable(ours), outcome };
+  return { holder: ours === undefined ? text : readable(ours), token, outcome };
 }

@@ -14,7 +14,7 @@ import {
 } from '../queued-call-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { LockInfo } from '../lock-info.js';
-import { STEP_OF_PRIORITY } from '../rules.js';
+import { isAttended, STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
 import type { Row } from './history-dialect.js';
@@ -150,18 +150,17 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
         table,
         left.map(({ name }) => name),
       );
-      const taken = new Set(
-        rows.filter((row) => !isFree(row) && firstPlace(row) !== undefined).map(({ name }) => name),
-      );
-      return left.filter(({ name }) => !taken.has(name));
+      const first = new Map(rows.map((row) => [row.name, isFree(row) ? undefined : firstPlace(row)]));
+      return left.filter((call) => !isAttended(call, first.get(call.name)));
     });
   }
 
-  redeliver(name: string): Promise<number> {
+  redeliver(name: string, id?: string): Promise<number> {
     const { queuedCalls } = this.dialect;
     // It is kept for its time once more, which counts from `dead_at`.
-    const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL`;
-    return this.#run(() => queuedCalls.write(text, [queuedCalls.stored(name)]), name);
+    const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
+    const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
+    return this.#run(() => queuedCalls.write(text, values), name);
   }
 
   /** What a lock has of queued calls, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */

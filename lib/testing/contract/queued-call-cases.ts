@@ -222,4 +222,21 @@ export const queuedCallCases: readonly CaseDefinition[] = [
       check(others.length === 0, () => `it has no queued call of the other job, but got ${show(others)}`);
     },
   },
+  {
+    rule: 15,
+    sentence: 'a queued call is found also if only calls of less priority stand in line',
+    needs: ['queuedCalls', 'lines'],
+    async run(kit) {
+      const lease = await kit.take(kit.name());
+      await kit.store.acquire(
+        kit.request(lease.name, { wait: { limit: HOUR, priority: 0, process: 'one' } }),
+      );
+      const { place } = await keep(kit, queuedCall(lease.name, { priority: 1 }));
+      const found = (await queuedCalls(kit).left(['job'])).filter(({ name }) => name === lease.name);
+      check(
+        show(found) === show([{ name: lease.name, place }]),
+        () => `the lock should be found with the place of that call, but got ${show(found)}`,
+      );
+    },
+  },
 ];

@@ -11,6 +11,7 @@ import { checkLosses } from './losses.js';
 import { buildModel } from './model.js';
 import { checkOverlaps } from './overlaps.js';
 import { checkRecorded } from './recorded.js';
+import { checkSwitches } from './switches.js';
 import { checkTakeOver } from './take-over.js';
 import { checkUnrun } from './unrun.js';
 import { checkWaiting } from './waiting.js';
@@ -30,6 +31,7 @@ export const CHECKS = {
   'queued-calls': checkQueuedCalls,
   recorded: checkRecorded,
   alarms: checkAlarms,
+  switches: checkSwitches,
 } as const;
 
 /** The short name of a check. */

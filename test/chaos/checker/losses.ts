@@ -1,5 +1,5 @@
 import { describeRun, type Finding } from './finding.js';
-import { askedAt, type Model, READING, type Run, troublesIn } from './model.js';
+import { askedAt, type Model, READING, type Run, troublesIn, wasBroken } from './model.js';
 import { UNKNOWN } from './spans.js';
 
 /** How long after a fault its consequences may still come: connections are made again, ms. */
@@ -21,7 +21,14 @@ export function checkLosses(model: Model): Finding {
   for (const run of model.runs) {
     if (run.lostAt === undefined || run.lostAt > model.over) continue;
     const cause = causeOf(model, run, run.lostAt);
-    if (run.lostReason !== 'deadline' && cause !== 'store-clock' && !wasTaken(model, run, run.lostAt))
+    // Whoever was killed when it ended a lease has told nobody.
+    const isBroken = wasBroken(model, run) || cause === 'switch-break';
+    if (
+      run.lostReason !== 'deadline' &&
+      !isBroken &&
+      cause !== 'store-clock' &&
+      !wasTaken(model, run, run.lostAt)
+    )
       violations.push(`${describeRun(run)} lost its lease (${run.lostReason}), and nobody had taken it`);
     else if (cause === undefined)
       violations.push(`${describeRun(run)} lost its lease (${run.lostReason}), and nothing was wrong`);

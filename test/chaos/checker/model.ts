@@ -1,17 +1,21 @@
 import type {
   BeginLine,
+  BrokenLine,
   ConfirmedLine,
   FiredLine,
   JobFacts,
   QueuedLine,
   Line,
   OverdueLine,
+  PausedLine,
   QueueLine,
   RejectedLine,
+  ResumingLine,
   SkippedLine,
   StallLine,
   StartLine,
   StoredLine,
+  StoredRun,
   UncaughtLine,
 } from '../history.js';
 
@@ -105,6 +109,9 @@ export interface Model {
   readonly queued: readonly QueuedLine[];
   readonly queues: readonly QueueLine[];
   readonly overdue: readonly OverdueLine[];
+  readonly paused: readonly PausedLine[];
+  readonly resuming: readonly ResumingLine[];
+  readonly broken: readonly BrokenLine[];
   /** What the store has kept; nothing if the run was ended by force. */
   readonly stored: readonly StoredLine[];
 }
@@ -186,7 +193,10 @@ export function buildModel(lines: readonly Line[]): Model {
     queued: of('queued'),
     queues: of('queue'),
     overdue: of('overdue'),
-    stored: of('stored'),
+    paused: of('paused'),
+    resuming: of('resuming'),
+    broken: of('broken'),
+    stored: of('stored').map((line) => ({ ...line, runs: line.runs.filter(isRun) })),
     aborted: new Map(of('aborted').map((line) => [callOf(line), line.m])),
   };
 }
@@ -226,6 +236,13 @@ function stepsOf(of: <K extends Line['k']>(kind: K) => Of<K>[]): Step[] {
     return [{ m, by: ahead }, ...(back === undefined ? [] : [{ m: back, by: -ahead }])];
   });
 }
+
+/** A pause is kept as a lease that a person has held. */
+const isRun = ({ instance }: StoredRun): boolean => !instance.startsWith('paused until ');
+
+/** Whether somebody has ended the lease of a run. */
+export const wasBroken = ({ broken }: Model, { lock, token }: Pick<Run, 'lock' | 'token'>): boolean =>
+  broken.some((line) => line.lock === lock && line.token === token);
 
 /** Groups items by a key. */
 export function groupBy<T, K>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {

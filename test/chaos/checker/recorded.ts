@@ -1,6 +1,15 @@
 import type { StoredLine, StoredRun } from '../history.js';
 import { describeRun, type Finding } from './finding.js';
-import { groupBy, mayForget, type Model, READING, type Run, type ToldLease, troublesIn } from './model.js';
+import {
+  groupBy,
+  mayForget,
+  type Model,
+  READING,
+  type Run,
+  type ToldLease,
+  troublesIn,
+  wasBroken,
+} from './model.js';
 import { UNKNOWN } from './spans.js';
 
 /** How long before and after a fault calls may be under way whose answers never come, ms: connections are made again. */
@@ -122,6 +131,7 @@ function checkUnended(
 ): string | undefined {
   const isKilled = run.endedAt === undefined && run.downAt !== undefined;
   if (entry?.outcome === 'interrupted') return count(counts, 'interrupted');
+  if (entry?.outcome === 'aborted' && wasBroken(model, run)) return count(counts, 'ended by somebody');
   // Whether its end has reached the store, nobody knows.
   if (!isKilled || run.lostAt !== undefined || run.outcome !== undefined)
     return count(counts, `end not confirmed, ${entry === undefined ? 'not ' : ''}kept`);

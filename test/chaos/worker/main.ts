@@ -3,6 +3,7 @@ import { ConsoleLogger, type LogLevel, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import {
+  SchedulerLockControl,
   type SchedulerLockEvent,
   SchedulerLockEvents,
   SchedulerLockModule,
@@ -17,6 +18,7 @@ import { Callers } from './callers.js';
 import { Hooks } from './hooks.js';
 import { Jobs, volleyOf } from './jobs.js';
 import { Recorder } from './recorder.js';
+import { Switches } from './switches.js';
 
 /** The options that the driver passes to an instance, in the environment variable CHAOS_WORKER. */
 export interface WorkerOptions {
@@ -138,6 +140,8 @@ childMain(async (parent) => {
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false, abortOnError: false });
   app.useLogger(new FleetLogger());
   app.enableShutdownHooks();
+  const switches = new Switches(recorder, app.get(SchedulerLockControl), app.get(SchedulerLockService));
+  parent.on('switch', (message) => switches.hear(message));
   parent.on('logger', ({ throws }) => void (broken = throws === true));
   recorder.write({ k: 'up', m: monotonic() });
   await parent.send({ type: 'up' });

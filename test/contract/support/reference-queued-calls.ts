@@ -71,7 +71,7 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     const names = [...new Set(this.queuedCalls.map(({ name }) => name))];
     return names.flatMap((name) => {
       const first = this.inOrder(name).find(({ job }) => jobs.includes(job));
-      return first === undefined || !this.isLeft(name) ? [] : [{ name, place: first.place }];
+      return first === undefined || !this.isLeft(name, first) ? [] : [{ name, place: first.place }];
     });
   }
 
@@ -180,8 +180,9 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
     queuedCall.dead = outcome;
   }
 
-  protected isLeft(name: string): boolean {
-    return this.store.lock(name) === undefined || (this.store.lines.get(name) ?? []).length === 0;
+  protected isLeft(name: string, { priority }: { readonly priority: number }): boolean {
+    const line = this.store.lines.get(name) ?? [];
+    return this.store.lock(name) === undefined || !line.some(({ wait }) => wait.priority >= priority);
   }
 
   protected letter({ id, job, delivery }: StoredCall): DeadLetter {

@@ -10,7 +10,8 @@ import type { StoreAddress } from '../children/open-store.js';
 const TTL = 1_000;
 type Opened = { address: (name: string) => StoreAddress; stop(): Promise<void> };
 
-const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
+/** The stores that real processes share. */
+export const SHARED_STORES: readonly [name: string, open: () => Promise<Opened>][] = [
   [
     'Redis',
     async () => {
@@ -18,14 +19,19 @@ const STORES: readonly [name: string, open: () => Promise<Opened>][] = [
       return { address: () => ({ connection: server.url }), stop: () => server.stop() };
     },
   ],
-  ...DATABASES.map((database): (typeof STORES)[number] => [
+  ...DATABASES.map((database): (typeof SHARED_STORES)[number] => [
     database.name,
     async () => {
       const server = await database.provide();
       const pool = database.pool(server.url);
       const tables: string[] = [];
       const stop = async (): Promise<void> => {
-        for (const table of tables.flatMap((each) => [each, `${each}_queued`]))
+        for (const table of tables.flatMap((each) => [
+          each,
+          `${each}_queued`,
+          `${each}_runs`,
+          `${each}_instances`,
+        ]))
           await pool.write(`DROP TABLE IF EXISTS ${table}`);
         await pool.end();
         await server.stop();
@@ -51,7 +57,7 @@ export interface WebhookFleet {
 
 /** The same tests on each store. */
 export function onEachStore(define: (fleet: WebhookFleet) => void): void {
-  describe.each(STORES)('with %s', (_, open) => {
+  describe.each(SHARED_STORES)('with %s', (_, open) => {
     let opened: Opened;
     let name: string;
     const children = new Set<TestChild>();

@@ -36,7 +36,8 @@ export const QUEUED_CALL_STORES: readonly [name: string, open: () => Promise<Que
       const pool = database.pool(server.url);
       const table = uniqueTable('queued');
       const drop = async (): Promise<void> => {
-        for (const each of [table, `${table}_queued`]) await pool.write(`DROP TABLE IF EXISTS ${each}`);
+        for (const each of ['', '_queued', '_runs', '_instances'].map((end) => table + end))
+          await pool.write(`DROP TABLE IF EXISTS ${each}`);
         await pool.end();
         await server.stop();
       };

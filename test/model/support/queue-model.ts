@@ -124,8 +124,10 @@ export class QueueModel {
 
   /** The first queued call of these jobs, if perhaps nobody is about to run it. */
   left(jobs: readonly string[]): ModelQueuedCall | undefined {
-    const isLeft = !this.line.isHeld || this.line.first === undefined;
-    return isLeft ? this.queued.find(({ job }) => jobs.includes(job)) : undefined;
+    const call = this.queued.find(({ job }) => jobs.includes(job));
+    if (call === undefined || !this.line.isHeld) return call;
+    const { priority = -Infinity } = this.line.first ?? {};
+    return priority < call.priority ? call : undefined;
   }
 
   /** Whether the run of the queued call of a lease has ended. */

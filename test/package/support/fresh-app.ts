@@ -16,10 +16,15 @@ export class FreshApp {
   /**
    * @param fixture its folder below `fixtures`
    * @param sources folder below `fixtures` with sources that it shares with others
+   * @param packages what it is given besides, by name
    */
-  static async install(fixture: string, sources?: string): Promise<FreshApp> {
+  static async install(
+    fixture: string,
+    sources?: string,
+    packages: Readonly<Record<string, string>> = {},
+  ): Promise<FreshApp> {
     const app = await FreshApp.#inNewFolder(fixture);
-    await app.#install(fixture, sources);
+    await app.#install(fixture, sources, packages);
     return app;
   }
 
@@ -37,11 +42,16 @@ export class FreshApp {
     return new FreshApp(await mkdtemp(join(tmpdir(), `scheduler-lock-${name}-`)));
   }
 
-  async #install(fixture: string, sources?: string): Promise<void> {
+  async #install(
+    fixture: string,
+    sources?: string,
+    packages: Readonly<Record<string, string>> = {},
+  ): Promise<void> {
     await cp(join(fixtures, fixture), this.folder, { recursive: true });
     if (sources !== undefined)
       await cp(join(fixtures, sources), join(this.folder, 'src'), { recursive: true });
     const manifest = JSON.parse(await this.read('package.json')) as { dependencies: Record<string, string> };
+    Object.assign(manifest.dependencies, packages);
     manifest.dependencies['nestjs-scheduler-lock'] = `file:${await theTarball()}`;
     await writeFile(join(this.folder, 'package.json'), JSON.stringify(manifest));
     await npm(['install', '--no-package-lock'], this.folder);

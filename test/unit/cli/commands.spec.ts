@@ -238,6 +238,7 @@ describe('runs', () => {
         endedAt: at(12, 10, 12),
         duration: 12_000,
         outcome: 'failed',
+        trigger: 'schedule',
         error: 'no\u001b[31m luck',
       },
     ]);

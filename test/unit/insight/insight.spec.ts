@@ -99,6 +99,7 @@ describe('the jobs', () => {
           endedAt: T + 12_000,
           duration: 12_000,
           outcome: 'completed',
+          trigger: 'schedule',
         },
         next: at('03:00', 23),
         failures: 0,

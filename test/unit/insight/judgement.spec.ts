@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
 import type { JobFacts } from '../../../lib/insight/facts.js';
 import { failuresOf, judge } from '../../../lib/insight/judgement.js';
+import type { PauseInfo } from '../../../lib/insight/types.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { at, by, BY_HAND, facts, INTERVAL, JOB, lastNight, run, tonight } from './support/facts.js';
 
 type Expected = ReturnType<typeof judge>['status'];
@@ -10,6 +12,25 @@ const lockWith = (job: object): NonNullable<JobFacts['lock']> => ({
   time: at('03:10'),
   state: 'free',
   jobs: [{ job: 'Invoices.send', ...job }],
+});
+
+/** As long as a test wants, from 02:30 on. */
+const pausedLock = (expiresIn = 3_600_000): NonNullable<JobFacts['lock']> => ({
+  ...lockWith({ tick: at('03:00', 21), outcome: 'completed' }),
+  time: at('03:05'),
+  state: 'held',
+  holder: pauseHolder({ actor: 'anna', reason: 'the provider is down', until: at('04:05') }),
+  since: at('02:30'),
+  expiresIn,
+  fencingToken: at('02:30') * 1_000,
+});
+
+const pause = (since: string, until: string): PauseInfo => ({
+  lock: 'invoices',
+  actor: 'anna',
+  since: at(since),
+  until: at(until),
+  fencingToken: at(since) * 1_000,
 });
 
 const gone = { state: 'gone', seenAt: at('02:00') } as const;
@@ -135,6 +156,50 @@ const cases: [what: string, facts: JobFacts, status: Expected, attention: boolea
   ['an interval that has just come', poll({ time: at('03:09') }), 'new', false],
   ['its last run failed', facts({ runs: [tonight({ outcome: 'failed' })] }), 'failing', true],
   ['its last run passed its timeout', facts({ runs: [tonight({ outcome: 'timed-out' })] }), 'failing', true],
+  ['it is paused', facts({ runs: [lastNight], lock: pausedLock() }), 'paused', false],
+  [
+    'it is paused, and its last run failed',
+    facts({ runs: [tonight({ outcome: 'failed' })], lock: pausedLock() }),
+    'paused',
+    false,
+  ],
+  [
+    'a run goes on, and its lock is another one',
+    facts({ runs: [tonight({ outcome: 'running' })], lock: pausedLock() }),
+    'running',
+    false,
+  ],
+  ['a pause that is over by now', facts({ runs: [lastNight], lock: pausedLock(1_000) }), 'overdue', true],
+  [
+    'its tick came while it was paused',
+    facts({ runs: [lastNight], pauses: [pause('02:00', '03:05')] }),
+    'ok',
+    false,
+  ],
+  [
+    'its tick came behind a pause',
+    facts({ runs: [lastNight], pauses: [pause('02:00', '02:59')] }),
+    'overdue',
+    true,
+  ],
+  [
+    'its tick came before a pause',
+    facts({ runs: [lastNight], pauses: [pause('03:00:10', '03:05')] }),
+    'overdue',
+    true,
+  ],
+  [
+    'an interval that was due while it was paused, one interval after that',
+    poll({ time: at('03:20'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
+    'ok',
+    false,
+  ],
+  [
+    'the same, when it should have run by now',
+    poll({ time: at('03:27'), runs: [run(at('02:50'))], pauses: [pause('02:55', '03:15')] }),
+    'overdue',
+    true,
+  ],
   ['it is switched off everywhere', facts({ known: off, knownBy: [by('api-1', {}, off)] }), 'off', false],
   [
     'it is switched off wherever it is up',

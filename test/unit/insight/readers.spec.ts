@@ -3,6 +3,7 @@ import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { StoreUnavailableError } from '../../../lib/errors.js';
 import type { JobStatus } from '../../../lib/insight/types.js';
 import { Measurements } from '../../../lib/metrics/measurements.js';
+import { pauseHolder } from '../../../lib/stores/pause.js';
 import { at, INTERVAL, JOB } from './support/facts.js';
 import {
   type Answers,
@@ -40,6 +41,10 @@ const held = (since: number) =>
     fencingToken: since * 1_000,
     jobs: [{ job: JOB.job, tick: since, attempt: 1 }],
   });
+/** The holder of a pause. */
+const PAUSED = pauseHolder({ actor: 'anna', reason: 'the provider is down', until: at('05:00') });
+/** A lease of a person, who is no job. */
+const ofNoJob = <T extends { readonly job?: string }>({ job: _job, ...rest }: T): Omit<T, 'job'> => rest;
 const [api1, lastNight] = [instance('api-1'), entry(YESTERDAY, { tick: YESTERDAY, attempt: 1 })];
 const ranYesterday = { locks: [started(YESTERDAY)], entries: [lastNight] };
 
@@ -128,6 +133,25 @@ const patterns: Record<string, Pattern> = {
   'its last run failed': {
     status: 'failing',
     store: { instances: [api1], locks: [started(T, { outcome: 'failed' })], entries: [lastNight] },
+  },
+  'it is paused': {
+    status: 'paused',
+    store: {
+      instances: [api1],
+      locks: [{ ...ofNoJob(held(at('02:30'))), holder: PAUSED, expiresIn: 7_200_000 }],
+      entries: [lastNight],
+    },
+  },
+  'its tick came while it was paused': {
+    status: 'ok',
+    store: {
+      instances: [api1],
+      locks: [started(YESTERDAY)],
+      entries: [
+        ofNoJob(entry(at('02:30'), { instance: PAUSED, outcome: 'aborted', at: at('03:05') })),
+        lastNight,
+      ],
+    },
   },
   'it is running': {
     status: 'running',

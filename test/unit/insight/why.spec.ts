@@ -508,6 +508,39 @@ const cases: Case[] = [
     'The run that was due at 2026-11-22 03:19:40Z has not been started yet, and counts as overdue from 03:20:40Z on.',
   ],
   [
+    'a tick that came while it was paused',
+    facts({
+      runs: [lastNight],
+      pauses: [
+        {
+          lock: 'invoices',
+          actor: 'anna@ops',
+          reason: 'the provider is down',
+          since: at('02:30'),
+          until: at('03:05'),
+          fencingToken: 7,
+        },
+      ],
+    }),
+    at('03:00'),
+    'paused',
+    'Nobody started the tick of 2026-11-22 03:00:00Z: its lock invoices was paused by anna@ops at 2026-11-22 02:30:00Z, and was so until 2026-11-22 03:05:00Z (the provider is down).',
+  ],
+  [
+    'a run that a person has asked for',
+    resend({
+      runs: [
+        run(at('02:15'), {
+          trigger: 'control',
+          by: { action: 'run', actor: 'anna@ops', reason: 'it was lost' },
+        }),
+      ],
+    }),
+    undefined,
+    'ran',
+    'It ran on api-1: started by anna@ops (it was lost) at 2026-11-22 02:15:00Z, completed after 12 s.',
+  ],
+  [
     'the last run by hand',
     resend({ runs: [run(at('02:15'))] }),
     undefined,
@@ -558,6 +591,7 @@ test('the cases are of every cause', () => {
     'clocks-behind': true,
     'no-instance': true,
     off: true,
+    paused: true,
     'schedules-differ': true,
     'not-a-tick': true,
     pending: true,

@@ -134,6 +134,12 @@ class FindsHeldLocks extends ReferenceQueuedCalls {
   }
 }
 
+class SeesNoPriority extends ReferenceQueuedCalls {
+  protected override isLeft(name: string, { priority }: { readonly priority: number }): boolean {
+    return super.isLeft(name, { priority: Math.min(0, priority) });
+  }
+}
+
 const broken = (
   sentence: string,
   message: string,
@@ -233,5 +239,10 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     'queued calls are found that nobody in line may be about to work off, while their lock is held; or while it is free',
     "a lock with a holder and a line should not be among them, but got [{'name':'lock','place':1}]",
     FindsHeldLocks,
+  ),
+  broken(
+    'a queued call is found also if only calls of less priority stand in line',
+    'the lock should be found with the place of that call, but got []',
+    SeesNoPriority,
   ),
 ];

@@ -42,6 +42,7 @@ export class TestShell {
         this.open += 1;
         return { store, close: async () => void (this.open -= 1) };
       },
+      actor: () => 'anna@laptop',
       ticks: () => this.ticks,
       onInterrupt: (listener) => (this.interrupt = listener),
     };

@@ -6,7 +6,7 @@ const LEAVES = '(errors|clock|duration|lock-name|job-start|shared|wording)';
 
 /** What stores may know: the contract, its rules, and what stores of ours may have besides. */
 const CONTRACT =
-  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|rules|holder-text|foreign-clients)';
+  'stores/(lock-store|lock-info|lease-ref|queued-call-store|history-store|readable|fast-port|line|pause|queued-arguments|rules|holder-text|foreign-clients)';
 
 /** What a room may import, besides its own files and the leaves; and why no more. The first place that fits a path decides. */
 const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
@@ -47,8 +47,13 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     'insight knows the contract, and neither Nest nor drivers nor cron',
   ],
   [
+    'control/',
+    `${CONTRACT}|events/(events|[a-z]+-events)|insight/.+|store-access/time-limits`,
+    'switches know a store and what is read of it, and neither Nest nor the engine',
+  ],
+  [
     'cli/',
-    `${CONTRACT}|insight/.+|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl)|stores/postgres/(postgres-lock.store|postgres-dialect|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
+    `${CONTRACT}|insight/.+|control/.+|board/(answer|board|route|source)|scheduler/(cron-ticks|scheduler-parts)|stores/redis/(redis-connection|redis-lock.store|acl)|stores/postgres/(postgres-lock.store|postgres-dialect|setup)|stores/mysql/(mysql-lock.store|client|setup)`,
     'the shell reads by insight, opens stores, and knows nothing of Nest',
   ],
   ['scheduler/', '', 'what is known of the scheduler stands alone'],
@@ -65,7 +70,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'nest/',
-    '(?!index$|testing/|cli/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
+    '(?!index$|testing/|cli/|board/|metrics/|otel/|prometheus/|stores/(redis(?!/redis-lock.store$)|sql|postgres|mysql|mongo)/).+',
     'Nest ties all rooms together, but for the entries, and makes the stores that options are short for',
   ],
   [
@@ -84,8 +89,13 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
     'an entry for metrics listens from outside',
   ],
   [
+    'board/',
+    `${CONTRACT}|insight/.+|control/types|nest/scheduler-lock-(insight|control)`,
+    'the page shows what insight tells, and knows neither stores nor the engine',
+  ],
+  [
     'index',
-    '(?!testing/|cli/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql|mongo)/).+',
+    '(?!testing/|cli/|board/|metrics/|otel/|prometheus/|stores/(sql|postgres|mysql|mongo)/).+',
     'the main entry does not load the other entries',
   ],
 ];
@@ -95,6 +105,11 @@ const PACKAGES: readonly [place: RegExp, mayImport: (used: Import) => boolean][]
   // Nest's scheduler is an application's: a copy of our own could be another one.
   [/^(nest\/|events\/log)/, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
   [/^(otel|prometheus)\//, ({ target }) => target === '@nestjs/common' || target === '@nestjs/core'],
+  [
+    /^board\/(board\.module|controller|options)$/,
+    ({ target }) => target === '@nestjs/common' || target === '@nestjs/core',
+  ],
+  [/^board\/templates$/, ({ target }) => target === 'preact' || target === 'preact-render-to-string'],
   [/^otel\//, ({ target }) => target === '@opentelemetry/api'],
   [/^prometheus\//, ({ target }) => target === 'prom-client'],
   [/^decorators\/scheduler-lock\.decorator$/, ({ target }) => target === 'reflect-metadata'],
@@ -124,7 +139,7 @@ export function importProblems({ path, imports }: Source): string[] {
 }
 
 /** A path without its ending, as the rules have it. */
-const nameOf = (path: string): string => path.replace(/\.ts$/, '');
+const nameOf = (path: string): string => path.replace(/\.tsx?$/, '');
 
 /** Files that import each other in a circle, types included: `a → b → a`. */
 export function importCircles(sources: readonly Source[]): string[] {
@@ -134,7 +149,8 @@ export function importCircles(sources: readonly Source[]): string[] {
   const visit = (path: string, trail: readonly string[]): void => {
     if (trail.includes(path)) circles.push([...trail.slice(trail.indexOf(path)), path].join(' → '));
     if (done.has(path) || trail.includes(path)) return;
-    for (const { target, ours } of byPath.get(path)?.imports ?? []) if (ours) visit(target, [...trail, path]);
+    for (const { target, ours } of (byPath.get(path) ?? byPath.get(`${path}x`))?.imports ?? [])
+      if (ours) visit(target, [...trail, path]);
     done.add(path);
   };
   for (const { path } of sources) visit(path, []);

@@ -24,7 +24,7 @@ export interface Source {
 
 export function readSources(): Source[] {
   const files = readdirSync(lib, { recursive: true, withFileTypes: true }).filter(({ name }) =>
-    name.endsWith('.ts'),
+    /\.tsx?$/.test(name),
   );
   return files.map((file) => {
     const path = relative(lib, join(file.parentPath, file.name)).replaceAll('\\', '/');

@@ -20,6 +20,7 @@ export const ENTRIES = [
   'stores/mongo/index.ts',
   'otel/index.ts',
   'prometheus/index.ts',
+  'board/index.ts',
 ];
 
 /** The public names of the package, looked at by the compiler. */

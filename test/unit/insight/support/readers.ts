@@ -105,6 +105,7 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   overrun: ['overrun'],
   running: ['running'],
   off: ['off'],
+  paused: ['paused'],
   unknown: ['unknown'],
   overdue: ['unknown', 'no-instance', 'missed', 'store-away', 'lock-taken', 'schedules-differ'],
   interrupted: ['interrupted'],
@@ -112,7 +113,7 @@ export const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
   failing: ['ran', 'unknown'],
   disagree: ['schedules-differ', 'clocks-behind'],
   new: ['pending'],
-  ok: ['ran', 'overrun', 'unknown', 'no-instance'],
+  ok: ['ran', 'overrun', 'unknown', 'no-instance', 'paused'],
 };
 /** One that is unknown as it was not asked about is in a test of its own. */
 export const ATTENTION = new Set<JobStatus>([

@@ -14,8 +14,8 @@ describe('locked_by', () => {
   test.each(['host:4711:1f0c9a52', 'a/b', 'x/completed'])('says who has a lease: %s', (holder) => {
     const by = lockedBy({ holder, token: TOKEN });
     expect(by).toBe(`${holder}/${TOKEN}`);
-    expect(readLockedBy(by)).toEqual({ holder, outcome: undefined });
-    expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+    expect(readLockedBy(by)).toEqual({ holder, token: TOKEN, outcome: undefined });
+    expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, token: TOKEN, outcome: 'timed-out' });
   });
 
   test.each(['ä 🔒', '100 %', '%41', 'a\u0000\n', '水/completed'])(
@@ -23,8 +23,8 @@ describe('locked_by', () => {
     (holder) => {
       const by = lockedBy({ holder, token: TOKEN });
       expect(by).toMatch(/^[ -~]+$/);
-      expect(readLockedBy(by)).toEqual({ holder, outcome: undefined });
-      expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, outcome: 'timed-out' });
+      expect(readLockedBy(by)).toEqual({ holder, token: TOKEN, outcome: undefined });
+      expect(readLockedBy(`${by}/timed-out`)).toEqual({ holder, token: TOKEN, outcome: 'timed-out' });
     },
   );
 
@@ -38,13 +38,13 @@ describe('locked_by', () => {
   });
 
   test.each(['100 %', '%zz', '%e4'])('of another program is no text of ours to be read: %s', (holder) => {
-    expect(readLockedBy(`${holder}/${TOKEN}`)).toEqual({ holder, outcome: undefined });
+    expect(readLockedBy(`${holder}/${TOKEN}`)).toEqual({ holder, token: TOKEN, outcome: undefined });
   });
 
   test.each(['spring-host', 'spring/host', 'host/completed', '', '/'])(
     'of a ShedLock is taken as it is: "%s"',
     (by) => {
-      expect(readLockedBy(by)).toEqual({ holder: by, outcome: undefined });
+      expect(readLockedBy(by)).toEqual({ holder: by, token: undefined, outcome: undefined });
     },
   );
 });

@@ -1,5 +1,6 @@
 import { formatDuration } from '../duration.js';
-import { timesIn } from '../insight/times.js';
+import { timesIn } from './times.js';
+import type { JobView } from './types.js';
 
 const DAY = 86_400_000;
 const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
@@ -37,3 +38,13 @@ export class Times {
 
 /** The day of a time that is shown, as a number that only orders days. */
 const dayOf = (full: string): number => Date.parse(`${full.slice(0, 10)}T00:00Z`);
+
+/** When a job runs: its expression, with its zone if that is not the one of the times beside it. */
+export function scheduleOf(
+  { schedule, timeZone, interval }: Pick<JobView, 'schedule' | 'timeZone' | 'interval'>,
+  zone?: string,
+): string {
+  if (interval !== undefined) return `every ${formatDuration(interval)}`;
+  if (schedule === undefined) return 'by hand';
+  return timeZone === undefined || timeZone === zone ? schedule : `${schedule} ${timeZone}`;
+}

@@ -1,0 +1,51 @@
+/*
+ * What the page answers, whoever carries it: Nest on Express or Fastify, or a plain server.
+ */
+
+/** An answer. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Nothing is loaded from elsewhere, nothing is written into the page but by its own script, and no other page may show it in a frame. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const ALWAYS = {
+  'content-security-policy': POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
+
+export const html = (body: string, status = 200): Answer => ({
+  status,
+  headers: { ...ALWAYS, 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-store' },
+  body,
+});
+
+export const json = (document: unknown, status = 200): Answer => ({
+  status,
+  headers: { ...ALWAYS, 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+  body: JSON.stringify(document),
+});
+
+/** A file whose address has its version. */
+export const asset = (type: string, body: string): Answer => ({
+  status: 200,
+  headers: {
+    ...ALWAYS,
+    'content-type': `${type}; charset=utf-8`,
+    'cache-control': 'private, max-age=31536000, immutable',
+  },
+  body,
+});

@@ -1,0 +1,127 @@
+import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import type { InsightQuery } from '../insight/insight.js';
+import { readTime } from '../insight/times.js';
+import { type Answer, json } from './answer.js';
+import { failureText, SHARED, type Snapshots } from './snapshots.js';
+import type { BoardSource } from './source.js';
+import { withoutToken } from '../stores/lock-info.js';
+import { verdictOf } from './views/verdict.js';
+
+/*
+ * JSON for other programs. `monitoring/board-api.json` describes it: what is there stays.
+ */
+
+/** How many answers are kept for others. */
+const MOST_SHARED = 100;
+
+/** What each answer says besides: of what time it is, and whether it is all. */
+type Document = Readonly<Record<string, unknown>>;
+
+/** The routes of `api/v1`. */
+export class Api {
+  readonly #answers = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>();
+
+  constructor(
+    private readonly source: BoardSource,
+    private readonly snapshots: Snapshots,
+  ) {}
+
+  verdict(): Promise<Answer> {
+    return this.#ofSnapshot((looked) => ({ verdict: verdictOf(looked) }));
+  }
+
+  jobs(): Promise<Answer> {
+    return this.#ofSnapshot(({ jobs }) => ({ jobs }));
+  }
+
+  job(name: string): Promise<Answer> {
+    return this.#ofSnapshot(({ jobs }) => {
+      const job = jobs.find((view) => view.job === name);
+      return job === undefined ? undefined : { job };
+    });
+  }
+
+  instances(): Promise<Answer> {
+    return this.#ofSnapshot(({ told }) => ({
+      // Whole lists of jobs for each of a thousand instances would be a hundred megabytes.
+      instances: told.map(({ info, record: { jobs } }) => ({
+        ...info,
+        jobs: jobs.length,
+        disabled: jobs.filter(({ enabled }) => !enabled).map(({ job }) => job),
+      })),
+    }));
+  }
+
+  locks(): Promise<Answer> {
+    return this.#ofSnapshot(({ locks }) => ({
+      locks: [...locks.values()].flatMap(({ lock }) => (lock === undefined ? [] : withoutToken(lock))),
+    }));
+  }
+
+  /** Asks the store. @param query `limit`, `bad` */
+  runs(job: string, query: string): Promise<Answer> {
+    const params = new URLSearchParams(query);
+    const limit = params.get('limit');
+    const wanted: InsightQuery = {
+      job,
+      bad: params.get('bad') === 'true',
+      ...(limit !== null && { limit: /^\d{1,4}$/.test(limit) ? Number(limit) : NaN }),
+    };
+    return this.#shared(['runs', job, query], async () => {
+      const insight = await this.source.insight('UTC');
+      const runs = await insight.runs(wanted);
+      return json({ time: insight.time, unreadable: insight.unreadable, runs });
+    });
+  }
+
+  /** Asks the store. @param query `at`: epoch milliseconds, or a text with an offset */
+  why(job: string, query: string): Promise<Answer> {
+    const at = new URLSearchParams(query).get('at');
+    return this.#shared(['why', job, query], async () => {
+      const insight = await this.source.insight('UTC');
+      const why = await insight.why(job, at === null ? undefined : (timeOf(at) ?? at));
+      return json(
+        { time: insight.time, unreadable: insight.unreadable, why },
+        why.cause === 'unknown-job' ? 404 : 200,
+      );
+    });
+  }
+
+  /** One answer for all who ask the same within {@link SHARED}. */
+  #shared(question: readonly string[], answer: () => Promise<Answer>): Promise<Answer> {
+    const key = JSON.stringify(question);
+    const now = this.source.clock.monotonic();
+    const known = this.#answers.get(key);
+    if (known !== undefined && known.until > now) return known.answer;
+    if (this.#answers.size >= MOST_SHARED) this.#answers.clear();
+    const fresh = { until: now + SHARED, answer: answered(answer) };
+    this.#answers.set(key, fresh);
+    return fresh.answer;
+  }
+
+  async #ofSnapshot(
+    part: (looked: NonNullable<Awaited<ReturnType<Snapshots['newest']>>['looked']>) => Document | undefined,
+  ): Promise<Answer> {
+    const { looked, age, failure } = await this.snapshots.newest();
+    if (looked === undefined) return json({ error: failure ?? 'The store has not answered yet.' }, 503);
+    const document = part(looked);
+    if (document === undefined) return json({ error: 'No instance knows this job.' }, 404);
+    const { now: time, unreadable } = looked;
+    // Old facts are not told as if they were new.
+    return json({ time, age: Math.round(age), stale: failure !== undefined, unreadable, ...document });
+  }
+}
+
+const timeOf = (text: string): number | undefined =>
+  /^\d{12,15}$/.test(text) ? Number(text) : readTime(text);
+
+async function answered(answer: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await answer();
+  } catch (error) {
+    const problem = failureText(error);
+    if (error instanceof SchedulerLockConfigError) return json({ error: problem }, 400);
+    if (error instanceof StoreUnavailableError) return json({ error: problem }, 503);
+    throw error;
+  }
+}

@@ -1,0 +1,61 @@
+/*
+ * lib/board: the page, and its JSON. They show what insight tells, computed once for all who look, and hand the switches to control.
+ * May not enter: stores, judgements of its own, anything computed for one viewer.
+ */
+import { type Answer, asset, html, json } from './answer.js';
+import { Api } from './api.js';
+import { BUILD, SCRIPT, STYLE } from './assets.js';
+import { lookedAt } from './looked.js';
+import { Pages } from './pages.js';
+import { readQuestion } from './question.js';
+import { newToken } from './same-origin.js';
+import { Snapshots } from './snapshots.js';
+import type { BoardSource } from './source.js';
+import { type Act, act } from './switches.js';
+
+/** So many entries of locks are read at a time: of each lock at least {@link LEAST}, at most {@link MOST}. */
+const ENTRIES = 6_000;
+const LEAST = 20;
+const MOST = 200;
+
+/** The page and its JSON. It only answers: who may ask has been decided before. */
+export class Board {
+  readonly api: Api;
+  readonly #snapshots: Snapshots;
+  readonly #pages: Pages;
+  /** How many jobs there were last: of fewer jobs more is read. */
+  #jobs = ENTRIES / LEAST;
+
+  constructor(private readonly source: BoardSource) {
+    this.#snapshots = new Snapshots(async () => {
+      const insight = await source.insight('UTC');
+      const most = Math.max(LEAST, Math.min(MOST, Math.floor(ENTRIES / Math.max(1, this.#jobs))));
+      const look = await insight.look(most);
+      this.#jobs = look.jobs.length;
+      const looked = await lookedAt(look);
+      await this.#pages.prepare(looked);
+      return looked;
+    }, source.clock);
+    this.#pages = new Pages(source, this.#snapshots);
+    this.api = new Api(source, this.#snapshots);
+  }
+
+  /** The page, or one of its two assets. @param query without its question mark */
+  async page(query: string, headers: Act['headers'] = {}): Promise<Answer> {
+    const params = new URLSearchParams(query);
+    const name = params.get('asset');
+    if (name === 'board.js') return asset('text/javascript', SCRIPT);
+    if (name === 'board.css') return asset('text/css', STYLE);
+    const { body, status } = await this.#pages.page(readQuestion(params), BUILD);
+    const answer = html(body, status);
+    const token = this.source.control === undefined ? undefined : newToken(headers);
+    return token === undefined ? answer : { ...answer, headers: { ...answer.headers, 'set-cookie': token } };
+  }
+
+  /** Does what a person asks for. */
+  async act(request: Act): Promise<Answer> {
+    const { control, clock } = this.source;
+    if (control === undefined) return json({ error: 'This page only reads.' }, 404);
+    return act(control, clock, request).finally(() => this.#snapshots.expire());
+  }
+}

@@ -1,0 +1,120 @@
+import {
+  Body,
+  Controller,
+  Get,
+  Inject,
+  Param,
+  Post,
+  Req,
+  Res,
+  type Type,
+  UseGuards,
+  VERSION_NEUTRAL,
+} from '@nestjs/common';
+import type { Answer } from './answer.js';
+import type { Board } from './board.js';
+import type { SchedulerLockBoardOptions } from './options.js';
+
+/** Injection token of a board, in the module of its own. */
+export const BOARD = Symbol('board of SchedulerLockBoardModule');
+
+/** What is needed of a request of Express, and of Fastify. */
+export interface PlatformRequest {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** What is needed of a response of Express, and of Fastify. */
+export interface PlatformResponse {
+  status(code: number): this;
+  header(name: string, value: string): this;
+  send(body: string): unknown;
+}
+
+/** What can be read. All of it has the guards of the board, as they are those of the class. */
+class Reading {
+  constructor(@Inject(BOARD) protected readonly host: { readonly board: Board }) {}
+
+  @Get()
+  async page(@Req() request: PlatformRequest, @Res() response: PlatformResponse): Promise<void> {
+    const answer = await this.host.board.page(queryOf(request), request.headers);
+    send(response, answer);
+  }
+
+  @Get('api/v1/verdict')
+  async verdict(@Res() response: PlatformResponse): Promise<void> {
+    send(response, await this.host.board.api.verdict());
+  }
+
+  @Get('api/v1/jobs')
+  async jobs(@Res() response: PlatformResponse): Promise<void> {
+    send(response, await this.host.board.api.jobs());
+  }
+
+  @Get('api/v1/jobs/:job')
+  async job(@Param('job') job: string, @Res() response: PlatformResponse): Promise<void> {
+    send(response, await this.host.board.api.job(job));
+  }
+
+  @Get('api/v1/jobs/:job/runs')
+  async runs(
+    @Param('job') job: string,
+    @Req() request: PlatformRequest,
+    @Res() response: PlatformResponse,
+  ): Promise<void> {
+    send(response, await this.host.board.api.runs(job, queryOf(request)));
+  }
+
+  @Get('api/v1/jobs/:job/why')
+  async why(
+    @Param('job') job: string,
+    @Req() request: PlatformRequest,
+    @Res() response: PlatformResponse,
+  ): Promise<void> {
+    send(response, await this.host.board.api.why(job, queryOf(request)));
+  }
+
+  @Get('api/v1/instances')
+  async instances(@Res() response: PlatformResponse): Promise<void> {
+    send(response, await this.host.board.api.instances());
+  }
+
+  @Get('api/v1/locks')
+  async locks(@Res() response: PlatformResponse): Promise<void> {
+    send(response, await this.host.board.api.locks());
+  }
+}
+
+/** The controller of one board. Its routes have no version: others would change where the page is. */
+export function controllerOf({ path, guards, control }: SchedulerLockBoardOptions): Type<unknown> {
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(...guards)
+  class SchedulerLockBoardController extends Reading {}
+  if (control === undefined) return SchedulerLockBoardController;
+  const { guards: controlGuards, actor: actorOf } = control;
+
+  @Controller({ path, version: VERSION_NEUTRAL })
+  @UseGuards(...guards)
+  class SchedulerLockBoardSwitchesController extends Reading {
+    @Post('api/v1/:of/:name/:action')
+    @UseGuards(...controlGuards)
+    async act(
+      @Param() params: { readonly of: string; readonly name: string; readonly action: string },
+      @Body() body: unknown,
+      @Req() request: PlatformRequest,
+      @Res() response: PlatformResponse,
+    ): Promise<void> {
+      const actor = (): string | Promise<string> => actorOf(request as never);
+      send(response, await this.host.board.act({ ...params, body, headers: request.headers, actor }));
+    }
+  }
+  return SchedulerLockBoardSwitchesController;
+}
+
+const queryOf = ({ url }: PlatformRequest): string => url.split('?').slice(1).join('?');
+
+function send(response: PlatformResponse, { status, headers, body }: Answer): void {
+  response.status(status);
+  for (const [name, value] of Object.entries(headers)) response.header(name, value);
+  response.send(body);
+}

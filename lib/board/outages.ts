@@ -1,0 +1,40 @@
+import type { MissEntry } from '../stores/history-store.js';
+
+/** A time in which instances could not ask the store. Times are theirs, as near to the store's clock as they have told. */
+export interface Outage {
+  readonly from: number;
+  /** Absent: not all have told of its end. */
+  readonly to?: number;
+  readonly instances: readonly string[];
+  /** The jobs that missed ticks by it. */
+  readonly jobs: readonly string[];
+}
+
+/** Outages that come so soon after one another are one, ms. */
+const APART = 30_000;
+
+/** What instances have told of the store's being away: each only tells of it where a tick was missed. Newest first. */
+export function outagesOf(misses: readonly MissEntry[]): Outage[] {
+  const spans = misses
+    .filter(({ reason }) => reason === 'store-unavailable')
+    .map((miss) => ({ ...miss, from: Math.min(miss.since ?? miss.tick, miss.tick) }))
+    .sort((one, other) => one.from - other.from);
+  const groups: { from: number; end: number; isOver: boolean; misses: MissEntry[] }[] = [];
+  for (const miss of spans) {
+    const end = miss.until ?? Math.max(miss.tick, miss.from);
+    const last = groups.at(-1);
+    if (last === undefined || miss.from > last.end + APART)
+      groups.push({ from: miss.from, end, isOver: miss.until !== undefined, misses: [miss] });
+    else {
+      last.end = Math.max(last.end, end);
+      last.isOver &&= miss.until !== undefined;
+      last.misses.push(miss);
+    }
+  }
+  return groups.reverse().map((group) => ({
+    from: group.from,
+    ...(group.isOver && { to: group.end }),
+    instances: [...new Set(group.misses.map(({ instance }) => instance))],
+    jobs: [...new Set(group.misses.map(({ job }) => job))],
+  }));
+}

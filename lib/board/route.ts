@@ -1,0 +1,36 @@
+import { type Answer, json } from './answer.js';
+import type { Board } from './board.js';
+
+/** The routes of the JSON, below the page. Nest has the same in its controller. */
+const ROUTES: readonly [
+  path: RegExp,
+  answer: (board: Board, name: string, query: string) => Promise<Answer>,
+][] = [
+  [/^\/$/, (board, _name, query) => board.page(query)],
+  [/^\/api\/v1\/verdict$/, ({ api }) => api.verdict()],
+  [/^\/api\/v1\/jobs$/, ({ api }) => api.jobs()],
+  [/^\/api\/v1\/jobs\/([^/]+)$/, ({ api }, name) => api.job(name)],
+  [/^\/api\/v1\/jobs\/([^/]+)\/runs$/, ({ api }, name, query) => api.runs(name, query)],
+  [/^\/api\/v1\/jobs\/([^/]+)\/why$/, ({ api }, name, query) => api.why(name, query)],
+  [/^\/api\/v1\/instances$/, ({ api }) => api.instances()],
+  [/^\/api\/v1\/locks$/, ({ api }) => api.locks()],
+];
+
+/** The answer to a request for a path, for a server without Nest. @param url path and query */
+export async function answerAt(board: Board, url: string): Promise<Answer> {
+  const [path = '', ...rest] = url.split('?');
+  for (const [pattern, answer] of ROUTES) {
+    const [found, name = ''] = pattern.exec(path) ?? [];
+    if (found !== undefined) return answer(board, decoded(name), rest.join('?'));
+  }
+  return json({ error: 'There is no such page.' }, 404);
+}
+
+/** A name that cannot be decoded is that of no job. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}

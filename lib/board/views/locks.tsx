@@ -1,0 +1,82 @@
+import { formatDuration } from '../../duration.js';
+import { displayName } from '../../lock-name.js';
+import { withoutSql } from '../../wording.js';
+import type { LockInfo } from '../../stores/lock-info.js';
+import { h } from '../templates.js';
+import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
+
+const MOST = 60;
+
+/** Whether somebody may want to know of it: others are free, and have nothing waiting. */
+const isOfInterest = ({ state, interrupted, queued, dead, unknown }: LockInfo): boolean =>
+  state !== 'free' ||
+  interrupted === true ||
+  queued !== undefined ||
+  dead !== undefined ||
+  unknown !== undefined;
+
+/** The locks of all jobs that are taken, or have something waiting. */
+export function Locks({ scene }: { scene: Scene }): h.JSX.Element {
+  const all = [...scene.looked.locks.values()].flatMap(({ lock }) => lock ?? []);
+  const told = all.filter(isOfInterest).sort((one, other) => (one.name < other.name ? -1 : 1));
+  const free = all.length - told.length;
+  const note = `${free} more are free, with nothing waiting${told.length > MOST ? `; ${MOST} of ${told.length} are shown` : ''}`;
+  return (
+    <Region id="locks" title="Locks" note={note}>
+      {told.length === 0 ? (
+        <Nothing>No lock is taken, and nothing waits for one.</Nothing>
+      ) : (
+        <Table
+          label="Locks"
+          heads={['Lock', 'State', 'Holder', 'Since', 'Free in', 'Job', 'Queued calls', 'Dead letters']}
+        >
+          {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), 8)}
+        </Table>
+      )}
+    </Region>
+  );
+}
+
+const STATES = {
+  held: ['going', '▶ held'],
+  'cooling-down': ['plain', '◇ cooling down'],
+  free: ['plain', '○ free'],
+} as const;
+
+function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
+  const [tone, text] = lock.interrupted ? ['bad', '⚡ interrupted'] : STATES[lock.state];
+  const { dead = [] } = lock;
+  return (
+    <tr key={lock.name}>
+      <th scope="row" class="name">
+        {displayName(lock.name)}
+      </th>
+      <td>
+        <span class={`status ${tone}`}>{text}</span>
+      </td>
+      <td class="name">
+        {lock.holder === undefined ? <span class="faint">not known</span> : displayName(lock.holder)}
+      </td>
+      <td>
+        <Time at={lock.since} times={times} />
+      </td>
+      <td class="number">{lock.expiresIn === undefined ? '' : formatDuration(lock.expiresIn)}</td>
+      <td class="name">{lock.job === undefined ? '' : displayName(lock.job)}</td>
+      <td class="number">
+        {lock.unknown === undefined ? (
+          (lock.queued ?? '')
+        ) : (
+          <abbr title={withoutSql(lock.unknown)}>unknown</abbr>
+        )}
+      </td>
+      <td>
+        {dead.length > 0 && (
+          <span class="status bad">
+            ▲ {dead.length}, the newest {dead[0]?.reason}{' '}
+          </span>
+        )}
+        {dead[0] !== undefined && <Time at={dead[0].at} times={times} />}
+      </td>
+    </tr>
+  );
+}

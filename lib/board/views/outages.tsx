@@ -1,0 +1,78 @@
+import { formatDuration } from '../../duration.js';
+import { displayName } from '../../lock-name.js';
+import { type Outage, outagesOf } from '../outages.js';
+import { Fragment, h } from '../templates.js';
+import { Axis, Line, placeOf, type Span, widthOf } from './axis.js';
+import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
+
+const MOST = 30;
+
+/** When instances could not ask the store, as spans. */
+export function Outages({ scene, span }: { scene: Scene; span: Span }): h.JSX.Element {
+  const all = outagesOf(scene.looked.misses);
+  const shown = all.slice(0, MOST);
+  const inSpan = shown.filter(({ to = scene.looked.now }) => to >= span.from);
+  return (
+    <Region
+      id="outages"
+      title="Outages of the store"
+      note="as far as they cost a tick: no instance tells of others"
+    >
+      {shown.length === 0 ? (
+        <Nothing>None is on record.</Nothing>
+      ) : (
+        <Fragment>
+          {inSpan.length > 0 && <Spans scene={scene} span={span} outages={inSpan} />}
+          <Table
+            label="Outages, newest first"
+            heads={['From', 'To', 'Took', 'Seen by', 'Jobs that missed a tick']}
+          >
+            {each(shown, (outage) => rowOf(outage, scene), 5)}
+          </Table>
+        </Fragment>
+      )}
+    </Region>
+  );
+}
+
+function Spans(props: { scene: Scene; span: Span; outages: readonly Outage[] }): h.JSX.Element {
+  const { scene, span, outages: inSpan } = props;
+  return (
+    <div class="lanes">
+      <span />
+      <Axis span={span} times={scene.times} />
+      <span class="lane-name">Away</span>
+      <Line span={span} times={scene.times} height={20} label={`Outages: ${inSpan.length}`}>
+        {inSpan.map(({ from, to = scene.looked.now }) => (
+          <rect
+            key={from}
+            class="outage"
+            x={placeOf(from, span)}
+            width={widthOf(to - Math.max(from, span.from), span, 0.8)}
+            y="4"
+            height="12"
+          >
+            <title>{`${scene.times.short(from)} to ${scene.times.short(to)}`}</title>
+          </rect>
+        ))}
+      </Line>
+    </div>
+  );
+}
+
+const rowOf = ({ from, to, instances, jobs }: Outage, { times }: Scene): h.JSX.Element => (
+  <tr key={from}>
+    <td>
+      <Time at={from} times={times} />
+    </td>
+    <td>{to === undefined ? 'its end is not told' : <Time at={to} times={times} />}</td>
+    <td class="number">{to === undefined ? '' : formatDuration(Math.max(1, to - from))}</td>
+    <td class="text">{some(instances)}</td>
+    <td class="text">{some(jobs)}</td>
+  </tr>
+);
+
+function some(names: readonly string[]): string {
+  const shown = names.slice(0, 4).map(displayName).join(', ');
+  return names.length > 4 ? `${shown} and ${names.length - 4} more` : shown;
+}

@@ -1,0 +1,206 @@
+import { formatDuration } from '../../duration.js';
+import { displayName } from '../../lock-name.js';
+import type { Times } from '../../insight/shown.js';
+import type { JobStatus, JobView, RunInfo } from '../../insight/types.js';
+import { kindOf } from '../lanes.js';
+import type { Looked } from '../looked.js';
+import { linkTo, type Question } from '../question.js';
+import { type ComponentChildren, Fragment, h } from '../templates.js';
+
+/*
+ * What all parts of the page are made of. A state is told by a word and a shape, and by a colour besides.
+ */
+
+/** What each part is given: one look at the store, and one question. */
+export interface Scene {
+  readonly looked: Looked;
+  readonly question: Question;
+  /** In the zone of the viewer. */
+  readonly times: Times;
+  /** Where traces are, with `{traceId}`. */
+  readonly traceUrl: string | undefined;
+  /** Whether there are switches. */
+  readonly control: boolean;
+}
+
+export type Part = (scene: Scene) => h.JSX.Element;
+
+/** A part of the page that is replaced while somebody looks at it. */
+export function Region(props: {
+  id: string;
+  title: string;
+  note?: string | undefined;
+  children?: ComponentChildren;
+}): h.JSX.Element {
+  const { id, title, note, children } = props;
+  return (
+    <section id={id} class="region" data-live aria-labelledby={`${id}-title`}>
+      <header>
+        <h2 id={`${id}-title`}>{title}</h2>
+        {note && <p class="note">{note}</p>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+export const Nothing = ({ children }: { children: ComponentChildren }): h.JSX.Element => (
+  <p class="nothing">{children}</p>
+);
+
+/** A table that can be moved by keyboard where it is wider than the window. */
+export function Table(props: {
+  label: string;
+  heads: readonly string[];
+  children?: ComponentChildren;
+}): h.JSX.Element {
+  const { label, heads, children } = props;
+  return (
+    <div class="wide" tabIndex={0} role="group" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th scope="col" key={head}>
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A row for each record. One that is broken does not take the others with it. */
+export function each<T>(
+  records: readonly T[],
+  row: (record: T) => h.JSX.Element,
+  span: number,
+): h.JSX.Element[] {
+  return records.map((record, n) => {
+    try {
+      return row(record);
+    } catch {
+      return (
+        <tr key={n}>
+          <td colSpan={span} class="nothing">
+            This record is broken, and cannot be shown.
+          </td>
+        </tr>
+      );
+    }
+  });
+}
+
+/** A time, short, with all of it behind. */
+export function Time({ at, times }: { at: number | undefined; times: Times }): h.JSX.Element {
+  if (at === undefined) return <span class="faint">–</span>;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={times.full(at)}>
+      {times.short(at)}
+    </time>
+  );
+}
+
+const SHAPES: Readonly<Record<JobStatus, string>> = {
+  overdue: '▲',
+  hung: '▲',
+  failing: '▲',
+  interrupted: '▲',
+  overrun: '▲',
+  disagree: '▲',
+  unknown: '?',
+  running: '▶',
+  off: '○',
+  paused: '‖',
+  new: '◇',
+  ok: '✓',
+};
+
+/** How a job is. What needs no attention is not shown as if it did. */
+export function Status({ view }: { view: JobView }): h.JSX.Element {
+  const { status, attention, failures } = view;
+  const tone = attention ? 'bad' : (TONES[status] ?? 'plain');
+  return (
+    <span class={`status ${tone}`}>
+      <span aria-hidden="true">{SHAPES[status] ?? '?'}</span> {status}
+      {failures > 1 && ` ×${failures}`}
+    </span>
+  );
+}
+
+const TONES: Partial<Record<JobStatus, string>> = {
+  ok: 'good',
+  running: 'going',
+  unknown: 'doubt',
+  paused: 'doubt',
+};
+
+const OUTCOMES = { hung: '▲', running: '▶', failed: '✕', interrupted: '⚡', completed: '✓' } as const;
+const RUN_TONES = {
+  hung: 'bad',
+  running: 'going',
+  failed: 'bad',
+  interrupted: 'bad',
+  completed: 'good',
+} as const;
+
+export function Outcome({ run }: { run: RunInfo }): h.JSX.Element {
+  const kind = kindOf(run);
+  return (
+    <span class={`status ${RUN_TONES[kind]}`}>
+      <span aria-hidden="true">{OUTCOMES[kind]}</span> {run.hung ? 'hung' : run.outcome}
+    </span>
+  );
+}
+
+/** The permanent link of a job. */
+export const JobLink = ({ job, scene }: { job: string; scene: Scene }): h.JSX.Element => (
+  <a class="name" href={linkTo({ ...lasting(scene.question), job })}>
+    {displayName(job)}
+  </a>
+);
+
+/** The permanent link of a job, a time, and the answer. */
+export function WhyLink(props: {
+  job: string;
+  at: number;
+  scene: Scene;
+  children?: ComponentChildren;
+}): h.JSX.Element {
+  const { job, at, scene, children } = props;
+  return <a href={linkTo({ ...lasting(scene.question), job, at })}>{children ?? 'why'}</a>;
+}
+
+/** What of a question goes on to the next page. */
+export const lasting = ({ zone, hours }: Question): Partial<Question> => ({ zone, hours });
+
+/** The time to ask about, so that the answer is this run. */
+export const timeOf = ({ tick, startedAt }: RunInfo): number => tick ?? startedAt;
+
+export function took(run: RunInfo, now: number): string {
+  if (run.outcome === 'running') return formatDuration(Math.max(1, now - run.startedAt));
+  return run.duration === undefined ? '' : formatDuration(run.duration);
+}
+
+export function TraceLink({ run, scene }: { run: RunInfo; scene: Scene }): h.JSX.Element {
+  const { traceId } = run;
+  if (traceId === undefined || scene.traceUrl === undefined) return <Fragment />;
+  return (
+    <a rel="noreferrer" href={scene.traceUrl.replaceAll('{traceId}', encodeURIComponent(traceId))}>
+      trace
+    </a>
+  );
+}
+
+/** How wrong a clock is, in words, by that of the store. */
+export function clockText(offset: number | undefined): string {
+  if (offset === undefined) return 'not known yet';
+  if (Math.abs(offset) < CLOCK_OFF) return 'right';
+  return `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead of'}${offset > 0 ? '' : ' the store'}`;
+}
+
+/** From here on a clock is worth a look, ms: a network explains less. */
+const CLOCK_OFF = 1_000;

@@ -1,0 +1,81 @@
+import { pauseNow, starterOf } from '../insight/controls.js';
+import { leasesOf } from '../insight/join.js';
+import type { ControlAct } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
+import type { LeaseRef } from '../stores/lock-store.js';
+import { Given } from './check.js';
+import { actOf, type Desk } from './desk.js';
+import { entriesOf } from './lifts.js';
+import type { BreakRequest, BreakResult } from './types.js';
+
+/** Ends the lease that a person has seen, and no other one. */
+export async function breakLease(desk: Desk, request: BreakRequest): Promise<BreakResult> {
+  const given = new Given('break()');
+  given.name('lock', request.lock);
+  given.actor(request.actor);
+  given.reason(request.reason, true);
+  given.fencingToken(request.fencingToken);
+  given.done();
+  const { lock, fencingToken } = request;
+  const info = await desk.look(lock);
+  if (info?.token === undefined || info.fencingToken !== fencingToken) return gone(lock, info);
+  const pause = pauseNow(info);
+  if (pause !== undefined) return { result: 'is-pause', pause };
+  const job = info.job ?? (await onlyJob(desk, lock));
+  const lease = leaseOf({ ...info, ...(job !== undefined && { job }) }, { token: info.token, fencingToken });
+  const started = await starterOfLease(desk, lock, fencingToken);
+  const act = { ...actOf('break', request), ...(started !== undefined && { started }) };
+  const since = info.since ?? info.time;
+  const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
+  // The store compares once more: a lease that has ended meanwhile stays as it has ended.
+  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
+  if (!released) return gone(lock, await desk.look(lock));
+  await desk.noted(lock);
+  const { holder } = lease;
+  const ofJob = job === undefined ? {} : { job };
+  desk.tell(lock, act, { fencingToken, ...ofJob });
+  return { result: 'broken', lock, fencingToken, holder, ...ofJob };
+}
+
+/** What a person did to start the run of a lease: the end of the run is to tell it, too. */
+async function starterOfLease(
+  desk: Desk,
+  name: string,
+  fencingToken: number,
+): Promise<ControlAct | undefined> {
+  const entries = await entriesOf(desk, name).catch(() => []);
+  const noted = entries.find((entry) => entry.type === 'run' && entry.fencingToken === fencingToken);
+  return noted?.type === 'run' ? starterOf(noted) : undefined;
+}
+
+/** A table does not tell for which job a call by hand has taken its lock. */
+async function onlyJob(desk: Desk, lock: string): Promise<string | undefined> {
+  const found = await desk.find({ lock });
+  return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
+}
+
+/** The lease, with the start of the job that it records: that counts as interrupted then. */
+function leaseOf(info: LockInfo, own: Pick<LeaseRef, 'token' | 'fencingToken'>): LeaseRef {
+  const { name, holder = '', expiresIn = 1, job } = info;
+  const [run] = leasesOf({ lock: info, entries: [] });
+  return {
+    name,
+    ...own,
+    ttl: Math.max(1, Math.ceil(expiresIn)),
+    holder,
+    ...(job !== undefined && { job }),
+    ...(run?.tick !== undefined && { tick: run.tick }),
+    ...(run?.attempt !== undefined && { attempt: run.attempt }),
+  };
+}
+
+function gone(lock: string, info: LockInfo | undefined): BreakResult {
+  if (info?.state !== 'held') return { result: 'gone', lock };
+  const { fencingToken, holder } = info;
+  return {
+    result: 'gone',
+    lock,
+    ...(fencingToken !== undefined && { fencingToken }),
+    ...(holder !== undefined && { holder }),
+  };
+}

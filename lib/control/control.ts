@@ -1,0 +1,66 @@
+/*
+ * lib/control: the switches of a person: pause, resume, break, run now, redeliver. They are put together from what every store has: leases,
+ * lines, queued calls, histories.
+ * May not enter: a store's own statements, Nest, how a switch is shown.
+ */
+import type { PauseInfo } from '../insight/types.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { breakLease } from './break.js';
+import { type ControlOptions, Desk } from './desk.js';
+import { pause, resume } from './pause.js';
+import { redeliver } from './redeliver.js';
+import { runNow } from './run-now.js';
+import type {
+  BreakRequest,
+  BreakResult,
+  ControlSwitches,
+  PauseRequest,
+  PauseResult,
+  RedeliverRequest,
+  RedeliverResult,
+  ResumeRequest,
+  ResumeResult,
+  RunNowResult,
+  RunRequest,
+} from './types.js';
+
+/**
+ * What a person can do to the locks of a store. The service, the shell and the page call these. All is put together from what a store has
+ * anyhow: leases, lines, queued calls, histories.
+ *
+ * They reject with `SchedulerLockConfigError` for what cannot work, and with `StoreUnavailableError` if the store does not answer: then
+ * nobody knows whether it was done, and `status` or `locks` show it.
+ */
+export class Control implements ControlSwitches {
+  readonly #desk: Desk;
+
+  /** @throws SchedulerLockConfigError if the store tells nothing of its locks, or remembers nothing */
+  constructor(store: LockStore, options: ControlOptions) {
+    this.#desk = new Desk(store, options);
+  }
+
+  pause(request: PauseRequest): Promise<PauseResult> {
+    return pause(this.#desk, request);
+  }
+
+  resume(request: ResumeRequest): Promise<ResumeResult> {
+    return resume(this.#desk, request);
+  }
+
+  break(request: BreakRequest): Promise<BreakResult> {
+    return breakLease(this.#desk, request);
+  }
+
+  /** The pause of a lock that is in force. @internal */
+  pauseOf(lock: string): Promise<PauseInfo | undefined> {
+    return this.#desk.pauseOf(lock);
+  }
+
+  runNow(request: RunRequest): Promise<RunNowResult> {
+    return runNow(this.#desk, request);
+  }
+
+  redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
+    return redeliver(this.#desk, request);
+  }
+}

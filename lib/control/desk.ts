@@ -1,0 +1,149 @@
+import { type Clock, noLongerThan } from '../clock.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import type { ControlledEvent } from '../events/call-events.js';
+import type { Emit } from '../events/events.js';
+import { pauseNow } from '../insight/controls.js';
+import { type Fleet, Reader } from '../insight/read.js';
+import type { PauseInfo } from '../insight/types.js';
+import { TimeLimits } from '../store-access/time-limits.js';
+import type { ControlAct, HistoryStore, Kept } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
+import type { LockStore } from '../stores/lock-store.js';
+import { nearest } from '../wording.js';
+import type { By, NobodyHas, Target } from './types.js';
+
+/** What switches need besides a store. */
+export interface ControlOptions {
+  readonly clock: Clock;
+  /** Names this process in events. */
+  readonly instance: string;
+  readonly emit?: Emit;
+  /** How much of a history is kept. */
+  readonly kept?: Kept;
+  /** How long one call of the store may take, ms. */
+  readonly storeTimeout?: number;
+}
+
+/** How many entries of a history to look at, of each kind. */
+export const FEW = 20;
+
+/** The lock that a switch is for. */
+export interface Found {
+  readonly lock: string;
+  /** All jobs under it. */
+  readonly jobs: readonly string[];
+}
+
+const KEPT: Kept = { count: 100, age: 30 * 86_400_000 };
+const STORE_TIMEOUT = 5_000;
+/** How many jobs to name if none has a similar name. */
+const SOME = 10;
+
+/** What all switches do with a store. */
+export class Desk {
+  readonly clock: Clock;
+  readonly kept: Kept;
+  readonly #limits: TimeLimits;
+  readonly #reader: Reader;
+
+  /** @throws SchedulerLockConfigError if the store tells nothing of its locks, or remembers nothing */
+  constructor(
+    readonly store: LockStore,
+    private readonly options: ControlOptions,
+  ) {
+    this.clock = options.clock;
+    this.kept = options.kept ?? KEPT;
+    this.#limits = new TimeLimits(options.clock);
+    const { history, inspect } = store;
+    if (history === undefined || inspect === undefined)
+      throw new SchedulerLockConfigError([
+        `the store ${store.label ?? store.constructor.name} has no \`${history === undefined ? 'history' : 'inspect'}\`, so nobody can see or note what a switch does. Use Redis, PostgreSQL or MySQL.`,
+      ]);
+    this.#reader = new Reader(history, inspect.bind(store));
+  }
+
+  get history(): HistoryStore {
+    return this.store.history as HistoryStore;
+  }
+
+  /** Waits for a call of the store, but not for ever. */
+  ask<T>(call: Promise<T>): Promise<T> {
+    return this.#limits.within(call, this.options.storeTimeout ?? STORE_TIMEOUT);
+  }
+
+  /** A lock, as it is now. */
+  async look(lock: string): Promise<LockInfo | undefined> {
+    const [info] = await this.ask(
+      (this.store.inspect as NonNullable<LockStore['inspect']>).call(this.store, [lock]),
+    );
+    return info;
+  }
+
+  async pauseOf(lock: string): Promise<PauseInfo | undefined> {
+    return pauseNow(await this.look(lock));
+  }
+
+  fleet(): Promise<Fleet> {
+    return this.ask(this.#reader.fleet());
+  }
+
+  /** The lock of a target, and the jobs that it stops. */
+  async find({ lock, job }: Target): Promise<Found | NobodyHas> {
+    const { jobs } = await this.fleet();
+    const locksOf = (name: string): (string | undefined)[] => jobs.listed(name).map((known) => known.lock);
+    const under = (name: string): string[] =>
+      jobs.names.filter((each) => locksOf(each).includes(name)).sort();
+    if (lock !== undefined) return { lock, jobs: under(lock) };
+    const known = jobs.listed(job);
+    if (known.length === 0) return this.nobodyHas(job, jobs.names);
+    const [name] = known.flatMap((each) => each.lock ?? []);
+    if (name === undefined)
+      return this.nobodyHas(
+        job,
+        [],
+        'The name of its lock is made from the arguments of each call: name the lock instead.',
+      );
+    return { lock: name, jobs: under(name) };
+  }
+
+  nobodyHas(job: string, names: readonly string[], why?: string): NobodyHas {
+    const near = nearest(job, names);
+    const jobs = near === undefined ? [...names].sort().slice(0, SOME) : [near];
+    return { result: 'nobody-has-it', job, jobs, ...(why !== undefined && { why }) };
+  }
+
+  /**
+   * Resolves when what was done is in the history, or that fails. A database may keep a record some time after its release, and does so
+   * before it tells of any: whoever did it may end the process next.
+   */
+  async noted(lock: string): Promise<void> {
+    await this.ask(this.history.entries({ name: lock, limit: 1 })).catch(() => undefined);
+  }
+
+  /** Tells those who listen here. */
+  tell(
+    lock: string,
+    act: ControlAct,
+    more: Pick<ControlledEvent, 'job' | 'fencingToken' | 'until'> = {},
+  ): void {
+    const { emit, instance, clock } = this.options;
+    emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
+  }
+
+  /** Waits, also where nothing else keeps the process alive. Ends when the signal does. */
+  async sleep(delay: number, signal?: AbortSignal): Promise<void> {
+    let wake: (() => void) | undefined;
+    const aborted = new Promise<void>((resolve) => {
+      wake = resolve;
+      signal?.addEventListener('abort', wake);
+    });
+    await noLongerThan(delay, aborted, this.clock, { keepAlive: true });
+    if (wake) signal?.removeEventListener('abort', wake);
+  }
+}
+
+export const actOf = (action: ControlAct['action'], { actor, reason }: By): ControlAct => ({
+  action,
+  actor,
+  ...(reason !== undefined && { reason }),
+});

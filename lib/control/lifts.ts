@@ -1,0 +1,43 @@
+import type { ControlAct, HistoryEntry, RunEntry } from '../stores/history-store.js';
+import { readPause } from '../stores/pause.js';
+import { type Desk, FEW } from './desk.js';
+
+/*
+ * A pause that a person has lifted for one run of its job: that it comes back behind the run, nothing but the history of its lock tells.
+ * There its end is the act `resume` with the id of the call. Who resumes the job in that time adds an entry without one.
+ */
+
+/** What a lock remembers, newest first. */
+export const entriesOf = (desk: Desk, name: string): Promise<HistoryEntry[]> =>
+  desk.ask(desk.history.entries({ name, limit: FEW }));
+
+/**
+ * The holder text of a pause that was lifted for one run, and is to come back behind it.
+ *
+ * @param now by the store's clock, epoch ms
+ */
+export function liftedPause(entries: readonly HistoryEntry[], now: number): string | undefined {
+  const [newest] = entries.filter(isResume);
+  if (newest?.by?.call === undefined) return undefined;
+  const { until = 0 } = readPause(newest.instance) ?? {};
+  return until > now ? newest.instance : undefined;
+}
+
+/** Whether a person has resumed the job since then, epoch ms by the store's clock. */
+export const wasResumed = (entries: readonly HistoryEntry[], since: number): boolean =>
+  entries.filter(isResume).some(({ by, at }) => by?.call === undefined && at >= since);
+
+const isResume = (entry: HistoryEntry): entry is RunEntry =>
+  entry.type === 'run' && entry.by?.action === 'resume';
+
+/**
+ * Notes what a person did to a lock where no lease begins or ends with it.
+ *
+ * @param now by the store's clock, epoch ms
+ */
+export async function note(desk: Desk, lock: string, act: ControlAct, now: number): Promise<void> {
+  // It belongs to no lease: the number only says when it was.
+  const fencingToken = now * 1_000 + Math.floor(Math.random() * 1_000);
+  const entry = { name: lock, fencingToken, holder: act.actor, kept: desk.kept, by: act };
+  await desk.ask(desk.history.interrupted(entry));
+}

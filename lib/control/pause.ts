@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import { StoreUnavailableError } from '../errors.js';
+import { pauseNow } from '../insight/controls.js';
+import type { PauseInfo } from '../insight/types.js';
+import type { ControlAct } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
+import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
+import { pauseHolder, readPause } from '../stores/pause.js';
+import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
+import { actOf, type Desk, type Found } from './desk.js';
+import { entriesOf, liftedPause, note } from './lifts.js';
+import type { By, PauseRequest, PauseResult, ResumeRequest, ResumeResult } from './types.js';
+
+const HOUR = 3_600_000;
+const SECOND = 1_000;
+/** The greatest that there is: whoever pauses a job goes before all who want to run it. */
+export const GREATEST = 100;
+/** How often it asks whether its turn has come, ms: a lock is reserved for it for two seconds. */
+const EVERY = 250;
+
+/**
+ * A place in line for a lock that a person is to hold. It asks with the same token each time, so an answer that is lost costs nothing.
+ * Whoever stands here must ask on, or leave.
+ */
+export class Place {
+  readonly #token = randomUUID();
+  readonly #process = `control-${this.#token}`;
+  readonly #holder: string;
+  #place: number | undefined;
+  #leaseEnds = -Infinity;
+  /** How many stand before it, as of the last answer. */
+  ahead = 0;
+
+  /**
+   * @param until when the pause ends, by the store's clock, epoch ms, whole seconds
+   * @param offset how much that clock is ahead of the one here, ms
+   */
+  constructor(
+    private readonly desk: Desk,
+    private readonly pause: Pick<PauseInfo, 'lock' | 'actor' | 'reason' | 'until'>,
+    private readonly offset: number,
+    private readonly deadline: number,
+  ) {
+    this.#holder = pauseHolder(pause);
+  }
+
+  /** Whether its wait is over. */
+  get isOver(): boolean {
+    return this.desk.clock.monotonic() >= this.deadline;
+  }
+
+  /** Asks for the lock. What the lease before has left is noted, as an instance would. */
+  async ask(): Promise<AcquireResult> {
+    const { desk } = this;
+    const result = await desk.ask(desk.store.acquire(this.#request()));
+    if (result.acquired) {
+      if (result.interrupted !== undefined)
+        await desk
+          .ask(desk.history.interrupted({ name: this.pause.lock, kept: desk.kept, ...result.interrupted }))
+          .catch(() => undefined);
+      return result;
+    }
+    const { waiting, holder, expiresIn = 0 } = result;
+    this.#place = waiting?.place ?? this.#place;
+    this.ahead = waiting?.ahead ?? 0;
+    if (holder !== undefined) this.#leaseEnds = desk.clock.monotonic() + expiresIn;
+    return result;
+  }
+
+  /** The pause, once it was granted. */
+  granted(fencingToken: number): PauseInfo {
+    return { ...this.pause, since: Math.floor(fencingToken / 1_000), fencingToken };
+  }
+
+  /** Leaves the line, and gives back what it may have been granted. */
+  async leave(): Promise<void> {
+    const lease = { ...this.#request(), fencingToken: 0 };
+    await this.desk.ask(this.desk.store.release(lease, { outcome: 'abandoned' })).catch(() => undefined);
+  }
+
+  #request(): AcquireRequest {
+    const { clock, store } = this.desk;
+    const now = clock.monotonic();
+    const left = this.#leaseEnds - now;
+    // Behind a long run the pause still ends when it was to end.
+    const ttl = Math.max(SECOND, Math.min(LONGEST_PAUSE, this.pause.until - this.offset - clock.now()));
+    const wait = {
+      limit: Math.max(1, Math.ceil(this.deadline - now)),
+      priority: GREATEST,
+      process: this.#process,
+      ...(this.#place !== undefined && { place: this.#place }),
+      ...(left > 0 && { notBefore: Math.ceil(left) }),
+    };
+    return {
+      name: this.pause.lock,
+      token: this.#token,
+      ttl,
+      holder: this.#holder,
+      history: true,
+      // Without lines it asks among all others.
+      ...(store.hints !== undefined && { wait }),
+    };
+  }
+}
+
+/** Takes the lock behind whoever has it, for a person. */
+export async function pause(desk: Desk, request: PauseRequest): Promise<PauseResult> {
+  const given = new Given('pause()');
+  given.name(request.lock === undefined ? 'job' : 'lock', request.lock ?? request.job);
+  given.actor(request.actor);
+  given.reason(request.reason, true);
+  const length = given.duration('for', request.for, { usual: USUAL_PAUSE, most: LONGEST_PAUSE });
+  const wait = given.duration('wait', request.wait, { usual: HOUR, most: HOUR });
+  given.done();
+  const found = await desk.find(request);
+  if ('result' in found) return found;
+  const { lock, jobs } = found;
+  const info = await desk.look(lock);
+  const known = pauseNow(info);
+  if (known !== undefined) return { result: 'paused-already', pause: known, jobs };
+  const now = info?.time ?? desk.clock.now();
+  const until = Math.ceil(Math.min(now + length, now + LONGEST_PAUSE - SECOND) / SECOND) * SECOND;
+  const { actor, reason } = request;
+  const place = new Place(
+    desk,
+    { lock, actor, reason, until },
+    now - desk.clock.now(),
+    // Behind a run that goes on until then it would pause nothing.
+    desk.clock.monotonic() + Math.min(wait, until - now),
+  );
+  try {
+    const result = await standInLine(desk, place, request);
+    if (result.acquired) {
+      const taken = place.granted(result.fencingToken);
+      desk.tell(lock, actOf('pause', request), { fencingToken: result.fencingToken, until });
+      return { result: 'paused', pause: taken, jobs };
+    }
+    await place.leave();
+    const other = readPause(result.holder) && (await desk.pauseOf(lock));
+    if (other) return { result: 'paused-already', pause: other, jobs };
+    return { result: 'held', lock, ...(result.holder !== undefined && { holder: result.holder }) };
+  } catch (error) {
+    await place.leave();
+    throw error;
+  }
+}
+
+/** Asks until the lock is granted, the wait is over, or another person has it. */
+async function standInLine(
+  desk: Desk,
+  place: Place,
+  { signal, onWaiting }: Pick<PauseRequest, 'signal' | 'onWaiting'>,
+): Promise<AcquireResult> {
+  for (let asked = 0; ; asked++) {
+    signal?.throwIfAborted();
+    const result = await place.ask().catch((error: unknown): undefined => {
+      // It keeps its place, and asks again: a store may be away for a moment.
+      if (asked === 0 || place.isOver || !(error instanceof StoreUnavailableError)) throw error;
+    });
+    if (result?.acquired === true) return result;
+    if (result !== undefined && (readPause(result.holder) !== undefined || place.isOver)) return result;
+    if (asked === 0) onWaiting?.(result?.holder);
+    await desk.sleep(EVERY, signal);
+  }
+}
+
+/** Ends a pause: the lease that this person, or another one, holds. */
+export async function resume(desk: Desk, request: ResumeRequest): Promise<ResumeResult> {
+  const given = new Given('resume()');
+  given.name(request.lock === undefined ? 'job' : 'lock', request.lock ?? request.job);
+  given.actor(request.actor);
+  given.reason(request.reason, false);
+  given.done();
+  const found = await desk.find(request);
+  if ('result' in found) return found;
+  const { lock, jobs } = found;
+  const info = await desk.look(lock);
+  const known = pauseNow(info);
+  if (known === undefined || info === undefined) return resumeLifted(desk, found, request);
+  const isOver = await endPause(desk, info, known, request);
+  return isOver ? { result: 'resumed', pause: known, jobs } : { result: 'not-paused', lock };
+}
+
+/** Keeps a pause from coming back that was lifted for one run. */
+async function resumeLifted(
+  desk: Desk,
+  { lock, jobs }: Found,
+  request: ResumeRequest,
+): Promise<ResumeResult> {
+  const info = await desk.look(lock);
+  const now = info?.time ?? desk.clock.now();
+  const holder = liftedPause(await entriesOf(desk, lock), now);
+  const lifted = readPause(holder);
+  if (lifted === undefined) return { result: 'not-paused', lock };
+  // Whoever puts it back looks for this once it is there. Either they see it, or it is seen here.
+  const act = actOf('resume', request);
+  await note(desk, lock, act, now);
+  const again = await desk.look(lock);
+  const back = again?.holder === holder ? pauseNow(again) : undefined;
+  const isOver = again !== undefined && back !== undefined && (await endPause(desk, again, back, request));
+  if (!isOver) desk.tell(lock, act);
+  const pause = back ?? { lock, ...lifted, since: now, fencingToken: 0 };
+  return { result: 'resumed', pause, jobs };
+}
+
+/**
+ * @param by with the id of the call for whose run it is lifted, if it is
+ * @returns whether this call has ended it
+ */
+export async function endPause(
+  desk: Desk,
+  info: LockInfo,
+  { lock, fencingToken, since, until }: PauseInfo,
+  { call, ...by }: By & Pick<ControlAct, 'call'>,
+): Promise<boolean> {
+  const act = { ...actOf('resume', by), ...(call !== undefined && { call }) };
+  const lease = {
+    name: lock,
+    token: info.token ?? '',
+    fencingToken,
+    ttl: Math.max(1, until - info.time),
+    holder: info.holder ?? '',
+  };
+  const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
+  // As what went wrong it is not pushed out by runs that completed.
+  const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
+  if (!released) return false;
+  await desk.noted(lock);
+  desk.tell(lock, act, { fencingToken });
+  return true;
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import { parseDuration } from '../duration.js';
+import { SchedulerLockConfigError } from '../errors.js';
+import { pauseNow, starterOf } from '../insight/controls.js';
+import type { KnownByAll } from '../insight/fleet-jobs.js';
+import type { ControlAct, RunEntry } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
+import { writeQueued } from '../stores/queued-arguments.js';
+import { Given } from './check.js';
+import { actOf, type Desk } from './desk.js';
+import { entriesOf } from './lifts.js';
+import { GREATEST } from './pause.js';
+import { liftPause } from './through-pause.js';
+import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
+
+/** How long one may wait for the end of a run, ms. */
+export const LONGEST_WAIT = 86_400_000;
+/** How long to look for the start of a run if nobody is in the way, ms: instances look for calls every few seconds. */
+const START = 10_000;
+/** How often to look, ms. */
+const EVERY = 250;
+/** How many calls of persons a lock may have, and how many bytes their arguments may take. */
+const MOST = 1_000;
+const MOST_BYTES = 16 * 1_024;
+/** How long the record of an end may come after it, ms. */
+const LATE = 2_000;
+
+/** A call that was queued for a person. */
+interface Call {
+  readonly id: string;
+  readonly lock: string;
+  /** When nobody waits for its end any more, monotonic; for its start, if that is not asked for. */
+  readonly deadline: number;
+  readonly toTheEnd: boolean;
+}
+
+/** Queues a call of a job, which an instance that has the job takes, and tells what becomes of it. */
+export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
+  const args = checkRun(request);
+  const lock = await lockOf(desk, request.job);
+  if (typeof lock !== 'string') return lock;
+  const info = await desk.look(lock);
+  const pause = pauseNow(info);
+  if (pause !== undefined && request.throughPause !== true) return { result: 'paused', pause };
+  const call = await enqueue(desk, { request, args, lock, priority: pause === undefined ? 0 : GREATEST });
+  if (call === undefined) return { result: 'skipped', reason: 'queue-full' };
+  return pause === undefined ? follow(desk, call) : throughThePause(desk, call, request, info?.holder ?? '');
+}
+
+/** @param holder the holder text of the pause */
+async function throughThePause(
+  desk: Desk,
+  call: Call,
+  request: RunRequest,
+  holder: string,
+): Promise<RunNowResult> {
+  const { lock, id } = call;
+  const pausedAgain = await liftPause(desk, {
+    lock,
+    id,
+    request,
+    holder,
+    hasBegun: async () => (await runOf(desk, call)) !== undefined,
+  });
+  if (pausedAgain === undefined)
+    return follow(desk, { ...call, deadline: Math.max(call.deadline, desk.clock.monotonic() + LATE) });
+  // It has run by now.
+  const end = await follow(desk, { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true });
+  return end.result === 'started' ? { ...end, pausedAgain } : end;
+}
+
+interface ToQueue {
+  readonly request: RunRequest;
+  readonly args: readonly unknown[];
+  readonly lock: string;
+  readonly priority: number;
+}
+
+/** @returns `undefined` if the lock has as many calls as it may have */
+async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): Promise<Call | undefined> {
+  const { queuedCalls } = desk.store;
+  if (queuedCalls === undefined)
+    throw new SchedulerLockConfigError([
+      'runNow(): the store keeps no queued calls, so no other process hears of it.',
+    ]);
+  const { job, key } = request;
+  const id = randomUUID();
+  const by: ControlAct = { ...actOf('run', request), call: id };
+  // Whoever wants one run wants no second one behind their back: an interrupted run leaves a dead letter.
+  const call = { name: lock, id, job, args: writeQueued(args, by), priority, max: MOST, redeliver: 0 };
+  const { queued } = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
+  const wait = parseDuration(request.wait) ?? START;
+  const deadline = desk.clock.monotonic() + wait;
+  return queued ? { id, lock, deadline, toTheEnd: request.wait !== undefined } : undefined;
+}
+
+/** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */
+export function checkRun({ job, actor, reason, wait, key, args = [] }: RunRequest): readonly unknown[] {
+  const given = new Given('runNow()');
+  given.name('job', job);
+  given.actor(actor);
+  given.reason(reason, false);
+  if (key !== undefined) given.key(key);
+  given.duration('wait', wait, { usual: START, most: LONGEST_WAIT });
+  given.json('args', args, MOST_BYTES);
+  given.done();
+  return args;
+}
+
+/** The lock of a job that an instance is there to run. */
+async function lockOf(desk: Desk, job: string): Promise<string | NobodyHas> {
+  const { jobs } = await desk.fleet();
+  const knownBy = jobs.get(job);
+  if (knownBy === undefined) return desk.nobodyHas(job, jobs.names);
+  const why = whyNobody(knownBy);
+  const { lock } = knownBy[0].job;
+  return lock === undefined || why !== undefined ? desk.nobodyHas(job, [], why) : lock;
+}
+
+function whyNobody(knownBy: KnownByAll): string | undefined {
+  const up = knownBy.filter(({ state }) => state === 'up');
+  const on = up.filter(({ job }) => job.enabled);
+  if (up.length === 0) return 'No instance that knows it is up.';
+  if (on.length === 0) return 'It is switched off on all instances that are up.';
+  if (knownBy[0].job.lock === undefined)
+    return 'The name of its lock is made from the arguments of each call: call it in an instance that has it.';
+  return on.some(({ job }) => job.takesCalls)
+    ? undefined
+    : 'No instance that is up takes calls of it from elsewhere.';
+}
+
+/** Waits for the start of a run, or for its end. */
+async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
+  let openSince = Infinity;
+  for (;;) {
+    // The other way round, a run that ends in between would look interrupted.
+    const info = await desk.look(call.lock);
+    const run = await runOf(desk, call);
+    const now = desk.clock.monotonic();
+    const how = howIs(run, info);
+    openSince = how === 'open' ? Math.min(openSince, now) : Infinity;
+    const hasEnded = how === 'ended' || now - openSince > LATE;
+    if (run !== undefined && hasEnded) return started(run, call.toTheEnd);
+    if (now >= call.deadline || isEnough(how, call)) return run ? started(run, false) : queued(call, info);
+    await desk.sleep(EVERY);
+  }
+}
+
+type How = 'ended' | 'running' | 'open' | 'held' | 'none';
+
+/**
+ * How it is with a run. `open`: its lease is over, and its end is not known: it may come yet. `held`: it has not begun, and somebody has its
+ * lock for long.
+ */
+function howIs(run: RunEntry | undefined, info: LockInfo | undefined): How {
+  const isHeld = info?.state === 'held';
+  if (run === undefined) return isHeld && (info.expiresIn ?? Infinity) > START ? 'held' : 'none';
+  if (run.outcome !== 'interrupted') return 'ended';
+  return isHeld && info.fencingToken === run.fencingToken ? 'running' : 'open';
+}
+
+/** Whether that is all that was asked for. */
+const isEnough = (how: How, { toTheEnd }: Call): boolean =>
+  !toTheEnd && (how === 'running' || how === 'held');
+
+const queued = ({ lock, id }: Call, info: LockInfo | undefined): RunNowResult => {
+  const holder = info?.state === 'held' ? info.holder : undefined;
+  return { result: 'queued', lock, id, ...(holder !== undefined && { holder }) };
+};
+
+function started({ lock, fencingToken, instance, outcome, error }: RunEntry, withEnd: boolean): RunNowResult {
+  const start = { result: 'started', lock, fencingToken, instance } as const;
+  if (!withEnd || outcome === 'abandoned') return start;
+  return { ...start, outcome, ...(error !== undefined && { error }) };
+}
+
+/** The run of a call: noted as interrupted when it begins, until its end is known. */
+async function runOf(desk: Desk, { lock, id }: Call): Promise<RunEntry | undefined> {
+  const entries = await entriesOf(desk, lock);
+  return entries.find((entry) => entry.type === 'run' && starterOf(entry)?.call === id) as
+    RunEntry | undefined;
+}

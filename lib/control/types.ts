@@ -1,0 +1,156 @@
+import type { Duration } from '../duration.js';
+import type { PauseInfo } from '../insight/types.js';
+
+export type { ControlAct, ControlAction } from '../stores/history-store.js';
+export type { ControlInfo, PauseInfo } from '../insight/types.js';
+
+/** Who does it, and why. */
+export interface By {
+  /** Who: 1 to 60 characters. */
+  readonly actor: string;
+  /** Why: up to 200 characters; the holder text of a pause keeps the first of them. */
+  readonly reason?: string;
+}
+
+/** What a switch is for: a lock, or a job, whose lock it then is. */
+export type Target =
+  { readonly lock: string; readonly job?: undefined } | { readonly job: string; readonly lock?: undefined };
+
+/** Which lock to pause, and for how long. */
+export type PauseRequest = Target &
+  Required<By> & {
+    /** At most 30 days. @default '7d' */
+    readonly for?: Duration;
+    /** How long to stand in line behind whoever runs now, and no longer than the pause would last. @default '1h' */
+    readonly wait?: Duration;
+    /** Called when it stands in line: behind whom. */
+    readonly onWaiting?: (holder: string | undefined) => void;
+    /** Ends the wait: rejects with its reason. */
+    readonly signal?: AbortSignal;
+  };
+
+/** Which lock to resume. */
+export type ResumeRequest = Target & By;
+
+/** Which lease to end: that which one has seen, never whatever is there. */
+export type BreakRequest = Required<By> & { readonly lock: string; readonly fencingToken: number };
+
+/** Which job to run. */
+export interface RunRequest extends By {
+  readonly job: string;
+  /** Queued calls of one job with the same key become one. */
+  readonly key?: string;
+  /** The arguments of the call. @default none */
+  readonly args?: readonly unknown[];
+  /**
+   * Lifts a pause for this run, and puts it back behind it: resolves when that is so. If this process dies meanwhile, the pause is over.
+   *
+   * @default false
+   */
+  readonly throughPause?: boolean;
+  /** Waits so long for its end, and tells how it ended. @default not at all */
+  readonly wait?: Duration;
+}
+
+/** Which dead letters of a lock to put back. */
+export interface RedeliverRequest extends By {
+  readonly lock: string;
+  /** One of them. @default all */
+  readonly id?: string;
+}
+
+/** What became of a pause. */
+export type PauseResult =
+  | {
+      readonly result: 'paused';
+      readonly pause: PauseInfo;
+      /** The jobs that it stops. */ readonly jobs: readonly string[];
+    }
+  /** Somebody has paused it before: nothing was changed. Resume it first. */
+  | { readonly result: 'paused-already'; readonly pause: PauseInfo; readonly jobs: readonly string[] }
+  /** The wait was over before whoever has the lock was done: nothing was changed. */
+  | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
+  | NobodyHas;
+
+/** What became of a resume. */
+export type ResumeResult =
+  | { readonly result: 'resumed'; readonly pause: PauseInfo; readonly jobs: readonly string[] }
+  | { readonly result: 'not-paused'; readonly lock: string }
+  | NobodyHas;
+
+/** What became of a break. */
+export type BreakResult =
+  /** The lease is over. Its job may still run: its signal aborts at its next heartbeat. */
+  | {
+      readonly result: 'broken';
+      readonly lock: string;
+      readonly fencingToken: number;
+      readonly holder: string;
+      readonly job?: string;
+    }
+  /** That lease is over; another one may have the lock: nothing was changed. */
+  | {
+      readonly result: 'gone';
+      readonly lock: string;
+      /** Of the lease that has it now. */ readonly fencingToken?: number;
+      readonly holder?: string;
+    }
+  /** That is a pause: resume it. Nothing was changed. */
+  | { readonly result: 'is-pause'; readonly pause: PauseInfo };
+
+/** The truth about a run that a person wants now. */
+export type RunNowResult =
+  /** With `wait`: also how it ended. */
+  | {
+      readonly result: 'started';
+      readonly lock: string;
+      readonly fencingToken: number;
+      readonly instance: string;
+      readonly outcome?: 'completed' | 'failed' | 'timed-out' | 'aborted' | 'interrupted';
+      readonly error?: string;
+      /** With `throughPause`: whether the pause is in force again. If not, its time is over, or somebody has resumed the job. */
+      readonly pausedAgain?: boolean;
+    }
+  | {
+      readonly result: 'held';
+      readonly lock: string;
+      readonly holder?: string;
+      readonly fencingToken?: number;
+    }
+  /** It is kept, and runs when its lock is free and an instance has taken it. */
+  | {
+      readonly result: 'queued';
+      readonly lock: string;
+      readonly id?: string;
+      /** Who has the lock now. */ readonly holder?: string;
+    }
+  | { readonly result: 'paused'; readonly pause: PauseInfo }
+  /** Anything else that kept it from running: the reason of the skip, such as `store-unavailable` or `queue-full`. */
+  | { readonly result: 'skipped'; readonly reason: string }
+  | NobodyHas;
+
+/** No instance that is up knows the job, or takes calls of it from elsewhere. */
+export interface NobodyHas {
+  readonly result: 'nobody-has-it';
+  readonly job: string;
+  /** Jobs whose names are like it, or some that there are. */
+  readonly jobs: readonly string[];
+  /** Why, where it is not that nobody knows it: a sentence. */
+  readonly why?: string;
+}
+
+/** What became of dead letters. */
+export interface RedeliverResult {
+  readonly result: 'redelivered';
+  readonly lock: string;
+  readonly count: number;
+}
+
+/** The five switches: the service, the shell and the page call these. */
+export interface ControlSwitches {
+  pause(request: PauseRequest): Promise<PauseResult>;
+  resume(request: ResumeRequest): Promise<ResumeResult>;
+  break(request: BreakRequest): Promise<BreakResult>;
+  runNow(request: RunRequest): Promise<RunNowResult>;
+  redeliver(request: RedeliverRequest): Promise<RedeliverResult>;
+}

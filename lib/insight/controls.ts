@@ -1,0 +1,93 @@
+import type { ControlAct } from '../stores/history-store.js';
+import type { LockInfo } from '../stores/lock-info.js';
+import { readPause } from '../stores/pause.js';
+import { given } from './facts.js';
+import type { ControlInfo, PauseInfo, RunInfo } from './types.js';
+
+/*
+ * What people did to a lock is in its history among the runs: a pause is a lease that a person held, an end of a lease says who has ended
+ * it, a run who has started it. Here it is told apart.
+ */
+
+/** Whether a lease was for a run, and not for a person. */
+export const isRun = ({ instance, by }: Pick<RunInfo, 'instance' | 'by'>): boolean =>
+  by?.action !== 'redeliver' && by?.action !== 'resume' && readPause(instance) === undefined;
+
+/** What a person did to start a run; `undefined` if no person has. */
+export const starterOf = ({ by }: Pick<RunInfo, 'by'>): ControlAct | undefined =>
+  by?.action === 'run' ? by : by?.started;
+
+/** @param all runs and whatever people did, newest first @param lock as it is now */
+export function pausesOf(all: readonly RunInfo[], lock: LockInfo | undefined): PauseInfo[] {
+  return all.flatMap((entry) => pauseOf(entry, lock) ?? []);
+}
+
+function pauseOf(
+  { lock: name, fencingToken, instance, startedAt, endedAt, outcome }: RunInfo,
+  lock: LockInfo | undefined,
+): PauseInfo | undefined {
+  const paused = readPause(instance);
+  if (paused === undefined) return undefined;
+  const { actor, reason } = paused;
+  const until =
+    outcome === 'running' && lock !== undefined ? endOf(lock, paused.until) : (endedAt ?? paused.until);
+  return { lock: name, actor, ...given({ reason }), since: startedAt, until, fencingToken };
+}
+
+const endOf = ({ time, expiresIn }: LockInfo, said: number): number =>
+  expiresIn === undefined ? said : time + expiresIn;
+
+/** The pause of a lock that is in force. */
+export function pauseNow(lock: LockInfo | undefined): PauseInfo | undefined {
+  if (lock?.state !== 'held' || lock.fencingToken === undefined) return undefined;
+  const paused = readPause(lock.holder);
+  if (paused === undefined) return undefined;
+  const { actor, reason, until: said } = paused;
+  const { name, fencingToken, since = lock.time } = lock;
+  return { lock: name, actor, ...given({ reason }), since, until: endOf(lock, said), fencingToken };
+}
+
+/** How long after a tick its instances ask for the lock, ms; and so long a lock is reserved for a pause before that begins. */
+const AROUND = 2_000;
+
+/** The pause that kept a job from a tick. */
+export const pauseAt = (pauses: readonly PauseInfo[], tick: number): PauseInfo | undefined =>
+  pauses.find(({ since, until }) => tick >= since - AROUND && tick <= until);
+
+/** What people did, newest first. @param all runs and whatever people did */
+export function controlsOf(all: readonly RunInfo[], lock: LockInfo | undefined): ControlInfo[] {
+  return all.flatMap((entry) => actsOf(entry, lock)).sort((one, other) => other.at - one.at);
+}
+
+function actsOf(entry: RunInfo, lock: LockInfo | undefined): ControlInfo[] {
+  const { by, startedAt, endedAt = startedAt, job, fencingToken } = entry;
+  const pause = pauseOf(entry, lock);
+  const acts: ControlInfo[] = [];
+  const lease = { fencingToken, ...given({ job }) };
+  if (pause !== undefined) {
+    const { actor, reason, until } = pause;
+    acts.push({
+      action: 'pause',
+      actor,
+      ...given({ reason }),
+      lock: entry.lock,
+      at: startedAt,
+      ...lease,
+      until,
+    });
+  }
+  if (by === undefined || !isAct(by)) return acts;
+  const { started, ...act } = by;
+  if (started !== undefined && isAct(started))
+    acts.push({ ...started, lock: entry.lock, at: startedAt, ...lease });
+  const about = isOfLease(entry) ? lease : given({ job });
+  const at = act.action === 'break' || act.action === 'resume' ? endedAt : startedAt;
+  return [...acts, { ...act, lock: entry.lock, at, ...about }];
+}
+
+/** Whether the fencing token of what a person did is that of a lease, and not only a number that says when. */
+const isOfLease = (entry: RunInfo): boolean => isRun(entry) || readPause(entry.instance) !== undefined;
+
+/** A store may have anything there: a newer version may have written it. */
+const isAct = ({ action, actor }: ControlAct): boolean =>
+  typeof action === 'string' && typeof actor === 'string';

@@ -1,0 +1,66 @@
+import { noLongerThan } from '../clock.js';
+import type { Control } from '../control/control.js';
+import { actOf } from '../control/desk.js';
+import { checkRun, LONGEST_WAIT } from '../control/run-now.js';
+import { parseDuration } from '../duration.js';
+import type { Lock } from '../lease/current-lock.js';
+import type { Skipped } from '../lease/lock-call.js';
+import type { RunNowResult, RunRequest } from '../control/types.js';
+import type { ModuleSettings } from '../options/check.js';
+import type { BoundJob } from './bound-job.js';
+import type { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+import { logError } from '../events/log.js';
+
+interface Parts {
+  readonly interceptor: SchedulerLockInterceptor;
+  readonly control: Control;
+  readonly settings: ModuleSettings;
+}
+
+type End = { readonly ran: true; readonly failure?: unknown } | Skipped;
+
+/** Runs a job of this instance for a person, and tells the truth about it. */
+export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Promise<RunNowResult> {
+  const { interceptor, settings } = parts;
+  const args = checkRun(request);
+  let begin: (lock: Lock) => void = () => undefined;
+  const begun = new Promise<Lock>((resolve) => (begin = resolve));
+  const { lock, result } = interceptor.runNow(bound, { args, by: actOf('run', request), began: begin });
+  let own: Lock | undefined;
+  const ended = result.then(
+    (end): End => (end.ran ? { ran: true } : end),
+    (error: unknown): End => {
+      // Before its run has begun that is the error of the call itself.
+      if (own === undefined) throw error;
+      return { ran: true, failure: error };
+    },
+  );
+  void begun.then((granted) => (own = granted));
+  const first = await Promise.race([begun, ended]);
+  if ('ran' in first && !first.ran) return refused(lock, first, parts);
+  const granted = await begun;
+  const start = {
+    result: 'started',
+    lock,
+    fencingToken: granted.fencingToken ?? 0,
+    instance: settings.instanceId,
+  } as const;
+  if (request.wait === undefined) {
+    // Nobody else hears of it.
+    void ended.then((end) => 'failure' in end && logError(() => end.failure));
+    return start;
+  }
+  const end = await noLongerThan(parseDuration(request.wait) ?? LONGEST_WAIT, ended, settings.clock);
+  if (end === undefined || !end.ran) return start;
+  if (!('failure' in end)) return { ...start, outcome: granted.signal.aborted ? 'aborted' : 'completed' };
+  const { failure } = end;
+  return { ...start, outcome: 'failed', error: failure instanceof Error ? failure.message : String(failure) };
+}
+
+async function refused(lock: string, skip: Skipped, { control }: Parts): Promise<RunNowResult> {
+  const { reason, holder } = skip;
+  if (reason === 'held' || reason === 'cooling-down')
+    return { result: 'held', lock, ...(holder !== undefined && { holder }) };
+  const pause = reason === 'paused' ? await control.pauseOf(lock) : undefined;
+  return pause === undefined ? { result: 'skipped', reason } : { result: 'paused', pause };
+}

@@ -1,0 +1,101 @@
+import { Injectable } from '@nestjs/common';
+import { Control } from '../control/control.js';
+import type {
+  BreakRequest,
+  BreakResult,
+  ControlSwitches,
+  PauseRequest,
+  PauseResult,
+  RedeliverRequest,
+  RedeliverResult,
+  ResumeRequest,
+  ResumeResult,
+  RunNowResult,
+  RunRequest,
+} from '../control/types.js';
+import { SchedulerLockEvents } from '../events/scheduler-lock.events.js';
+import { InsightHost } from './insight-host.js';
+import { LockHost } from './lock-host.js';
+import { runHere } from './run-here.js';
+import { SchedulerLockInterceptor } from './scheduler-lock.interceptor.js';
+
+/**
+ * What a person can do to jobs over the whole fleet: pause one and resume it, end a lease, run a job now, put dead letters back. Each action
+ * is noted in the history of its lock, with who did it and why, and emits the event `controlled`. Guard whatever calls this: it asks nobody
+ * for a right.
+ *
+ * All reject with `SchedulerLockConfigError` for bad arguments, and with `StoreUnavailableError` if the store does not answer.
+ */
+@Injectable()
+export class SchedulerLockControl implements ControlSwitches {
+  readonly #host: LockHost;
+  readonly #events: SchedulerLockEvents;
+  readonly #insight: InsightHost;
+  readonly #interceptor: SchedulerLockInterceptor;
+  #control: Control | undefined;
+
+  /** @internal */
+  constructor(
+    host: LockHost,
+    events: SchedulerLockEvents,
+    insight: InsightHost,
+    interceptor: SchedulerLockInterceptor,
+  ) {
+    this.#host = host;
+    this.#events = events;
+    this.#insight = insight;
+    this.#interceptor = interceptor;
+  }
+
+  /**
+   * Takes the lock for a person, behind whoever has it, before all who wait: until it is resumed, or its time is over, no instance starts a
+   * job under it. Resolves when that is so.
+   */
+  async pause(request: PauseRequest): Promise<PauseResult> {
+    return (await this.#open()).pause(request);
+  }
+
+  /** Ends a pause. Nothing is made up but what `catchUp` says, and calls that were queued meanwhile. */
+  async resume(request: ResumeRequest): Promise<ResumeResult> {
+    return (await this.#open()).resume(request);
+  }
+
+  /**
+   * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
+   * next heartbeat, and another instance may start the job before that.
+   */
+  async break(request: BreakRequest): Promise<BreakResult> {
+    return (await this.#open()).break(request);
+  }
+
+  /** Runs a job now: here if this instance has it, and otherwise by a queued call, which an instance that has it takes. */
+  async runNow(request: RunRequest): Promise<RunNowResult> {
+    const control = await this.#open();
+    const bound = this.#insight.job(request.job);
+    if (bound?.settings.enabled !== true || request.throughPause === true || request.key !== undefined)
+      return control.runNow(request);
+    return runHere(request, bound, {
+      interceptor: this.#interceptor,
+      control,
+      settings: this.#host.settings,
+    });
+  }
+
+  /** Puts dead letters of a lock back: all, or one. */
+  async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
+    return (await this.#open()).redeliver(request);
+  }
+
+  async #open(): Promise<Control> {
+    await this.#host.start();
+    const { store, settings } = this.#host;
+    const { clock, instanceId: instance, storeTimeout, insight } = settings;
+    return (this.#control ??= new Control(store, {
+      clock,
+      instance,
+      emit: this.#events.emit,
+      storeTimeout,
+      ...(insight && { kept: { count: insight.keep, age: insight.age } }),
+    }));
+  }
+}

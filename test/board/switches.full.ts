@@ -1,0 +1,188 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { fleet } from './support/fleet.js';
+import { PLATFORMS, type Platform, type Site, site, USER } from './support/site.js';
+import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
+
+/** Of those who may see the page, only operators may use its switches. */
+@Injectable()
+class OperatorGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, unknown> }>();
+    return headers['x-role'] === 'operator';
+  }
+}
+
+const OPERATOR = { ...USER, 'x-role': 'operator' };
+const JSON_BODY = { 'content-type': 'application/json' };
+const SAME = { 'sec-fetch-site': 'same-origin' };
+const actor = (request: never): string =>
+  (request as { headers: Record<string, string> }).headers['x-user'] ?? '';
+
+let isThere = false;
+let place: Site | undefined;
+beforeAll(async () => {
+  isThere = await hasBrowser('the switches of the page');
+});
+afterEach(async () => {
+  await place?.close();
+  place = undefined;
+});
+afterAll(closeBrowser);
+
+async function opened(platform: Platform): Promise<{ url: string; made: Awaited<ReturnType<typeof fleet>> }> {
+  const made = await fleet();
+  place = await site({
+    platform,
+    store: made.store,
+    clock: made.clock,
+    board: { control: { guards: [OperatorGuard], actor } },
+  });
+  return { url: place.url, made };
+}
+
+const ACTIONS: [path: string, body: object][] = [
+  ['jobs/RefreshJobs.refresh/pause', { reason: 'migration', for: '1h' }],
+  ['jobs/RefreshJobs.refresh/resume', {}],
+  ['jobs/housekeeping/run', {}],
+  ['locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: 1 }],
+  ['locks/WebhookJobs.deliver/redeliver', {}],
+];
+
+describe.each(PLATFORMS)('on %s', (platform) => {
+  test('each switch needs both guards, the page itself as its origin, and JSON', async () => {
+    const { url, made } = await opened(platform);
+    const post = (path: string, headers: Record<string, string>, body: object): Promise<Response> =>
+      fetch(`${url}/api/v1/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const before = JSON.stringify(await made.store.inspect());
+    for (const [path, body] of ACTIONS) {
+      expect((await post(path, { ...JSON_BODY, ...SAME }, body)).status).toBe(403);
+      expect((await post(path, { ...JSON_BODY, ...SAME, ...USER }, body)).status).toBe(403);
+      expect((await post(path, { ...JSON_BODY, ...SAME, 'x-role': 'operator' }, body)).status).toBe(403);
+      for (const from of ['cross-site', 'same-site', 'none'])
+        expect((await post(path, { ...JSON_BODY, ...OPERATOR, 'sec-fetch-site': from }, body)).status).toBe(
+          403,
+        );
+      const bare = await post(path, { ...JSON_BODY, ...OPERATOR, 'sec-fetch-site': '' }, body);
+      expect(bare.status).toBe(403);
+      expect((await post(path, { ...OPERATOR, ...SAME, 'content-type': 'text/plain' }, body)).status).toBe(
+        415,
+      );
+    }
+    expect(JSON.stringify(await made.store.inspect())).toBe(before);
+  });
+
+  test('pause, resume and break say what became of them, by whom, and are on record', async () => {
+    const { url, made } = await opened(platform);
+    const post = async (
+      path: string,
+      body: object,
+    ): Promise<{ status: number; answer: Record<string, unknown> }> => {
+      const answer = await fetch(`${url}/api/v1/${path}`, {
+        method: 'POST',
+        headers: { ...JSON_BODY, ...OPERATOR, ...SAME },
+        body: JSON.stringify(body),
+      });
+      return { status: answer.status, answer: (await answer.json()) as Record<string, unknown> };
+    };
+    const paused = await post('jobs/RefreshJobs.refresh/pause', { reason: 'migration', for: '1h' });
+    expect(paused).toMatchObject({
+      status: 200,
+      answer: { result: 'paused', sentence: expect.stringContaining('paused by ada@example.com') },
+    });
+    expect(await post('jobs/RefreshJobs.refresh/pause', { reason: 'again' })).toMatchObject({
+      status: 409,
+      answer: { result: 'paused-already' },
+    });
+    expect(await post('jobs/RefreshJobs.refresh/resume', {})).toMatchObject({
+      status: 200,
+      answer: { result: 'resumed' },
+    });
+    expect(await post('jobs/RefreshJobs.refresh/resume', {})).toMatchObject({
+      status: 409,
+      answer: { result: 'not-paused' },
+    });
+    const [lock] = await made.store.inspect(['ExportJobs.warehouse']);
+    expect(
+      await post('locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: 1 }),
+    ).toMatchObject({ status: 409, answer: { result: 'gone' } });
+    expect(
+      await post('locks/ExportJobs.warehouse/break', { reason: 'stuck', fencingToken: lock?.fencingToken }),
+    ).toMatchObject({ status: 200, answer: { result: 'broken' } });
+    expect((await post('jobs/RefreshJobs.refresh/pause', {})).status).toBe(400);
+    expect((await post('jobs/Nobody.knows/pause', { reason: 'x' })).status).toBe(404);
+    expect((await post('jobs/RefreshJobs.refresh/explode', {})).status).toBe(404);
+    await made.clock.advance(3_000);
+    const page = await (await fetch(url, { headers: USER })).text();
+    expect(page).toContain('pause by ada@example.com (migration)');
+    expect(page).toContain('break by ada@example.com (stuck)');
+  });
+
+  test('JSON never tells the token of a lease, with which one could end it', async () => {
+    const { url } = await opened(platform);
+    const locks = (await (await fetch(`${url}/api/v1/locks`, { headers: USER })).json()) as {
+      locks: object[];
+    };
+    expect(locks.locks.length).toBeGreaterThan(5);
+    expect(locks.locks.filter((lock) => 'token' in lock)).toEqual([]);
+  });
+
+  test('a person pauses a job in a browser, sees it paused, and resumes it; a viewer gets 403', async () => {
+    if (!isThere) return;
+    const { url, made } = await opened(platform);
+    const { page, context, complaints } = await visitor({ headers: OPERATOR });
+    await page.goto(`${url}?job=RefreshJobs.refresh`);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.locator('#switches form', { hasText: 'Pause' }).getByLabel('Reason').fill('<b>migration</b>');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.locator('#done', { hasText: 'paused by ada@example.com' }).waitFor();
+    await made.clock.advance(3_000);
+    await page.locator('#done').hover();
+    await page.evaluate(() => (document.activeElement as { blur?: () => void } | null)?.blur?.());
+    await page.locator('#job .status', { hasText: 'paused' }).waitFor();
+    expect(await page.locator('#job b').count()).toBe(0);
+    expect(await violationsOf(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.locator('#done', { hasText: 'It is resumed' }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
+    const other = await visitor({ headers: USER });
+    await other.page.goto(`${url}?job=RefreshJobs.refresh`);
+    await other.page.locator('#switches form', { hasText: 'Pause' }).getByLabel('Reason').fill('x');
+    await other.page.getByRole('button', { name: 'Pause' }).click();
+    await other.page.locator('#done', { hasText: 'Forbidden' }).waitFor();
+    await other.context.close();
+  });
+});
+
+test('where a browser does not say where a request comes from, a token does', async () => {
+  const { url } = await opened('express');
+  const page = await fetch(url, { headers: USER });
+  await page.text();
+  const cookie = page.headers.get('set-cookie') ?? '';
+  const [, token = ''] = /^scheduler-lock-board=([^;]+); SameSite=Strict; Path=\/$/.exec(cookie) ?? [];
+  const { request } = await import('node:http');
+  // Unlike fetch(), this one sends no `Sec-Fetch-Site` of its own.
+  const post = (headers: Record<string, string>): Promise<number | undefined> =>
+    new Promise((resolve, reject) =>
+      request(
+        `${url}/api/v1/jobs/RefreshJobs.refresh/resume`,
+        { method: 'POST', headers: { ...JSON_BODY, ...OPERATOR, ...headers } },
+        (answer) => {
+          answer.resume();
+          resolve(answer.statusCode);
+        },
+      )
+        .on('error', reject)
+        .end('{}'),
+    );
+  expect(await post({})).toBe(403);
+  expect(await post({ cookie: `scheduler-lock-board=${token}` })).toBe(403);
+  expect(await post({ 'x-scheduler-lock-board': token })).toBe(403);
+  expect(await post({ cookie: `scheduler-lock-board=${token}`, 'x-scheduler-lock-board': `${token}x` })).toBe(
+    403,
+  );
+  expect(await post({ cookie: `a=b; scheduler-lock-board=${token}`, 'x-scheduler-lock-board': token })).toBe(
+    409,
+  );
+});

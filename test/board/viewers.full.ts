@@ -1,0 +1,215 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { MemoryLockStore } from '../../lib/index.js';
+import { until } from '../support/until.js';
+import { fleet, HOSTILE, JOBS, NOW } from './support/fleet.js';
+import { PLATFORMS, type Site, site, USER } from './support/site.js';
+import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
+
+let isThere = false;
+let place: Site | undefined;
+beforeAll(async () => {
+  isThere = await hasBrowser('what viewers of the page see');
+});
+afterEach(async () => {
+  await place?.close();
+  place = undefined;
+});
+afterAll(closeBrowser);
+
+/** A store that can be away, and says how often it was asked. */
+class LostStore extends MemoryLockStore {
+  asked = 0;
+  lost: Error | undefined;
+
+  constructor() {
+    super();
+    const instances = this.history.instances.bind(this.history);
+    this.history.instances = (onUnreadable, brief) => {
+      if (brief) this.asked++;
+      return this.lost === undefined ? instances(onUnreadable, brief) : Promise.reject(this.lost);
+    };
+  }
+}
+
+describe.each(PLATFORMS)('on %s', (platform) => {
+  test('names, errors and instances that are HTML stay text', async () => {
+    if (!isThere) return;
+    const job = { ...JOBS[1], job: HOSTILE, lock: 'hostile' } as (typeof JOBS)[number];
+    const at = NOW - 5 * 60_000;
+    const made = await fleet([
+      {
+        at,
+        happens: async (made) => {
+          const member = {
+            instance: HOSTILE,
+            version: HOSTILE,
+            startedAt: at,
+            leads: [HOSTILE],
+            jobs: [job],
+          };
+          await made.beat(member);
+          await (
+            await made.start('RefreshJobs.refresh', undefined, HOSTILE)
+          )('failed', 10, HOSTILE);
+          await made.miss('RefreshJobs.refresh', at, HOSTILE, HOSTILE);
+        },
+      },
+    ]);
+    place = await site({
+      platform,
+      store: made.store,
+      clock: made.clock,
+      board: { traceUrl: '/t/{traceId}' },
+    });
+    for (const query of [
+      '',
+      `?job=${encodeURIComponent(HOSTILE)}`,
+      '?job=RefreshJobs.refresh',
+      `?find=${encodeURIComponent(HOSTILE)}`,
+    ]) {
+      const { page, context, complaints } = await visitor({ headers: USER });
+      await page.goto(place.url + query);
+      expect(await page.locator('main').innerText()).toContain('<img src=x');
+      expect(await page.locator('img, main script').count()).toBe(0);
+      expect(await page.title()).not.toBe('1');
+      // A job that no instance has any more is answered with 404.
+      expect(complaints.filter((text) => !text.includes('404'))).toEqual([]);
+      await context.close();
+    }
+  });
+
+  test('without a script all is there, times in UTC and in the zone that is asked for', async () => {
+    if (!isThere) return;
+    const made = await fleet();
+    place = await site({ platform, store: made.store, clock: made.clock });
+    const { page, context } = await visitor({ headers: USER, script: false });
+    await page.goto(place.url);
+    const titles = await page.locator('h2').allInnerTexts();
+    expect(titles).toEqual([
+      'Needs attention',
+      'What changed',
+      'Runs by instance',
+      'Running now',
+      'All jobs',
+      'Instances',
+      'The next 24 hours',
+      'Outages of the store',
+      'Locks',
+    ]);
+    expect(await page.locator('footer').innerText()).toContain('in UTC');
+    await page.goto(`${place.url}?zone=Asia/Tokyo`);
+    expect(await page.locator('footer').innerText()).toContain('in Asia/Tokyo');
+    expect(await page.locator('#fires').innerText()).toContain('clocks go back 1 h');
+    await page.getByRole('link', { name: 'InvoiceJobs.send' }).first().click();
+    expect(await page.locator('#job').innerText()).toContain('SMTP 421');
+    await context.close();
+  });
+
+  test('a small window, dark, has no violation, and nothing wider than itself', async () => {
+    if (!isThere) return;
+    const made = await fleet();
+    place = await site({ platform, store: made.store, clock: made.clock });
+    const { page, context } = await visitor({ headers: USER, dark: true, size: { width: 390, height: 800 } });
+    await page.goto(place.url);
+    expect(await violationsOf(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+    await context.close();
+  });
+});
+
+test('the page renews itself in the zone of the viewer; the part under the pointer is held still', async () => {
+  if (!isThere) return;
+  const store = new MemoryLockStore();
+  place = await site({ store });
+  const { page, context } = await visitor({ headers: USER, zone: 'America/New_York' });
+  await page.goto(place.url);
+  await page.locator('footer', { hasText: 'in America/New_York' }).waitFor();
+  await page.locator('#instances h2').hover();
+  const { history } = store;
+  const beat = { every: 60_000, leads: [], catalogue: 'x', jobs: [], next: [], last: [], left: false };
+  await history.beat({ ...beat, instance: 'a-new-one', startedAt: Date.now() });
+  await page.locator('#lanes', { hasText: 'a-new-one' }).waitFor();
+  expect(await page.locator('#instances').innerText()).not.toContain('a-new-one');
+  expect(await page.locator('#instances.held').count()).toBe(1);
+  await page.locator('.headline').hover();
+  await page.locator('#instances', { hasText: 'a-new-one' }).waitFor();
+  await context.close();
+});
+
+test('however many look at once, the store is asked once', async () => {
+  const store = new LostStore();
+  place = await site({ store });
+  const { url } = place;
+  await fetch(url, { headers: USER });
+  store.asked = 0;
+  const started = performance.now();
+  await Promise.all(
+    Array.from({ length: 50 }, () => fetch(url, { headers: USER }).then((answer) => answer.text())),
+  );
+  const rounds = Math.floor((performance.now() - started) / 2_000) + 1;
+  expect(store.asked).toBeLessThanOrEqual(rounds);
+});
+
+test('a lost store greys the page, which says how old it is, and comes back by itself', async () => {
+  if (!isThere) return;
+  const store = new LostStore();
+  place = await site({ store });
+  const { page, context } = await visitor({ headers: USER });
+  await page.goto(place.url);
+  await page.locator('.verdict.good').waitFor();
+  store.lost = new Error('connect ECONNREFUSED redis://user:secret@10.0.0.1');
+  await page.locator('.verdict.stale').waitFor();
+  expect(await page.locator('body.stale').count()).toBe(1);
+  const text = await page.locator('#verdict').innerText();
+  expect(text).toContain('The store does not answer. What is shown here is old: connect ECONNREFUSED');
+  expect(text).not.toContain('secret');
+  const api = await (await fetch(`${place.url}/api/v1/verdict`, { headers: USER })).json();
+  expect(api).toMatchObject({ stale: true });
+  store.lost = undefined;
+  await page.locator('.verdict.good').waitFor();
+  expect(await page.locator('body.stale').count()).toBe(0);
+  await context.close();
+});
+
+test('a store that was away from the start: nothing is known, and nothing is called fine', async () => {
+  const store = new LostStore();
+  store.lost = new Error('away');
+  place = await site({ store });
+  const answer = await fetch(place.url, { headers: USER });
+  expect(answer.status).toBe(503);
+  const body = await answer.text();
+  expect(body).toContain('Nothing is known');
+  expect(body).not.toContain('fine');
+  const { url } = place;
+  store.lost = undefined;
+  await until(async () => (await fetch(url, { headers: USER })).status === 200, { message: 'the page' });
+});
+
+test('a page whose application is gone is grey, and says its age', async () => {
+  if (!isThere) return;
+  place = await site({ store: new MemoryLockStore() });
+  const { page, context } = await visitor({ headers: USER });
+  await page.goto(place.url);
+  await page.locator('html.live').waitFor();
+  await place.close();
+  place = undefined;
+  await page.locator('#notice', { hasText: /What you see is \d+ s old: no newer answer/ }).waitFor();
+  expect(await page.locator('body.stale').count()).toBe(1);
+  await context.close();
+});
+
+test('a record that is broken does not take the others with it', async () => {
+  const made = await fleet();
+  const { history } = made.store;
+  const entries = history.entries.bind(history);
+  history.entries = async (query) =>
+    (await entries(query)).map((entry) =>
+      entry.type === 'run' && entry.job === 'InvoiceJobs.send'
+        ? { ...entry, instance: null as never }
+        : entry,
+    );
+  place = await site({ store: made.store, clock: made.clock });
+  const body = await (await fetch(place.url, { headers: USER })).text();
+  expect(body).toContain('CleanupJobs.sweep');
+  expect(body).toContain('id="locks"');
+});

@@ -1,0 +1,73 @@
+import type { BrokenLine, PausedLine } from '../history.js';
+import { describeRun, type Finding } from './finding.js';
+import { type Model, READING } from './model.js';
+
+/** How much earlier than a pause was told it may have begun, ms: its answer came late, or the process was frozen. */
+const LATE = 6_000;
+/** Two clocks of one machine are read one after the other, ms. */
+const ALLOWANCE = 1;
+
+/**
+ * No job runs under a lock from the moment on when somebody was told that it is paused, until somebody resumes it, or the pause is over. Nor
+ * does a lease that somebody has ended come back: nothing confirms it for longer than what was confirmed before.
+ *
+ * Not judged is what comes after the store has lost data, or while its clock is set.
+ */
+export function checkSwitches(model: Model): Finding {
+  const counts = { pauses: 0, 'broken leases': 0, 'not judged': 0 };
+  const violations: string[] = [];
+  for (const line of model.paused) {
+    const to = endOf(model, line);
+    if (isBlurred(model, line.m, to)) counts['not judged'] += 1;
+    else {
+      counts.pauses += 1;
+      violations.push(...runsIn(model, line, to));
+    }
+  }
+  for (const line of model.broken) {
+    if (isBlurred(model, line.m - LATE, line.m + LATE)) counts['not judged'] += 1;
+    else {
+      counts['broken leases'] += 1;
+      violations.push(...lifeAfter(model, line));
+    }
+  }
+  return { check: 'switches are obeyed', violations, counts };
+}
+
+function endOf({ resuming, over }: Model, { m, lock, lasts }: PausedLine): number {
+  const resumed = resuming.filter((line) => line.lock === lock && line.m >= m).map((line) => line.m);
+  return Math.min(over, m + Math.max(0, lasts - LATE), ...resumed);
+}
+
+const isBlurred = ({ troubles, steps }: Model, from: number, to: number): boolean =>
+  troubles.some((trouble) => trouble.loses && trouble.from <= to && trouble.to >= from - LATE) ||
+  steps.some(({ m }) => m <= to && m >= from - LATE);
+
+/** Runs whose process could rely on a lease while somebody else held the lock as paused. */
+function runsIn({ runs }: Model, { m, lock, token }: PausedLine, to: number): string[] {
+  return runs
+    .filter(
+      (run) =>
+        run.lock === lock &&
+        run.m < to - READING &&
+        Math.min(run.believedUntil, to) - Math.max(run.m, m) > ALLOWANCE,
+    )
+    .map(
+      (run) =>
+        `${describeRun(run)} ran under ${lock}, which was paused from ${m.toFixed(0)} to ${to.toFixed(0)} (${token})`,
+    );
+}
+
+function lifeAfter({ runs }: Model, { m, lock, token }: BrokenLine): string[] {
+  return runs
+    .filter((run) => run.lock === lock && run.token === token)
+    .flatMap((run) => {
+      // What was sent before that is confirmed for a ttl from then on.
+      const late = run.confirmed.find(({ until }) => until > m + run.facts.ttl + ALLOWANCE);
+      return late === undefined
+        ? []
+        : [
+            `${describeRun(run)} was confirmed until ${late.until.toFixed(0)}, though its lease was ended at ${m.toFixed(0)}`,
+          ];
+    });
+}

@@ -1,0 +1,73 @@
+import 'reflect-metadata';
+import { Injectable, Module } from '@nestjs/common';
+import { Cron, ScheduleModule } from '@nestjs/schedule';
+import {
+  type ControlSwitches,
+  currentLock,
+  SchedulerLock,
+  SchedulerLockControl,
+  SchedulerLockEvents,
+  SchedulerLockInsight,
+  SchedulerLockModule,
+} from 'nestjs-scheduler-lock';
+import { childMain, type Parent } from '../../support/child.js';
+import type { InstanceOptions } from '../support/instance.js';
+import { closeOnDemand, createApp } from './application.js';
+import { openStore } from './open-store.js';
+
+/*
+ * One instance of a fleet with a job of each second, whose switches somebody uses. Started by ../control.full.ts. On `hold` its runs go on
+ * until `end`; on `switch` it does what a person wants, and tells what became of it.
+ */
+
+const { store: address, ...given } = JSON.parse(process.env['FAULT_OPTIONS'] ?? '{}') as InstanceOptions;
+const store = await openStore(address);
+
+let parent: Parent;
+let held: Promise<void> | undefined;
+let end = (): void => undefined;
+
+@Injectable()
+class Fleet {
+  @Cron('* * * * * *', { timeZone: 'UTC' })
+  @SchedulerLock({ name: 'work', job: 'work' })
+  async work(): Promise<void> {
+    const { fencingToken, signal } = currentLock();
+    await parent.send({ type: 'began', fencingToken });
+    await Promise.race([held, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
+    await parent.send({ type: 'ended', fencingToken, aborted: signal.aborted });
+  }
+}
+
+@Module({
+  imports: [ScheduleModule.forRoot(), SchedulerLockModule.forRoot({ ...given, ...store.options })],
+  providers: [Fleet],
+})
+class AppModule {}
+
+childMain(async (channel) => {
+  parent = channel;
+  // Before its first run.
+  parent.on('hold', () => void (held = new Promise((resolve) => (end = resolve))));
+  parent.on('end', () => {
+    held = undefined;
+    end();
+  });
+  held = new Promise((resolve) => (end = resolve));
+  const app = await createApp(AppModule);
+  app.get(SchedulerLockEvents).on('skipped', ({ reason, paused }) => {
+    if (reason === 'paused') void parent.send({ type: 'paused', actor: paused?.actor });
+  });
+  parent.on('switch', async ({ action, request }) => {
+    const control = app.get(SchedulerLockControl);
+    const act = control[action as keyof ControlSwitches] as (request: unknown) => Promise<object>;
+    await parent.send({ type: 'switched', ...(await act.call(control, request)) });
+  });
+  parent.on('look', async () => {
+    const insight = app.get(SchedulerLockInsight);
+    const [runs, acts] = [await insight.runs({ lock: 'work' }), await insight.controls({ lock: 'work' })];
+    await parent.send({ type: 'seen', status: (await insight.job('work'))?.status, runs, acts });
+  });
+  closeOnDemand(parent, app, store);
+  await parent.send({ type: 'ready' });
+});

@@ -1,0 +1,145 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ControlInfo, RunInfo } from '../../lib/index.js';
+import { spawnChild, type TestChild } from '../support/child.js';
+import { uniqueTable } from '../support/database-server.js';
+import { builtScript } from '../support/machine.js';
+import { until } from '../support/until.js';
+import { faultSuite } from './support/suite.js';
+import { SHARED_STORES } from './support/webhooks.js';
+
+faultSuite();
+
+/* Three processes with a job of each second, one of which somebody uses to pause it, to end a lease, or to run it, and which dies then. */
+
+const ANNA = { actor: 'anna', reason: 'the provider is down' } as const;
+
+interface Seen {
+  readonly status: string;
+  readonly runs: readonly RunInfo[];
+  readonly acts: readonly ControlInfo[];
+}
+
+describe.each(SHARED_STORES)('with %s', (_, open) => {
+  let opened: Awaited<ReturnType<typeof open>>;
+  let name: string;
+  const children = new Set<TestChild>();
+  beforeAll(async () => void (opened = await open()));
+  beforeEach(() => void (name = uniqueTable('control')));
+  afterEach(async () => {
+    for (const child of children) await child.kill();
+    children.clear();
+  });
+  afterAll(() => opened.stop());
+
+  /** Their runs go on until they are told to end. */
+  async function start(): Promise<TestChild> {
+    const store = opened.address(name);
+    const own = 'database' in store ? {} : { keyPrefix: name };
+    const options = {
+      store,
+      ...own,
+      ttl: 2_000,
+      heartbeat: 200,
+      storeTimeout: 600,
+      insight: { beat: 1_000 },
+    };
+    const env = { FAULT_OPTIONS: JSON.stringify(options) };
+    const child = await spawnChild(builtScript('test/faults/children/switched.js'), { env });
+    children.add(child);
+    await child.next('ready');
+    return child;
+  }
+
+  const startThree = (): Promise<[TestChild, TestChild, TestChild]> =>
+    Promise.all([start(), start(), start()]);
+
+  async function ask(child: TestChild, action: string, request: object): Promise<{ result: string }> {
+    child.send({ type: 'switch', action, request });
+    return child.next('switched');
+  }
+
+  /** Who is the first to run the job with a fencing token that is greater than this. */
+  async function runner(fleet: readonly TestChild[], after = 0): Promise<[TestChild, number]> {
+    return until(() => {
+      const began = fleet.flatMap((child) =>
+        child.messages.flatMap((message): [TestChild, number][] =>
+          message.type === 'began' && Number(message['fencingToken']) > after
+            ? [[child, Number(message['fencingToken'])]]
+            : [],
+        ),
+      );
+      return began.sort(([, one], [, other]) => one - other)[0];
+    });
+  }
+
+  async function look(child: TestChild): Promise<Seen> {
+    child.send({ type: 'look' });
+    return child.next<Seen>('seen');
+  }
+
+  test('a pause outlives the process that was used for it, until another one resumes it', async () => {
+    const fleet = await startThree();
+    const [busy] = await runner(fleet);
+    const [used, other] = fleet.filter((child) => child !== busy) as [TestChild, TestChild];
+    used.send({ type: 'switch', action: 'pause', request: { job: 'work', ...ANNA } });
+    // It stands in line behind that run, or behind one of those that come next.
+    for (const child of [busy, other]) child.send({ type: 'end' });
+    expect(await used.next('switched')).toMatchObject({ result: 'paused' });
+    await used.kill();
+    for (const child of [busy, other]) {
+      expect(await child.next('paused')).toMatchObject({ actor: 'anna' });
+      expect(await child.next('paused')).toMatchObject({ actor: 'anna' });
+    }
+    const { status, runs, acts } = await look(other);
+    expect(status).toBe('paused');
+    const [pause] = acts;
+    expect(pause).toMatchObject({ action: 'pause', ...ANNA });
+    expect(runs.filter(({ fencingToken }) => fencingToken > (pause?.fencingToken ?? 0))).toEqual([]);
+    expect(await ask(other, 'resume', { job: 'work', actor: 'bob' })).toMatchObject({ result: 'resumed' });
+    await runner([busy, other], pause?.fencingToken);
+    await until(async () => (await look(other)).acts.length === 2);
+  });
+
+  test('a pause that stands in line when its process dies keeps nobody from the job', async () => {
+    const fleet = await startThree();
+    const [busy, token] = await runner(fleet);
+    const [used, other] = fleet.filter((child) => child !== busy) as [TestChild, TestChild];
+    used.send({ type: 'switch', action: 'pause', request: { job: 'work', ...ANNA } });
+    // It is in line once nobody is granted the lock before it: then it asks again and again.
+    await until(async () => (await ask(other, 'pause', { job: 'work', ...ANNA, wait: 1 })).result === 'held');
+    await used.kill();
+    busy.send({ type: 'end' });
+    await runner([busy, other], token);
+    expect((await look(other)).acts).toEqual([]);
+  });
+
+  test('a broken lease is over, whoever ended it dies; its run counts as aborted, and another one begins', async () => {
+    const fleet = await startThree();
+    const [busy, fencingToken] = await runner(fleet);
+    const [used, other] = fleet.filter((child) => child !== busy) as [TestChild, TestChild];
+    expect(await ask(used, 'break', { lock: 'work', fencingToken, ...ANNA })).toMatchObject({
+      result: 'broken',
+    });
+    await used.kill();
+    expect(await busy.next('ended')).toMatchObject({ fencingToken, aborted: true });
+    await runner([busy, other], fencingToken);
+    const run = async (): Promise<RunInfo | undefined> =>
+      (await look(other)).runs.find((each) => each.fencingToken === fencingToken);
+    await until(async () => (await run())?.outcome === 'aborted');
+    expect(await run()).toMatchObject({ outcome: 'aborted', by: { action: 'break', ...ANNA } });
+  });
+
+  test('a run that somebody wants is queued, and runs once though the process dies that was used for it', async () => {
+    const fleet = await startThree();
+    const [busy] = await runner(fleet);
+    const [used, other] = fleet.filter((child) => child !== busy) as [TestChild, TestChild];
+    // With a key it goes through the store, also where the job is known.
+    expect(await ask(used, 'runNow', { job: 'work', key: '1', ...ANNA })).toMatchObject({ result: 'queued' });
+    await used.kill();
+    for (const child of [busy, other]) child.send({ type: 'end' });
+    const wanted = async (): Promise<RunInfo[]> =>
+      (await look(other)).runs.filter(({ by }) => by?.action === 'run');
+    await until(async () => (await wanted())[0]?.outcome === 'completed');
+    expect(await wanted()).toMatchObject([{ trigger: 'control', by: ANNA, outcome: 'completed' }]);
+  });
+});

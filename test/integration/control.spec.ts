@@ -1,0 +1,11 @@
+import 'reflect-metadata';
+import { controlCases } from './support/control-cases.js';
+import { QUEUED_CALL_STORES } from './support/queued-call-stores.js';
+import { throughPauseCases } from './support/through-pause-cases.js';
+
+/* The switches, in short. On databases: control-databases. */
+
+for (const [name, open] of QUEUED_CALL_STORES.filter(([store]) => store === 'memory' || store === 'Redis')) {
+  controlCases(name, open);
+  throughPauseCases(name, open);
+}

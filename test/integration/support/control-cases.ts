@@ -1,0 +1,293 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { SchedulerLockService } from '../../../lib/index.js';
+import { until } from '../../support/until.js';
+import { gate } from '../app.js';
+import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
+import type { QueuedCallFleet } from './queued-call-stores.js';
+
+/** What switches promise, on one store. */
+export function controlCases(name: string, open: () => Promise<QueuedCallFleet>): void {
+  describe(`on ${name}`, () => {
+    const { start, elsewhere, fleetLocks } = useFleet(open);
+
+    test('a paused job starts on no instance, and everybody knows who paused it, why and until when', async () => {
+      const one = await start();
+      const two = await start();
+      const { insight } = one;
+      const paused = await one.control.pause({ job: 'Invoices.send', for: '30d', ...ANNA });
+      expect(paused).toMatchObject({
+        result: 'paused',
+        pause: { lock: 'invoices', ...ANNA, fencingToken: expect.any(Number) },
+        jobs: ['Invoices.send'],
+      });
+      for (const { app, byHand } of [one, two]) {
+        await app.fire('send');
+        // The call goes on when that resolves.
+        await until(() => skips(app).length === 1);
+        await byHand();
+        await app.get(SchedulerLockService).run('invoices', () => Promise.reject(new Error('it ran')));
+      }
+      expect([...one.ran, ...two.ran]).toEqual([]);
+      expect(skips(two.app)).toEqual(Array.from({ length: 3 }, () => ['paused', 'anna@ops']));
+      const job = await insight.job('Invoices.send');
+      expect(job).toMatchObject({ status: 'paused', attention: false, paused: ANNA });
+      const days = ((job?.paused?.until ?? 0) - (job?.paused?.since ?? 0)) / 86_400_000;
+      expect(days).toBeGreaterThan(29.9);
+      expect(days).toBeLessThanOrEqual(30);
+      const { sentence, ...why } = await insight.why('Invoices.send');
+      expect(why).toMatchObject({ cause: 'paused', pause: ANNA });
+      expect(sentence).toMatch(/paused by anna@ops at .*, until .* \(the provider is down: café\)\.$/);
+      expect(await two.control.pause({ lock: 'invoices', ...BOB, reason: 'me, too' })).toMatchObject({
+        result: 'paused-already',
+        pause: ANNA,
+      });
+      expect(await two.lock()).toMatchObject({
+        state: 'held',
+        holder: expect.stringMatching(/^paused until /),
+      });
+      expect(Object.keys((await two.lock()) ?? {})).not.toContain('token');
+    });
+
+    test('a resumed job runs again, and its history has what was done, by whom and when', async () => {
+      const { app, control, insight, ran, byHand } = await start();
+      await control.pause({ job: 'Invoices.send', ...ANNA });
+      expect(await control.resume({ job: 'Invoices.send', ...BOB })).toMatchObject({
+        result: 'resumed',
+        pause: ANNA,
+      });
+      expect(await control.resume({ lock: 'invoices', ...BOB })).toEqual({
+        result: 'not-paused',
+        lock: 'invoices',
+      });
+      await byHand();
+      expect(ran).toHaveLength(1);
+      await until(async () => (await insight.controls({ job: 'Invoices.send' })).length === 2);
+      const [resumed, paused] = await insight.controls({ job: 'Invoices.send' });
+      expect(paused).toMatchObject({ action: 'pause', lock: 'invoices', ...ANNA });
+      expect(resumed).toMatchObject({ action: 'resume', lock: 'invoices', ...BOB });
+      expect(paused?.until).toBe(resumed?.at);
+      expect(controlled(app)).toEqual(['pause by anna@ops', 'resume by bob']);
+      // A pause is no run, and one that was lifted is no interruption.
+      await until(async () => (await insight.runs({ lock: 'invoices' })).length === 1);
+      expect(await insight.runs({ lock: 'invoices' })).toMatchObject([
+        { outcome: 'completed', trigger: 'hand' },
+      ]);
+      expect((await insight.job('Invoices.send'))?.status).toBe('ok');
+    });
+
+    test('a pause stands behind the run that goes on, before all who wait', async () => {
+      const hold = gate();
+      const { app, control, ran, byHand } = await start(() => hold.opened);
+      const run = byHand();
+      await until(() => ran.length === 1);
+      const behind: (string | undefined)[] = [];
+      const pausing = control.pause({
+        lock: 'invoices',
+        ...ANNA,
+        onWaiting: (holder) => behind.push(holder),
+      });
+      await until(() => behind.length === 1);
+      const waiter = app
+        .get(SchedulerLockService)
+        .run('invoices', { wait: '1m', priority: 99 }, () =>
+          Promise.reject(new Error('it ran before the pause')),
+        );
+      await until(() => app.events.some(({ type }) => type === 'waiting'));
+      hold.open();
+      await run;
+      expect(await pausing).toMatchObject({ result: 'paused' });
+      expect(await waiter).toMatchObject({ ran: false, reason: 'paused' });
+      expect(behind).toEqual([app.get(SchedulerLockService).instanceId]);
+    });
+
+    test('a pause that gives up in line changes nothing', async () => {
+      const hold = gate();
+      const { control, ran, byHand } = await start(() => hold.opened);
+      const run = byHand();
+      await until(() => ran.length === 1);
+      expect(await control.pause({ lock: 'invoices', ...ANNA, wait: '300ms' })).toMatchObject({
+        result: 'held',
+      });
+      const abort = new AbortController();
+      const asked = control.pause({
+        lock: 'invoices',
+        ...ANNA,
+        signal: abort.signal,
+        onWaiting: () => abort.abort(),
+      });
+      await expect(asked).rejects.toMatchObject({ name: 'AbortError' });
+      hold.open();
+      await run;
+      await byHand();
+      expect(ran).toHaveLength(2);
+    });
+
+    test('a pause that has run out is over, and is no interrupted run', async () => {
+      const { app, control, insight, ran, byHand } = await start();
+      await control.pause({ lock: 'invoices', ...ANNA, for: '1s' });
+      await until(async () => {
+        await byHand();
+        return ran.length === 1;
+      });
+      expect(app.events.filter(({ type }) => type === 'interrupted')).toEqual([]);
+      await until(async () => (await insight.job('Invoices.send'))?.status === 'ok');
+      expect(await insight.controls({ lock: 'invoices' })).toMatchObject([{ action: 'pause', ...ANNA }]);
+    });
+
+    test('a broken lease is that which was seen; its run counts as aborted, and its signal aborts at a heartbeat', async () => {
+      const hold = gate();
+      const { app, control, insight, ran, byHand } = await start(() => hold.opened);
+      const run = byHand();
+      await until(() => ran.length === 1);
+      const { fencingToken = 0, signal } = ran[0] ?? {};
+      const other = { lock: 'invoices', fencingToken: fencingToken + 1, ...ANNA };
+      expect(await control.break(other)).toMatchObject({ result: 'gone', fencingToken });
+      expect(await control.break({ ...other, fencingToken })).toMatchObject({
+        result: 'broken',
+        job: 'Invoices.send',
+        holder: app.get(SchedulerLockService).instanceId,
+      });
+      expect(await control.break({ ...other, fencingToken })).toEqual({ result: 'gone', lock: 'invoices' });
+      await until(() => signal?.aborted === true);
+      hold.open();
+      await run;
+      await until(async () => (await insight.runs({ lock: 'invoices' }))[0]?.outcome === 'aborted');
+      const runs = await insight.runs({ lock: 'invoices' });
+      expect(runs).toMatchObject([{ fencingToken, by: { action: 'break', ...ANNA } }]);
+      expect((await insight.why('Invoices.send')).sentence).toContain('anna@ops has ended its lease');
+      expect(await insight.controls({ lock: 'invoices' })).toMatchObject([
+        { action: 'break', job: 'Invoices.send', fencingToken, ...ANNA },
+      ]);
+    });
+
+    test('a broken run of a person still tells who had started it, also when its job ends later', async () => {
+      const hold = gate();
+      const { control, insight, ran, app } = await start(() => hold.opened);
+      const shell = await elsewhere();
+      const asked = shell.runNow({ job: 'Invoices.send', wait: '60s', ...BOB });
+      await until(() => ran.length === 1);
+      const { fencingToken = 0 } = ran[0] ?? {};
+      await until(async () => (await insight.runs({ lock: 'invoices' }))[0]?.by !== undefined);
+      expect(await control.break({ lock: 'invoices', fencingToken, ...ANNA })).toMatchObject({
+        result: 'broken',
+      });
+      expect(await asked).toMatchObject({ result: 'started', fencingToken, outcome: 'aborted' });
+      hold.open();
+      await until(() => app.events.some((event) => event.type === 'lost' || event.type === 'released'));
+      expect(await insight.runs({ lock: 'invoices' })).toMatchObject([
+        {
+          fencingToken,
+          outcome: 'aborted',
+          by: { action: 'break', ...ANNA, started: { action: 'run', ...BOB } },
+        },
+      ]);
+      expect(await insight.controls({ lock: 'invoices' })).toMatchObject([
+        { action: 'break', ...ANNA, fencingToken },
+        { action: 'run', ...BOB, fencingToken },
+      ]);
+    });
+
+    test('a job that was made at run time runs now from elsewhere, too, until it is deleted', async () => {
+      const { app, control, insight } = await start();
+      const ran: string[] = [];
+      const own = { lock: 'nightly', ttl: '3s' } as const;
+      app.get(SchedulerLockService).cron('nightly', '0 0 1 1 *', own, () => void ran.push('nightly'));
+      const shell = await elsewhere();
+      const request = { job: 'nightly', wait: '60s', ...BOB } as const;
+      await until(async () => (await shell.runNow(request)).result === 'started');
+      expect(ran).toEqual(['nightly']);
+      app.get(SchedulerRegistry).deleteCronJob('nightly');
+      await until(async () => (await insight.job('nightly')) === undefined);
+      expect(await control.runNow(request)).toMatchObject({ result: 'nobody-has-it' });
+      expect(ran).toEqual(['nightly']);
+    });
+
+    test('a job runs now, here, unless it is held or paused, and its run says who wanted it', async () => {
+      const hold = gate();
+      const { app, control, insight, ran } = await start(() => hold.opened);
+      const started = await control.runNow({ job: 'Invoices.send', args: ['7'], ...ANNA });
+      const { fencingToken } = ran[0] ?? {};
+      const instance = app.get(SchedulerLockService).instanceId;
+      expect(started).toEqual({ result: 'started', lock: 'invoices', fencingToken, instance });
+      expect(ran[0]?.args).toEqual(['7']);
+      const by = { action: 'run', ...ANNA };
+      await until(async () => (await insight.runs({ lock: 'invoices' }))[0]?.by !== undefined);
+      expect(await insight.runs({ lock: 'invoices' })).toMatchObject([
+        { outcome: 'running', trigger: 'control', by },
+      ]);
+      expect(await control.runNow({ job: 'Invoices.send', ...BOB })).toEqual({
+        result: 'held',
+        lock: 'invoices',
+        holder: instance,
+      });
+      hold.open();
+      await until(async () => (await insight.runs({ lock: 'invoices' }))[0]?.outcome === 'completed');
+      expect(await insight.runs({ lock: 'invoices' })).toMatchObject([
+        { fencingToken, trigger: 'control', by },
+      ]);
+      expect(await control.runNow({ job: 'Invoices.send', wait: '10s', ...BOB })).toMatchObject({
+        result: 'started',
+        outcome: 'completed',
+      });
+      await control.pause({ lock: 'invoices', ...ANNA });
+      expect(await control.runNow({ job: 'Invoices.send', ...BOB })).toMatchObject({
+        result: 'paused',
+        pause: ANNA,
+      });
+      expect(controlled(app)).toEqual(['run by anna@ops', 'run by bob', 'pause by anna@ops']);
+    });
+
+    test('from elsewhere an instance that has the job runs it, and its end is told, also a failure', async () => {
+      const { insight, ran } = await start(async () => {
+        if (ran.length === 2) throw new Error('the disk is full');
+      });
+      const shell = await elsewhere();
+      const request = { job: 'Invoices.send', args: [{ month: 11 }], wait: '60s', ...ANNA } as const;
+      expect(await shell.runNow(request)).toMatchObject({
+        result: 'started',
+        lock: 'invoices',
+        outcome: 'completed',
+      });
+      expect(ran[0]?.args).toEqual([{ month: 11 }]);
+      expect(await shell.runNow(request)).toMatchObject({
+        result: 'started',
+        outcome: 'failed',
+        error: 'Error: the disk is full',
+      });
+      const runs = await insight.runs({ lock: 'invoices' });
+      expect(runs).toMatchObject([
+        { outcome: 'failed', trigger: 'control', by: ANNA },
+        { outcome: 'completed', trigger: 'control', by: ANNA },
+      ]);
+      expect(await shell.runNow({ ...request, job: 'Invoices.sent' })).toEqual({
+        result: 'nobody-has-it',
+        job: 'Invoices.sent',
+        jobs: ['Invoices.send'],
+      });
+      const [info] = (await fleetLocks()) ?? [];
+      expect(info?.dead).toMatchObject([{ job: 'Invoices.send', reason: 'failed' }]);
+      const id = info?.dead?.[0]?.id ?? '';
+      expect(await shell.redeliver({ lock: 'invoices', id: randomUUID(), ...BOB })).toMatchObject({
+        count: 0,
+      });
+      expect(await shell.redeliver({ lock: 'invoices', id, ...BOB })).toMatchObject({ count: 1 });
+      await until(() => ran.length === 3);
+      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 4);
+      expect(
+        (await insight.controls({ lock: 'invoices' })).map(({ action, actor }) => `${action} ${actor}`),
+      ).toEqual(expect.arrayContaining(['redeliver bob', 'run anna@ops']));
+    });
+
+    test('a pause cannot be broken, only resumed', async () => {
+      const { control } = await start();
+      const paused = await control.pause({ lock: 'invoices', ...ANNA });
+      const fencingToken = paused.result === 'paused' ? paused.pause.fencingToken : 0;
+      expect(await control.break({ lock: 'invoices', fencingToken, ...ANNA })).toMatchObject({
+        result: 'is-pause',
+      });
+      expect(await control.resume({ lock: 'invoices', ...BOB })).toMatchObject({ result: 'resumed' });
+    });
+  });
+}
