@@ -63,6 +63,8 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   expect(paths.filter((path) => path.startsWith('docs/') && !/\.(md|svg)$/.test(path))).toEqual([]);
   expect(paths).toContain('docs/stores/redis.md');
   expect(paths.filter((path) => path.startsWith('dist/') && !/\.(js|d\.ts)$/.test(path))).toEqual([
+    // Of the templates that are bundled with the page.
+    'dist/board/LICENSES.txt',
     'dist/cjs/package.json',
   ]);
 });
