@@ -95,7 +95,7 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *    16.3. A grant for a request with `history` names the lease before it, if that one has ended by itself. `interrupted` keeps
  *          this once, but never over the end of that run, which takes its place.
  *    16.4. `entries` answers the newest first. Runs that completed do not push out those that went wrong.
- * 17. `miss` keeps a tick that nobody has started.
+ * 17. `miss` keeps a tick that nobody has started, once for each instance that notes it.
  *    17.1. It keeps nothing if the tick or a newer one was started, if the grace of an interval has not passed since it was due, or
  *          while a run of the job goes on. A run of another job does not count.
  *    17.2. Of all instances that note one tick by `miss`, exactly one is the first. Of all that note by `told` that people know of

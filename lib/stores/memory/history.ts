@@ -10,6 +10,7 @@ import type {
   Interruption,
   Kept,
   Miss,
+  MissEntry,
   MissResult,
   RunEntry,
   RunRecord,
@@ -75,14 +76,13 @@ export class MemoryHistory implements HistoryStore {
     const { name, job, kept, grace: _grace, late = false, ...reason } = miss;
     const tick = this.#missedTick(miss);
     if (tick === undefined || this.starts.isRunning(name, job)) {
-      if (late && this.#isHidden(miss))
-        this.#keep({ type: 'miss', lock: name, job, ...reason, at: this.#now() }, kept);
+      if (late && this.#isHidden(miss)) this.#keepMiss({ lock: name, job, ...reason }, kept);
       return NOT_MISSED;
     }
     const first = !this.#log(name).some(
       ({ entry }) => entry.type === 'miss' && entry.job === job && entry.tick === tick,
     );
-    this.#keep({ type: 'miss', lock: name, job, ...reason, tick, at: this.#now() }, kept);
+    this.#keepMiss({ lock: name, job, ...reason, tick }, kept);
     return { missed: true, first, tick };
   }
 
@@ -111,6 +111,16 @@ export class MemoryHistory implements HistoryStore {
     const { tick: last = -Infinity, due } = this.starts.lastStart(name, job) ?? {};
     if (due === undefined) return last < tick ? tick : undefined;
     return due + grace <= this.clock.now() ? due : undefined;
+  }
+
+  /** Once for each instance, however often it tells. */
+  #keepMiss(miss: Omit<MissEntry, 'type' | 'at'>, kept: Kept): void {
+    const { lock, job, tick, instance } = miss;
+    const isKnown = this.#log(lock).some(
+      ({ entry }) =>
+        entry.type === 'miss' && entry.job === job && entry.tick === tick && entry.instance === instance,
+    );
+    if (!isKnown) this.#keep({ type: 'miss', ...miss, at: this.#now() }, kept);
   }
 
   /** Whether a newer tick was started, which hides whether this one was. */

@@ -57,11 +57,13 @@ export class MemoryLines {
     return left === undefined ? undefined : placed(held(Math.ceil(left)), line.find(token));
   }
 
-  /** Takes a call out of line. */
-  leave({ name, token }: Pick<LeaseRef, 'name' | 'token'>): void {
+  /** Takes a call out of line. Returns whether it was called: then the next one has to be. */
+  leave({ name, token }: Pick<LeaseRef, 'name' | 'token'>): boolean {
     const line = this.#lines.get(name);
+    const wasCalled = line?.called?.token === token;
     line?.leave(token);
     if (line?.standing.length === 0) this.#lines.delete(name);
+    return wasCalled;
   }
 
   /**

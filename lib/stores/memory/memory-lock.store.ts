@@ -74,9 +74,9 @@ export class MemoryLockStore implements LockStore {
     this.#queuedCalls.end(lease, outcome);
     this.#history.ended(lease, outcome, record);
     // Who gives up is not in line any more.
-    if (lease.wait !== undefined && outcome === NOTHING_RAN) this.#lines.leave(lease);
+    const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#lines.leave(lease);
     const result = this.#locks.decide(lease.name, (document, now) => release(document, now, lease, options));
-    this.#lines.call(lease.name);
+    if (result.released || wasCalled) this.#lines.call(lease.name);
     return result;
   }
 

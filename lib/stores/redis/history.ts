@@ -80,7 +80,8 @@ export class RedisHistory implements HistoryStore {
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     const { runs, bad } = this.#keys(name);
-    const counts = [limit, Math.max(limit, LOOKED_AT)].map(String);
+    // Redis answers a count of 0 with no list at all.
+    const counts = [Math.max(limit, 1), Math.max(limit, LOOKED_AT)].map(String);
     const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
     return newest(readEntries(name, streams, onUnreadable), limit);
   }

@@ -99,18 +99,22 @@ export function readEntries(
 ): HistoryEntry[] {
   const young = [...notOld(runs, Number(runsLeft)), ...notOld(bad, Number(badLeft))];
   const entries = readEach(young, (raw) => entryOf(lock, raw), onUnreadable).sort(byAge);
-  const ended = new Set<number>();
-  for (const entry of entries)
-    if (entry.type === 'run' && entry.outcome !== 'interrupted') ended.add(entry.fencingToken);
-  const seen = new Set<number>();
-  return entries.filter((entry) => {
-    if (entry.type === 'miss') return true;
-    const { fencingToken, outcome } = entry;
-    if (seen.has(fencingToken) || (outcome === 'interrupted' && ended.has(fencingToken))) return false;
-    seen.add(fencingToken);
-    return true;
-  });
+  // What was told again is a second entry: the first one counts, and an end before an interruption.
+  const counts = new Map<string, HistoryEntry>();
+  for (const entry of entries) {
+    const newer = counts.get(idOf(entry));
+    if (newer === undefined || !isInterruption(entry) || isInterruption(newer))
+      counts.set(idOf(entry), entry);
+  }
+  return entries.filter((entry) => counts.get(idOf(entry)) === entry);
 }
+
+const isInterruption = (entry: HistoryEntry): boolean =>
+  entry.type === 'run' && entry.outcome === 'interrupted';
+
+/** The same for entries that tell of the same: the run of a lease, or a missed tick as one instance has seen it. */
+const idOf = (entry: HistoryEntry): string =>
+  entry.type === 'run' ? String(entry.fencingToken) : JSON.stringify([entry.job, entry.tick, entry.instance]);
 
 /** The newest of each kind, in their order. */
 export function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {

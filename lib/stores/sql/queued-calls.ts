@@ -77,9 +77,10 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
       isFirst = false;
       if (
         slot !== null &&
-        (await queuedCalls.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ?', [
+        (await queuedCalls.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ? AND id <> ?', [
           args,
           slot,
+          id,
         ])) > 0
       ) {
         const merged = await this.#placeOf('slot', slot);
@@ -91,7 +92,8 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
         'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
         [queuedCalls.stored(name)],
       );
-      if (Number(count?.['n']) >= max) return { queued: false };
+      // It may be one of these: then it is sent again.
+      if (Number(count?.['n']) >= max) return (await this.#placeOf('id', id)) ?? { queued: false };
       await queuedCalls.write(
         `INSERT INTO {t} (id, name, job, call_key, slot, place, args, queued_at, merged, redeliver, delivery)
 VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PRIORITY}, ?, ${queuedCalls.now}, 0, ${queuedCalls.int}, 0)`,

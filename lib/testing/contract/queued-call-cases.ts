@@ -167,8 +167,14 @@ export const queuedCallCases: readonly CaseDefinition[] = [
     needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
-      const one = queuedCall(lease.name);
-      for (let i = 0; i < 2; i++) await keep(kit, one);
+      // The second time there is no room, and a queued call with its key: itself.
+      const one = queuedCall(lease.name, { key: 'k', max: 1 });
+      await keep(kit, one);
+      const { merged } = await keep(kit, one);
+      check(
+        merged === 0,
+        () => `a queued call should not become one with itself, but its answer says ${merged}`,
+      );
       await takes(kit, lease, one.id, { what: 'it' });
       const again = await next(kit, lease);
       check(

@@ -11,6 +11,7 @@ import {
   type Kept,
   type KnownJob,
   type Miss,
+  type MissEntry,
   type MissResult,
   type RunEntry,
   type RunRecord,
@@ -26,6 +27,8 @@ type Run = Omit<Interruption, 'kept'>;
 export class ReferenceHistory implements HistoryStore {
   /** Newest first. */
   log: HistoryEntry[] = [];
+  /** Until when each entry is kept. */
+  readonly #until = new WeakMap<HistoryEntry, number>();
   readonly beats = new Map<string, Beat & { readonly seenAt: number }>();
   /** The newest tick of each job of which people were told. */
   readonly alarms = new Map<string, number>();
@@ -48,6 +51,7 @@ export class ReferenceHistory implements HistoryStore {
   }
 
   async entries({ name, limit }: HistoryQuery): Promise<HistoryEntry[]> {
+    this.log = this.log.filter((entry) => (this.#until.get(entry) ?? Infinity) > this.now());
     const own = this.log.filter((entry) => this.isOf(entry, name));
     const of = (type: HistoryEntry['type']) => own.filter((entry) => entry.type === type).slice(0, limit);
     const told = [...of('run'), ...of('miss')];
@@ -55,12 +59,16 @@ export class ReferenceHistory implements HistoryStore {
   }
 
   async miss(miss: Miss): Promise<MissResult> {
-    const { name, job, kept, grace: _grace, ...reason } = miss;
+    const { name, job, kept, grace: _grace, late = false, ...reason } = miss;
     const start = this.store.starts.get(JSON.stringify([name, job]));
     const tick = this.missedTick(miss, start);
-    if (tick === undefined || this.isRunning(miss)) return { missed: false, first: false };
+    const entry = { type: 'miss', lock: name, job, ...reason, at: this.now() } as const;
+    if (tick === undefined || this.isRunning(miss)) {
+      if (late && (start?.tick ?? -Infinity) > miss.tick && !this.isTold(entry)) this.keep(entry, kept);
+      return { missed: false, first: false };
+    }
     const first = this.isFirst(miss, tick);
-    this.keep({ type: 'miss', lock: name, job, ...reason, tick, at: this.now() }, kept);
+    if (!this.isTold({ ...entry, tick })) this.keep({ ...entry, tick }, kept);
     return { missed: true, first, tick };
   }
 
@@ -141,6 +149,7 @@ export class ReferenceHistory implements HistoryStore {
 
   protected keep(entry: HistoryEntry, kept: Kept): void {
     this.log.unshift(entry);
+    this.#until.set(entry, this.now() + kept.age);
     const alike = this.log.filter(
       (each) => each.lock === entry.lock && this.kindOf(each) === this.kindOf(entry),
     );
@@ -165,6 +174,18 @@ export class ReferenceHistory implements HistoryStore {
 
   protected ofUnknown(tick: number): number | undefined {
     return tick;
+  }
+
+  /** Whether this instance has told of the tick before. */
+  protected isTold({ lock, job, tick, instance }: MissEntry): boolean {
+    return this.log.some(
+      (entry) =>
+        entry.type === 'miss' &&
+        entry.lock === lock &&
+        entry.job === job &&
+        entry.tick === tick &&
+        entry.instance === instance,
+    );
   }
 
   protected alarmOf(name: string, job: string): string {

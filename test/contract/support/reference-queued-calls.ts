@@ -137,7 +137,9 @@ export class ReferenceQueuedCalls implements QueuedCallStore {
   protected takenBefore(lease: LeaseRef) {
     const { name, token } = lease;
     if (this.store.lock(name)?.token !== token || !this.isPast(lease)) return undefined;
-    const queuedCall = this.queuedCalls.find((one) => one.name === name && one.taken === token);
+    const queuedCall = this.queuedCalls.find(
+      (one) => one.name === name && one.taken === token && one.dead === undefined,
+    );
     const fencingToken = this.store.states.get(this.store.key(name))?.fence ?? 0;
     if (queuedCall === undefined) return { held: false } as const;
     return { held: true, queuedCall: { ...queuedCall, queuedAt: 0 }, fencingToken } as const;

@@ -2,16 +2,43 @@
 export interface ModelCall {
   readonly id: number;
   readonly priority: number;
+  /** Its place, if it takes one that is there already; otherwise its place is behind those of its priority. */
+  readonly order?: number;
 }
+
+/** Where something stands among all that wait for a lock. */
+export type ModelPlace = Required<Omit<ModelCall, 'id'>>;
+
+/** Greater priority first, then who came first. */
+export const byPlace = (one: ModelPlace, other: ModelPlace): number =>
+  other.priority - one.priority || one.order - other.order;
 
 /** What rules 10 to 14 say of one lock and the calls that wait for it, each of them in a process of its own. */
 export class LineModel {
-  #line: { readonly id: number; readonly priority: number; readonly order: number }[] = [];
+  #line: (ModelPlace & { readonly id: number })[] = [];
   /** In which order each call came first. */
   readonly #orders = new Map<number, number>();
   #holder: number | 'other' | undefined;
   #called: number | undefined;
   #came = 0;
+
+  /** The order of whatever comes next. */
+  next(): number {
+    return ++this.#came;
+  }
+
+  get isHeld(): boolean {
+    return this.#holder !== undefined;
+  }
+
+  /** Who is called. */
+  get called(): number | undefined {
+    return this.#called;
+  }
+
+  get first(): ModelPlace | undefined {
+    return this.#line[0];
+  }
 
   /** A call that waits asks: `true` if it is granted the lock, otherwise how many stand before it. */
   ask(call: ModelCall): boolean | number {
@@ -60,12 +87,12 @@ export class LineModel {
     return true;
   }
 
-  #enter({ id, priority }: ModelCall): void {
-    const order = this.#orders.get(id) ?? ++this.#came;
+  #enter({ id, priority, order: given }: ModelCall): void {
+    const order = this.#orders.get(id) ?? given ?? this.next();
     this.#orders.set(id, order);
     this.#remove(id);
     this.#line.push({ id, priority, order });
-    this.#line.sort((one, other) => other.priority - one.priority || one.order - other.order);
+    this.#line.sort(byPlace);
   }
 
   #remove(id: number): void {

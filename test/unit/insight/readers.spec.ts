@@ -1,18 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
 import type { SchedulerLockEvent } from '../../../lib/events/events.js';
 import { StoreUnavailableError } from '../../../lib/errors.js';
-import { SchedulerLockEvents } from '../../../lib/events/scheduler-lock.events.js';
-import { Insight } from '../../../lib/insight/insight.js';
-import { Reader } from '../../../lib/insight/read.js';
-import type { JobStatus, JobView, Why } from '../../../lib/insight/types.js';
-import { Watch } from '../../../lib/insight/watch.js';
-import { type Measurement, Measurements } from '../../../lib/metrics/measurements.js';
-import { type LockHealth, SchedulerLockHealth } from '../../../lib/nest/scheduler-lock-health.js';
-import type { KnownJob } from '../../../lib/stores/history-store.js';
-import type { LockStore } from '../../../lib/stores/lock-store.js';
-import { ManualClock } from '../../../lib/testing/manual-clock.js';
-import { at, INTERVAL, JOB, ticks } from './support/facts.js';
-import { entry, FakeStore, instance, lockInfo, NOW } from './support/store.js';
+import type { JobStatus } from '../../../lib/insight/types.js';
+import { Measurements } from '../../../lib/metrics/measurements.js';
+import { at, INTERVAL, JOB } from './support/facts.js';
+import {
+  type Answers,
+  ask,
+  CAUSES,
+  dissenting,
+  gauge,
+  type Pattern,
+  probe,
+  READERS,
+} from './support/readers.js';
+import { entry, FakeStore, instance, lockInfo } from './support/store.js';
 
 /*
  * Each pattern of facts through all five readers: `status`, `why`, the event `overdue`, health and the gauges. The first two ask the
@@ -23,15 +25,6 @@ const T = at('03:00');
 const YESTERDAY = at('03:00', 21);
 const OFF = { ...JOB, enabled: false };
 const BERLIN = { ...JOB, timeZone: 'Europe/Berlin' };
-
-interface Pattern {
-  readonly status: JobStatus;
-  readonly tick?: number;
-  /** The job, as the probe knows it. */
-  readonly own?: KnownJob;
-  readonly clockOffset?: number;
-  readonly store: Partial<FakeStore>;
-}
 
 const REFUSED = new StoreUnavailableError('It has no column data.', {
   outcome: 'not-applied',
@@ -174,151 +167,6 @@ const patterns: Record<string, Pattern> = {
     store: { instances: [api1], locks: [started(T)], refusal: REFUSED },
   },
 };
-
-/** What each reader says of a job. */
-interface Answers {
-  readonly status: JobView | undefined;
-  readonly why: Why;
-  readonly events: readonly SchedulerLockEvent[];
-  readonly health: LockHealth;
-  readonly gauges: readonly Measurement[];
-}
-
-function probe(fake: FakeStore, own: KnownJob, clockOffset: number, events: SchedulerLockEvent[]) {
-  const clock = new ManualClock(NOW - clockOffset);
-  const { history } = fake.store as Required<LockStore>;
-  Object.assign(history, {
-    miss: ({ tick }: { tick: number }) => Promise.resolve({ missed: true, first: true, tick }),
-    told: () => Promise.resolve(true),
-  });
-  const watch = new Watch(new Reader(history, fake.store.inspect!), history, clock, {
-    instance: 'probe',
-    kept: { count: 100, age: 1 },
-    emit: (event) => void events.push(event),
-    idleReason: () => undefined,
-    clockOffset: () => clockOffset,
-    runs: () => [],
-    hasFailed: () => false,
-  });
-  watch.add({
-    job: own.job,
-    lock: own.lock ?? '',
-    sharesLock: false,
-    comesLate: false,
-    grace: 60_000,
-    interval: own.interval,
-    shown: () => ({ ...own, next: undefined, last: undefined }),
-    dates: ticks('0 3 * * *', 'UTC')!,
-    isOn: () => true,
-    initialDelay: 0,
-  });
-  const host = {
-    settings: { clock },
-    condition: { away: false, answeredAt: NOW, failing: new Set() },
-    elections: { names: [], led: [] },
-  };
-  const insight = {
-    get judgements() {
-      return watch.judgements;
-    },
-    lastBeats: {},
-    runs: [],
-    clockOffset,
-    knows: () => true,
-  };
-  const health = new SchedulerLockHealth(host as never, insight as never, new SchedulerLockEvents());
-  return { clock, watch, health };
-}
-
-/** Asks all readers. */
-async function ask({ own = JOB, clockOffset = 0, store }: Pattern): Promise<Answers> {
-  const fake = Object.assign(new FakeStore(), store);
-  const self = instance('probe', { startedAt: NOW - clockOffset, seenAt: NOW, jobs: [own], clockOffset });
-  fake.instances = [self, ...fake.instances];
-  const insight = new Insight(fake.store, { ticks });
-  const events: SchedulerLockEvent[] = [];
-  const { clock, watch, health } = probe(fake, own, clockOffset, events);
-  await clock.advance(10_000);
-  const answers = {
-    status: await insight.job(own.job),
-    why: await insight.why(own.job),
-    events,
-    health: (await health.check()).schedulerLock,
-    gauges: new Measurements(health).now(),
-  };
-  watch.stop();
-  return answers;
-}
-
-/** What the answers of `why` may be about. */
-const CAUSES: Readonly<Record<JobStatus, readonly Why['cause'][]>> = {
-  hung: ['hung'],
-  overrun: ['overrun'],
-  running: ['running'],
-  off: ['off'],
-  unknown: ['unknown'],
-  overdue: ['unknown', 'no-instance', 'missed', 'store-away', 'lock-taken'],
-  interrupted: ['interrupted'],
-  // The lock may know of a failure of which nothing is kept.
-  failing: ['ran', 'unknown'],
-  disagree: ['schedules-differ', 'clocks-behind'],
-  new: ['pending'],
-  ok: ['ran', 'overrun', 'unknown', 'no-instance'],
-};
-/** One that is unknown as it was not asked about is in a test of its own. */
-const ATTENTION = new Set<JobStatus>([
-  'hung',
-  'overrun',
-  'overdue',
-  'interrupted',
-  'failing',
-  'disagree',
-  'unknown',
-]);
-
-const gauge = ({ gauges }: Answers, name: Measurement['instrument']): number | undefined =>
-  gauges.find(({ instrument }) => instrument === name)?.value;
-
-/** What each reader has to say, if the job is like this. */
-const READERS: Readonly<
-  Record<keyof Answers, (answers: Answers, status: JobStatus, tick: number | undefined) => boolean>
-> = {
-  status: ({ status: view }, status, tick) =>
-    view?.status === status && view.attention === ATTENTION.has(status) && view.overdue === tick,
-  why: ({ why }, status, tick) =>
-    CAUSES[status].includes(why.cause) && (tick === undefined || why.tick === tick),
-  events: ({ events }, _status, tick) => {
-    const told = events.flatMap((event) => (event.type === 'overdue' ? [event.tick] : []));
-    return JSON.stringify(told) === JSON.stringify(tick === undefined ? [] : [tick]);
-  },
-  health: ({ health }, status, tick) => {
-    const isWell = !ATTENTION.has(status) && status !== 'unknown';
-    const list = {
-      overdue: 'overdue',
-      hung: 'hung',
-      overrun: 'hung',
-      failing: 'failing',
-      unknown: 'unknown',
-    };
-    const { overdue, hung, failing, attention, unknown } = health;
-    const lists = { overdue: overdue.map(({ job }) => job), hung, failing, attention, unknown };
-    const where = Object.entries(lists).flatMap(([name, jobs]) => (jobs.length > 0 ? [name] : []));
-    const wanted = isWell ? [] : [(list as Record<string, string>)[status] ?? 'attention'];
-    const isRight = JSON.stringify(where) === JSON.stringify(wanted);
-    const told = overdue[0] && Date.parse(overdue[0].tick);
-    return isRight && told === tick && health.status === (isWell ? 'up' : 'degraded');
-  },
-  gauges: (answers, status, tick) => {
-    const [late, overtime] = [gauge(answers, 'overdue'), gauge(answers, 'overtime') ?? NaN];
-    const isLate = tick === undefined ? late === 0 : Number(late) > 0;
-    const isLong = status === 'hung' || status === 'overrun';
-    return (status === 'unknown' ? late === undefined : isLate) && (isLong ? overtime > 0 : overtime === 0);
-  },
-};
-
-/** The readers that say something else than that the job is like this. */
-const dissenting = (answers: Answers, { status, tick }: Pattern): string[] =>
-  Object.entries(READERS).flatMap(([name, agrees]) => (agrees(answers, status, tick) ? [] : [name]));
 
 describe('all five readers agree', () => {
   test.each(Object.keys(patterns))('%s', async (name) => {

@@ -216,7 +216,7 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
   ),
   broken(
     'a queued call is kept once, and delivered once, however often the same is asked',
-    "the same lease should get the same queued call, still with delivery 1, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
+    "the same lease should get the same queued call, still with delivery 1, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':1,'redeliver':1,'key':'k','place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
     CountsEachAnswer,
   ),
   broken(

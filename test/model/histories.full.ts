@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { assert, asyncProperty } from 'fast-check';
+import { MemoryLockStore } from '../../lib/testing/index.js';
+import { brokenStores } from '../contract/support/broken-stores.js';
+import { ReferenceStore } from '../contract/support/reference-store.js';
+import { DATABASES } from '../support/database.js';
+import { HistoryPlay } from './support/history-play.js';
+import { historySteps, TTL } from './support/history-steps.js';
+import { parameters } from './support/parameters.js';
+import {
+  databaseSubject,
+  manualSubject,
+  redisSubject,
+  type ServedSubject,
+  type StoreSubject,
+} from './support/store-subjects.js';
+
+/** Tries a store against the model of what it remembers: runs, missed ticks, and instances. */
+function agreesWithModel(make: () => StoreSubject, numRuns: number): Promise<void> {
+  return assert(
+    asyncProperty(historySteps, async (steps) => {
+      const play = new HistoryPlay(make());
+      for (const step of steps) await play.step(step);
+      await play.end();
+    }),
+    parameters(numRuns),
+  );
+}
+
+test('the memory store answers as the model of histories', async () => {
+  await agreesWithModel(() => manualSubject((clock) => new MemoryLockStore({ clock }), TTL), 1_500);
+});
+
+test('a correct store answers as the model of histories', async () => {
+  await agreesWithModel(() => manualSubject((clock) => new ReferenceStore(clock), TTL), 1_500);
+});
+
+describe('the model finds out about a store that breaks', () => {
+  /** What it knows nothing of: races, intervals, inspect, queued calls, names that fold, clocks of instances. */
+  const beyond =
+    /^rule 9|exactly one|interval|queued call|`next`|stay apart|unless it is asked|whatever their own clocks/;
+  const within = brokenStores.filter(({ caught }) => /^rule 1[678]/.test(caught) && !beyond.test(caught));
+
+  test.each(within.map((broken) => [broken.caught, broken] as const))('%s', async (_, { make }) => {
+    await expect(agreesWithModel(() => manualSubject(make, TTL), 10_000)).rejects.toThrow(/Property failed/);
+  });
+});
+
+/** With how often each is tried: a command takes longer in a database. */
+const SERVED: readonly [name: string, runs: number, serve: () => Promise<ServedSubject>][] = [
+  ['Redis', 100, redisSubject],
+  ...DATABASES.map((database): [string, number, () => Promise<ServedSubject>] => [
+    database.name,
+    40,
+    () => databaseSubject(database),
+  ]),
+];
+
+describe.each(SERVED)('the %s store', (_name, runs, serve) => {
+  let subject: ServedSubject;
+
+  beforeAll(async () => {
+    subject = await serve();
+    for (const { history } of subject.stores) await history?.init?.();
+  }, 60_000);
+
+  afterAll(() => subject?.close());
+
+  test('answers as the model of histories', async () => {
+    await agreesWithModel(() => subject, runs);
+  });
+});

@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { LockStore } from '../../../lib/index.js';
+import { historyKeys, instanceKeys, stateKey } from '../../../lib/stores/redis/keys.js';
+import { RedisLockStore } from '../../../lib/stores/redis/index.js';
+import { ManualClock } from '../../../lib/testing/index.js';
+import type { TestDatabase, TestPool } from '../../support/database.js';
+import { uniqueTable } from '../../support/database-server.js';
+import { provideRedis, uniquePrefix } from '../../support/redis-server.js';
+import { until } from '../../support/until.js';
+
+export const HOUR = 3_600_000;
+
+/** A store, and what can happen to it. What a test needs of it is the same everywhere, however it is done. */
+export interface StoreSubject {
+  /** Stores over the same data, as several instances have. */
+  readonly stores: readonly [LockStore, ...LockStore[]];
+  /** Whether time passes by itself. */
+  readonly isTimed: boolean;
+  /** The lease of a lock ends by itself. */
+  expire(name: string): Promise<void>;
+  /** The time of the one that is called is over. */
+  pass(name: string): Promise<void>;
+  /** What is remembered of a lock, and of instances whose names begin with its name, becomes so much older, ms. Its lease may end. */
+  age(name: string, ms: number): Promise<void>;
+  /** What is too old or too much is deleted, where that waits for its turn. */
+  settle(): Promise<void>;
+  /** Whether then no more is left than was asked for; Redis keeps some more. */
+  readonly trims: boolean;
+  /** Calls nobody the first to note a missed tick if a newer one was noted before. */
+  readonly notesNewest?: true;
+  /** Takes a tick for not told of if only a newer one was. */
+  readonly tellsEach?: true;
+  /** Keeps what is told again once more, and counts it where entries are limited. */
+  readonly countsRepeats?: true;
+  /** Does not know the job of a run by hand: it has no start that would tell. */
+  readonly jobsByStarts?: true;
+}
+
+/** A server with a {@link StoreSubject} on it. */
+export interface ServedSubject extends StoreSubject {
+  close(): Promise<void>;
+}
+
+/** A store in memory, with a clock that is moved by hand. Aging moves all of it, so leases end. @param ttl of all leases, ms */
+export const manualSubject = (make: (clock: ManualClock) => LockStore, ttl = HOUR): StoreSubject => {
+  const clock = new ManualClock();
+  return {
+    stores: [make(clock)],
+    isTimed: false,
+    expire: () => clock.advance(ttl + 1),
+    pass: () => clock.advance(2_001),
+    age: (_name, ms) => clock.advance(ms),
+    settle: () => Promise.resolve(),
+    trims: true,
+  };
+};
+
+/** Three instances on one Redis. */
+export async function redisSubject(): Promise<ServedSubject> {
+  const server = await provideRedis();
+  const clients = [1, 2, 3].map(() => new Redis(server.url)) as [Redis, Redis, Redis];
+  const [client] = clients;
+  const keyPrefix = uniquePrefix('model');
+  const stores = clients.map((each) => new RedisLockStore(each, { keyPrefix }));
+  const [store, ...others] = stores;
+  if (store === undefined) throw new Error('no client');
+  await Promise.all(stores.map((each) => each.init()));
+  const key = (name: string): string => `${keyPrefix}:${name}:lock`;
+  // Time itself ends it, only sooner.
+  const end = async (name: string): Promise<void> => {
+    await client.pexpire(key(name), 1);
+    await until(async () => (await client.exists(key(name))) === 0, { interval: 1 });
+  };
+  return {
+    stores: [store, ...others],
+    isTimed: true,
+    expire: end,
+    pass: end,
+    async age(name, ms) {
+      const state = stateKey(key(name), '');
+      for (const stream of historyKeys(state)) await ageStream(client, stream, ms);
+      for (const [field, value] of Object.entries(await client.hgetall(state))) {
+        const [, due, interval] = /^next (\d+) (\d+)$/.exec(value) ?? [];
+        if (due !== undefined) await client.hset(state, field, `next ${Number(due) - ms} ${interval}`);
+      }
+      const { seen } = instanceKeys(`${keyPrefix}:instances`, '');
+      for (const id of await client.zrange(seen, '0', '-1'))
+        if (id.startsWith(name)) await client.zincrby(seen, -ms, id);
+    },
+    settle: () => Promise.resolve(),
+    trims: false,
+    notesNewest: true,
+    countsRepeats: true,
+    async close() {
+      for (const each of await client.keys(`${keyPrefix}:*`)) await client.del(each);
+      for (const each of clients) each.disconnect();
+      await server.stop();
+    },
+  };
+}
+
+/** Each entry came so much sooner: the ids say when, and the expiry of the whole tells how old the oldest may be. */
+async function ageStream(client: Redis, stream: string, ms: number): Promise<void> {
+  const left = await client.pttl(stream);
+  const entries = await client.xrange(stream, '-', '+');
+  if (entries.length === 0) return;
+  await client.del(stream);
+  if (left <= ms) return;
+  for (const [id, fields] of entries) {
+    const [time, number] = id.split('-');
+    await client.xadd(stream, `${Number(time) - ms}-${number}`, ...fields);
+  }
+  await client.pexpire(stream, left - ms);
+}
+
+/** Three instances on one database, each with a pool. */
+export async function databaseSubject(database: TestDatabase): Promise<ServedSubject> {
+  const server = await database.provide();
+  const pools = [1, 2, 3].map(() => database.pool(server.url)) as [TestPool, TestPool, TestPool];
+  const [pool] = pools;
+  const table = uniqueTable('model');
+  const stores = pools.map((each) => each.store({ table }));
+  const [store, ...others] = stores;
+  if (store === undefined) throw new Error('no pool');
+  await Promise.all(stores.map((each) => each.init()));
+  const ago =
+    database.name === 'MySQL'
+      ? `TIMESTAMPADD(MICROSECOND, -1000, UTC_TIMESTAMP(6))`
+      : `timezone('utc', clock_timestamp()) - interval '1 millisecond'`;
+  /** Changes what is in the column beside the lock. */
+  const edit = async (name: string, change: (state: string) => string): Promise<void> => {
+    const [row] = await pool.rows(`SELECT job_state AS state FROM ${table} WHERE name = ?`, [name]);
+    const found = row?.['state'] ?? undefined;
+    if (found === undefined) return;
+    const state = typeof found === 'string' ? found : JSON.stringify(found);
+    await pool.write(`UPDATE ${table} SET job_state = ? WHERE name = ?`, [change(state), name]);
+  };
+  return {
+    stores: [store, ...others],
+    isTimed: true,
+    expire: async (lock) =>
+      void (await pool.write(`UPDATE ${table} SET lock_until = ${ago} WHERE name = ?`, [lock])),
+    async pass(lock) {
+      // Who is called is written when somebody looks.
+      const look = { name: lock, token: randomUUID(), ttl: HOUR, holder: 'host' };
+      if ((await store.acquire(look)).acquired) throw new Error('nobody is called');
+      await edit(lock, (text) => {
+        const state = JSON.parse(text) as { line: { called?: { until: number } } };
+        if (state.line.called === undefined) throw new Error('nobody is called');
+        state.line.called.until = 0;
+        return JSON.stringify(state);
+      });
+    },
+    async age(name, ms) {
+      const older = (column: string): string => `${column} = ${column} - ${ms}`;
+      await pool.write(
+        `UPDATE ${table}_runs SET ${older('noted_at')}, ${older('expires_at')} WHERE name = ?`,
+        [name],
+      );
+      await pool.write(`UPDATE ${table}_instances SET ${older('seen_at')} WHERE data LIKE ?`, [`%${name}%`]);
+      await edit(name, (state) =>
+        state.replaceAll(/("due": ?)(\d+)/g, (_, text: string, due) => `${text}${Number(due) - ms}`),
+      );
+    },
+    settle: async () => void (await Promise.all(stores.map((each) => tidy(each)))),
+    trims: true,
+    tellsEach: true,
+    jobsByStarts: true,
+    async close() {
+      for (const each of ['', '_queued', '_runs', '_instances'])
+        await pool.write(`DROP TABLE IF EXISTS ${table}${each}`);
+      await Promise.all(pools.map((each) => each.end()));
+      await server.stop();
+    },
+  };
+}
+
+/** As the contract suite has it done. */
+const tidy = async ({ history }: LockStore): Promise<void> =>
+  (history as unknown as { tidy?(): Promise<void> } | undefined)?.tidy?.();
