@@ -32,7 +32,8 @@ interface LineSubject {
 
 /** What happens. `who` names a call, `store` the instance that it asks. */
 interface Step {
-  readonly what: 'ask' | 'ask without waiting' | 'leave' | 'release' | 'expire' | 'pass, and ask';
+  readonly what:
+    'ask' | 'ask without waiting' | 'leave' | 'release' | 'release late' | 'expire' | 'pass, and ask';
   readonly who: number;
   readonly store: number;
 }
@@ -43,8 +44,14 @@ const steps = array(
       { weight: 6, arbitrary: constantFrom<Step['what'][]>('ask') },
       { weight: 4, arbitrary: constantFrom<Step['what'][]>('release') },
       {
-        weight: 4,
-        arbitrary: constantFrom<Step['what'][]>('ask without waiting', 'leave', 'expire', 'pass, and ask'),
+        weight: 5,
+        arbitrary: constantFrom<Step['what'][]>(
+          'ask without waiting',
+          'leave',
+          'expire',
+          'release late',
+          'pass, and ask',
+        ),
       },
     ),
     who: nat(8),
@@ -60,6 +67,8 @@ class Play {
   readonly #tokens = new Map<number, string>();
   readonly #places = new Map<number, number>();
   #lease: LeaseRef | undefined;
+  /** The last lease that has ended by itself, until it is released. */
+  #over: LeaseRef | undefined;
   #newest = 0;
   readonly #began = Date.now();
 
@@ -72,6 +81,7 @@ class Play {
     if (what === 'ask without waiting') await this.#askOnce(store);
     if (what === 'leave') await this.#leave(store, who);
     if (what === 'release') await this.#release(store);
+    if (what === 'release late') await this.#releaseLate(store);
     if (what === 'expire' && this.#model.expire()) await this.#expire();
     if (what === 'pass, and ask' && this.#model.pass()) {
       await this.subject.pass(this.#name);
@@ -120,9 +130,18 @@ class Play {
     for (const [who, its] of this.#tokens) if (its === token) this.#forget(who);
   }
 
+  /** It changes nothing: nobody is called, and nobody is passed over. */
+  async #releaseLate(store: LockStore): Promise<void> {
+    if (this.#over === undefined) return;
+    const answer = await store.release(this.#over);
+    if (answer.released) throw new Error('the release of a lease that has run out: expected it to be late');
+    this.#over = undefined;
+  }
+
   async #expire(): Promise<void> {
     await this.subject.expire(this.#name);
     for (const [who, token] of this.#tokens) if (this.#lease?.token === token) this.#forget(who);
+    this.#over = this.#lease;
     this.#lease = undefined;
   }
 

@@ -40,6 +40,9 @@ export const endOf = (table: MysqlTable, ttl: number | Sql): Sql =>
  */
 export const freeOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3) - INTERVAL 1 DAY');
 
+/** The same for a lease that had run out before: its release calls nobody in line. */
+export const ranOutOf = (table: MysqlTable): Sql => asStored(table, 'UTC_TIMESTAMP(3) - INTERVAL 2 DAY');
+
 /** A ttl, rounded up for the end of a lease. */
 export const microsecondsOf = (ttl: number): number => (ttl + 1) * 1_000;
 

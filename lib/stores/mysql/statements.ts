@@ -15,6 +15,7 @@ import {
   microsecondsOf,
   type MysqlTable,
   nowOf,
+  ranOutOf,
   remainingOf,
   storedName,
 } from './columns.js';
@@ -152,7 +153,7 @@ export function releaseStatement(
   const [by, isIts] = [lockedBy(lease), isOf(lease, fenced)];
   const ended = sql`UPDATE ${table.table} SET job_state = ${endedState(lease, outcome)},
   lock_until = CASE LAST_INSERT_ID(IF(${isIts}, IF(lock_until > ${nowOf(table)}, 2, 1), 0))
-    WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)} WHEN 1 THEN ${freeOf(table)} ELSE lock_until END,
+    WHEN 2 THEN ${keepFor > 0 ? after(table, keepFor) : freeOf(table)} WHEN 1 THEN ${ranOutOf(table)} ELSE lock_until END,
   locked_by = IF(${isIts}, ${endedBy(by, outcome)}, locked_by)
 WHERE ${isNamed(table, storedName(lease.name))}`;
   if (outcome !== NOTHING_RAN) return sql`${ended} AND ${isIts}`;
@@ -200,7 +201,7 @@ function lostLease(
 ): Record<'by' | 'until' | 'state', unknown> {
   const by = lockedBy(lease);
   if (outcome === undefined) return { by, until: endOf(table, lease.ttl), state: restoredState(lease) };
-  return { by: endedBy(by, outcome), until: freeOf(table), state: raw('job_state') };
+  return { by: endedBy(by, outcome), until: ranOutOf(table), state: raw('job_state') };
 }
 
 /** Reads these locks, or every lock in the order of their names. */

@@ -81,7 +81,8 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
   const remaining = `${epoch('lock_until')} - ${clockEpoch}`;
   const after = (ms: string): string => `${now} + ((${ms})::text::bigint) * interval '1 millisecond'`;
   const free = `${now} - interval '1 day'`;
-  // For a lease that had run out before: RETURNING recognises it by this value, as it only sees the row after the update.
+  // For a lease that had run out before: its release calls nobody in line. RETURNING recognises it by this value, too, as it only
+  // sees the row after the update.
   const ranOut = `${now} - interval '2 days'`;
   const wasLive = `lock_until > ${now} - interval '36 hours'`;
   // Leases are renewed and given back also where a migration has dropped the column.
@@ -278,7 +279,7 @@ WHERE name = $1::text AND locked_by = $2::text AND lock_until > ${now} AND ${isN
      */
     writeBack: `
 INSERT INTO ${table} AS l (name, lock_until, locked_at, locked_by, fencing_token, job_state)
-SELECT $1::text, coalesce(${end('$6')}, ${free}), ${now}, $3::text, $7::text::bigint, ${restoredState(undefined)}
+SELECT $1::text, coalesce(${end('$6')}, ${ranOut}), ${now}, $3::text, $7::text::bigint, ${restoredState(undefined)}
 FROM (SELECT set_config('lock_timeout', '${WRITE_BACK_WAIT}ms', true) AS wait) briefly WHERE wait IS NOT NULL
 ON CONFLICT (name) DO UPDATE SET lock_until = excluded.lock_until, locked_by = excluded.locked_by,
   locked_at = CASE WHEN l.locked_by = $3::text THEN l.locked_at ELSE excluded.locked_at END,

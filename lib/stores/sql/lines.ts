@@ -9,7 +9,7 @@ import { lockedBy } from './locked-by.js';
 
 /** The most calls in a line: each look reads all of them. One more is refused, and has to ask again. */
 const MOST = 100;
-/** How far in the past the `lock_until` of a released lock is, ms. */
+/** How far in the past the `lock_until` of a released lock is, ms. Twice as far: its lease had run out before. */
 const DAY = 86_400_000;
 
 /** What `job_state.line` holds. Whatever changes it writes a new version, except for a claim, which needs that of the row it has seen. */
@@ -162,16 +162,19 @@ function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['w
 /** The place of the first call in line; `undefined`: nobody stands there. */
 export const firstPlace = (row: LockRow): number | undefined => readLine(row).standing[0]?.place;
 
-/** When the lock became free, by the store's clock, epoch ms. */
-function freeSince(row: LockRow): number {
+/** When a live lease was released, by the store's clock, epoch ms; `undefined` if the last one has run out, or if that is long ago. */
+function releasedAt(row: LockRow): number | undefined {
   const past = -Number(row.remaining);
-  return Number(row.now) - (past >= DAY ? past - DAY : past);
+  return past >= DAY && past < 2 * DAY ? Number(row.now) - (past - DAY) : undefined;
 }
+
+/** From when on the time of the one that is called counts, if nobody is called yet: a release calls, and so does whoever looks. */
+const freeSince = (row: LockRow): number => releasedAt(row) ?? Number(row.now);
 
 /** Whether a lock was released to a line of which nobody is called yet: whoever comes now is too late to be the one. */
 function isUncalled(row: LockRow, line: Line): boolean {
-  if (line.called !== undefined || line.standing.length === 0 || -Number(row.remaining) < DAY) return false;
-  return Number(row.now) - freeSince(row) < CALLED;
+  if (line.called !== undefined || line.standing.length === 0) return false;
+  return Number(row.now) - (releasedAt(row) ?? -Infinity) < CALLED;
 }
 
 const heldFor = (expiresIn: number): AcquireRefusal => ({

@@ -225,7 +225,7 @@ export class SqlLockStore<Table> implements LockStore {
           : this.#history.withRelease(lease, { outcome, record }, giveBack));
         if (!('live' in row)) return this.#missedRelease(table, lease, { row, outcome });
         // The lease is released, whatever becomes of this: the first in line asks by itself as well.
-        if (row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
+        if (row.live && row.line === true) await this.#lines.call(table, lease.name).catch(() => undefined);
         return row.live ? { released: true } : { released: false, reason: 'expired' };
       },
       giveUp,

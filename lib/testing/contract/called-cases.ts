@@ -1,7 +1,7 @@
 import { answers, check } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR } from './kit.js';
-import { CALLED, granted, leave, refused, stand, waits } from './line-moves.js';
+import { CALLED, granted, leave, refused, stand, standAtRunOut, waits } from './line-moves.js';
 
 /** Rules 12 to 14: who in line is called, and who is passed over. */
 export const calledCases: readonly CaseDefinition[] = [
@@ -38,6 +38,16 @@ export const calledCases: readonly CaseDefinition[] = [
       await kit.store.release(lease, { keepFor: HOUR });
       const result = await kit.store.acquire(first);
       answers(result, { acquired: false, reason: 'cooling-down' }, 'an attempt of the first in line');
+    },
+  },
+  {
+    rule: 12,
+    sentence: 'the late release of a lease that has run out calls nobody',
+    needs: ['lines'],
+    async run(kit) {
+      const first = await standAtRunOut(kit);
+      const urgent = waits(kit, first.name, { priority: 1, process: 'two' });
+      await granted(kit, urgent, 'one of greater priority that comes before anybody was called');
     },
   },
   {

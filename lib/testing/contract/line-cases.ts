@@ -1,7 +1,7 @@
 import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { HOUR, SHORT } from './kit.js';
-import { granted, leave, refused, stand, waits } from './line-moves.js';
+import { granted, leave, refused, stand, standAtRunOut, waits } from './line-moves.js';
 
 /** Rules 10 and 11: who stands in line for a lock, and where. */
 export const lineCases: readonly CaseDefinition[] = [
@@ -93,6 +93,16 @@ export const lineCases: readonly CaseDefinition[] = [
         result = await kit.store.acquire(first);
       }
       check(result.acquired, () => `the first in line should be granted, but got ${show(result)}`);
+    },
+  },
+  {
+    rule: 10,
+    sentence: 'nor after the late release of a lease that has run out',
+    needs: ['lines'],
+    async run(kit) {
+      const first = await standAtRunOut(kit);
+      await refused(kit, kit.request(first.name), 'an attempt that does not wait');
+      await granted(kit, first, 'the first in line');
     },
   },
   {

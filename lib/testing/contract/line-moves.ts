@@ -1,6 +1,6 @@
 import type { AcquireRequest, AcquireResult, LeaseRef, WaitRequest } from '../../stores/lock-store.js';
 import { check, show } from './assert.js';
-import { HOUR, type Kit } from './kit.js';
+import { HOUR, SHORT, type Kit } from './kit.js';
 
 /** How long a lock is reserved for the one that is called, and a little longer, ms. */
 export const CALLED = 2_100;
@@ -17,6 +17,20 @@ export async function stand(kit: Kit, requests: readonly AcquireRequest[]): Prom
   for (const request of requests)
     await refused(kit, request, 'an attempt that waits, while the lock is taken');
   return lease;
+}
+
+/** An attempt that stands in line for a lock whose lease has run out, and was released only then. */
+export async function standAtRunOut(kit: Kit): Promise<AcquireRequest> {
+  // On a busy machine the lease may have run out before the attempt came.
+  for (let ttl = SHORT; ; ttl *= 2) {
+    const lease = await kit.take(kit.name(), { ttl });
+    const first = waits(kit, lease.name);
+    const { acquired } = await kit.store.acquire(first);
+    await kit.wait(2 * ttl);
+    const { released } = await kit.store.release(lease);
+    check(!released, 'a lease that has run out should not be released');
+    if (!acquired) return first;
+  }
 }
 
 export async function refused(kit: Kit, request: AcquireRequest, what: string): Promise<void> {

@@ -45,6 +45,7 @@ export class QueuePlay {
   #count = 0;
   /** Since when one is called. */
   #calledAt: number | undefined;
+  #isOver = false;
 
   /** @param inspects whether its `inspect` tells of queued calls */
   constructor(
@@ -53,17 +54,21 @@ export class QueuePlay {
   ) {}
 
   async step(step: QueueStep): Promise<void> {
-    const { stores, isTimed } = this.subject;
-    const store = stores[step.store % stores.length] ?? stores[0];
-    if (this.#calledAt === undefined && this.#model.line.called !== undefined) this.#calledAt = Date.now();
-    if (this.#model.line.called === undefined) this.#calledAt = undefined;
+    if (this.#isOver) return;
+    const { stores } = this.subject;
+    const began = Date.now();
     try {
-      await this.#do(step, store);
+      await this.#do(step, stores[step.store % stores.length] ?? stores[0]);
     } catch (error) {
-      // The time of the one that is called may have passed in this step, or in one before.
-      if (isTimed && this.#calledAt !== undefined && Date.now() - this.#calledAt > LATE) return;
-      throw error;
+      if (!this.#isLate()) throw error;
     }
+    // The time of the one that is called may have passed in this step, or passes before the next.
+    this.#isOver = this.#isLate();
+    this.#calledAt = this.#model.line.called === undefined ? undefined : (this.#calledAt ?? began);
+  }
+
+  #isLate(): boolean {
+    return this.subject.isTimed && this.#calledAt !== undefined && Date.now() - this.#calledAt > LATE;
   }
 
   async #do(step: QueueStep, store: LockStore): Promise<void> {

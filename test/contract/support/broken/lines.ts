@@ -46,6 +46,24 @@ class ForgetsTheLineOfTheDead extends ReferenceStore {
   }
 }
 
+/** Takes a late release for the end of the turn of the first in line. */
+class PassesOverAfterLateReleases extends ReferenceStore {
+  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const result = await super.release(lease, options);
+    const [first] = this.lines.get(lease.name) ?? [];
+    if (!result.released && result.reason === 'expired' && first !== undefined) this.pass(lease.name, first);
+    return result;
+  }
+}
+
+class CallsAfterLateReleases extends ReferenceStore {
+  override async release(lease: LeaseRef, options: ReleaseOptions = {}): Promise<ReleaseResult> {
+    const result = await super.release(lease, options);
+    if (!result.released && result.reason === 'expired') this.call(lease.name);
+    return result;
+  }
+}
+
 class NewPlaceForEachAsk extends ReferenceStore {
   protected override enter(request: AcquireRequest, wait: WaitRequest): void {
     super.leave(request.name, request.token);
@@ -184,6 +202,11 @@ export const brokenLines: readonly BrokenStore[] = [
     ForgetsTheLineOfTheDead,
   ),
   broken(
+    'rule 10: nor after the late release of a lease that has run out',
+    "an attempt that does not wait should be refused as held, but got {'acquired':true,'fencingToken':1767225600060000}",
+    PassesOverAfterLateReleases,
+  ),
+  broken(
     'rule 11: who asks again keeps its place',
     "the first in line should be granted, but got {'acquired':false,'reason':'held','waiting':{'place':7,'ahead':1}}",
     NewPlaceForEachAsk,
@@ -212,6 +235,11 @@ export const brokenLines: readonly BrokenStore[] = [
     'rule 12: a lock that stays taken after its release is granted to nobody in line',
     "an attempt of the first in line should answer {'acquired':false,'reason':'cooling-down'}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     HandsOverWhatIsKept,
+  ),
+  broken(
+    'rule 12: the late release of a lease that has run out calls nobody',
+    "one of greater priority that comes before anybody was called should be granted, but got {'acquired':false,'reason':'held','waiting':{'place':-999998,'ahead':0}}",
+    CallsAfterLateReleases,
   ),
   broken(
     'rule 13: who is abandoned is not in line any more',
