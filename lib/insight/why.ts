@@ -107,7 +107,10 @@ function whyAt(facts: JobFacts, at: number): Why {
   const dates = datesOf(facts, knownAt(facts, at));
   const newest = dates.newest(at);
   const isKnownTick =
-    newest === at || runs.some(({ tick }) => tick === at) || misses.some(({ tick }) => tick === at);
+    newest === at ||
+    runs.some(({ tick }) => tick === at) ||
+    misses.some(({ tick }) => tick === at) ||
+    judge(facts).tick === at;
   if (isKnownTick) return whyTick(facts, at);
   if (at % MINUTE !== 0 && newest !== undefined) return whyTick(facts, newest);
   const byHand = runs.find(({ tick, startedAt }) => tick === undefined && isIn(startedAt, at));
@@ -209,7 +212,12 @@ function isOffThen(facts: JobFacts, tick: number): WhyCause | undefined {
 }
 
 function schedulesDiffer(facts: JobFacts, tick: number): WhyCause | undefined {
-  const schedules = schedulesOf(upAt(facts, tick).filter(({ job }) => job.enabled));
+  const enabled = facts.knownBy.filter(({ job }) => job.enabled);
+  const then = enabled.filter((by) => wasUp(by, tick));
+  const hadTick = ({ job }: KnownBy): boolean => agree(job, facts.known);
+  // To none of them it was a tick. The judgement takes it for one: an instance to which it was is gone.
+  const isTheirs = then.length === 0 || then.some(hadTick) || judge(facts).tick !== tick;
+  const schedules = schedulesOf(isTheirs ? then : [...then, ...enabled.filter(hadTick)]);
   return schedules.length > 1 ? { cause: 'schedules-differ', schedules } : undefined;
 }
 

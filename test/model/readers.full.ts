@@ -137,18 +137,3 @@ test.each(Object.keys(READERS) as (keyof Answers)[])(
     await expect(broken).rejects.toThrow(/Property failed/);
   },
 );
-
-// An open defect: `status` goes by the schedule of the newest instance, `why` by those of the instances that were up at the tick.
-test.failing('why does not say that an overdue tick is none', async () => {
-  const early = { startedAt: at('12:00', 20) };
-  const instances = [
-    instance('api-0', { ...early, jobs: [BERLIN] }),
-    instance('api-1', { ...early, seenAt: at('02:50') }),
-  ];
-  const { status, why } = await ask({
-    status: 'overdue',
-    store: { instances, locks: [lockInfo()], entries: [] },
-  });
-  expect(status?.overdue).toBe(T);
-  expect(why.cause).not.toBe('not-a-tick');
-});

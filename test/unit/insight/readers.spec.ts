@@ -83,6 +83,17 @@ const patterns: Record<string, Pattern> = {
       ...ranYesterday,
     },
   },
+  'the only one that was up has another zone, and the one that agreed has died': {
+    status: 'overdue',
+    tick: T,
+    store: {
+      instances: [
+        instance('api-0', { startedAt: at('12:00', 20), jobs: [BERLIN] }),
+        instance('api-1', { startedAt: at('12:00', 20), seenAt: at('02:50') }),
+      ],
+      ...ranYesterday,
+    },
+  },
   'the only one has restarted under its id since its tick': {
     status: 'overdue',
     tick: T,

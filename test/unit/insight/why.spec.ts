@@ -371,6 +371,13 @@ const cases: Case[] = [
     'Nobody started the tick of 2026-11-22 02:00:00Z, and the instances do not agree when it runs: `0 3 * * *` in UTC on api-1; `0 3 * * *` in Europe/Berlin on api-2, api-3.',
   ],
   [
+    'another zone on all that were up, if the one that agreed has died',
+    facts({ knownBy: [by('api-3', { startedAt: at('03:05') }), by('api-2', {}, BERLIN), gone] }),
+    T,
+    'schedules-differ',
+    'Nobody started the tick of 2026-11-22 03:00:00Z, and the instances do not agree when it runs: `0 3 * * *` in Europe/Berlin on api-2; `0 3 * * *` in UTC on api-3, api-1.',
+  ],
+  [
     'a fleet that runs in another zone',
     facts({ runs: [tonight()] }),
     at('02:00'),
