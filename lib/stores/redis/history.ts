@@ -81,9 +81,17 @@ export class RedisHistory implements HistoryStore {
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     const { runs, bad } = this.#keys(name);
     // Redis answers a count of 0 with no list at all.
-    const counts = [Math.max(limit, 1), Math.max(limit, LOOKED_AT)].map(String);
-    const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
-    return newest(readEntries(name, streams, onUnreadable), limit);
+    for (let count = Math.max(limit, 1); ; count *= 2) {
+      const counts = [count, Math.max(count, LOOKED_AT)].map(String);
+      const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
+      let unreadable = 0;
+      const entries = readEntries(name, streams, () => (unreadable += 1));
+      const runsFound = entries.filter(({ type }) => type === 'run').length;
+      // Some may be one that was told again, or cannot be read: then there are more to look at.
+      if (runsFound < limit && streams[0].length === count) continue;
+      for (; unreadable > 0; unreadable -= 1) onUnreadable?.();
+      return newest(entries, limit);
+    }
   }
 
   async miss(miss: Miss): Promise<MissResult> {
