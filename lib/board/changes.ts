@@ -58,7 +58,7 @@ function switchesOf({ controls }: Looked): Change[] {
   }));
 }
 
-/** One for each tick, however many instances have told of it. */
+/** One for each missed tick: several instances may have noted the same one. */
 function missesOf({ misses }: Looked, since: number): Change[] {
   const seen = new Set<string>();
   return misses.flatMap(({ job, tick, reason, count }) => {

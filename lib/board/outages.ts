@@ -3,7 +3,7 @@ import type { MissEntry } from '../stores/history-store.js';
 /** A time in which instances could not ask the store. Times are theirs, as near to the store's clock as they have told. */
 export interface Outage {
   readonly from: number;
-  /** Absent: not all have told of its end. */
+  /** Absent: at least one instance has not noted when the store answered it again. */
   readonly to?: number;
   readonly instances: readonly string[];
   /** The jobs that missed ticks by it. */
@@ -13,7 +13,7 @@ export interface Outage {
 /** Outages that come so soon after one another are one, ms. */
 const APART = 30_000;
 
-/** What instances have told of the store's being away: each only tells of it where a tick was missed. Newest first. */
+/** The outages of the store that instances have noted, newest first. An instance notes one only if it missed a tick by it. */
 export function outagesOf(misses: readonly MissEntry[]): Outage[] {
   const spans = misses
     .filter(({ reason }) => reason === 'store-unavailable')

@@ -26,7 +26,7 @@ export class Snapshots {
   #askedAt = -Infinity;
   /** When the store was asked last, monotonic. */
   #triedAt = -Infinity;
-  /** When somebody has changed something, monotonic. */
+  /** When a switch was used last, monotonic. */
   #changedAt = -Infinity;
   #failure: string | undefined;
   #reading: Promise<void> | undefined;
@@ -48,7 +48,7 @@ export class Snapshots {
     return this.#snapshot();
   }
 
-  /** Somebody has changed something: the next one who asks is told of it. */
+  /** A switch was used: the next answer is read from the store after that. */
   expire(): void {
     this.#changedAt = this.clock.monotonic();
   }

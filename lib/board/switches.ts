@@ -67,7 +67,7 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     const by = { actor, ...(typeof reason === 'string' && { reason }) };
     const done = does(control, name, body as Fields, by);
     const result = await noLongerThan(PATIENCE, done, clock, { keepAlive: true });
-    // It may fail when nobody waits for it any more.
+    // What fails after this time is in no answer.
     done.catch(() => undefined);
     if (result === undefined)
       return json(

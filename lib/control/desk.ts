@@ -24,6 +24,8 @@ export interface ControlOptions {
   readonly storeTimeout?: number;
 }
 
+/** How often to ask whether something has come, ms: a lock is reserved for two seconds for whoever is called. */
+export const EVERY = 250;
 /** How many entries of a history to look at, of each kind. */
 export const FEW = 20;
 

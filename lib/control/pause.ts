@@ -7,7 +7,7 @@ import type { LockInfo } from '../stores/lock-info.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
 import { pauseHolder, readPause } from '../stores/pause.js';
 import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
-import { actOf, type Desk, type Found } from './desk.js';
+import { actOf, type Desk, EVERY, type Found } from './desk.js';
 import { entriesOf, liftedPause, note } from './lifts.js';
 import type { By, PauseRequest, PauseResult, ResumeRequest, ResumeResult } from './types.js';
 
@@ -15,8 +15,6 @@ const HOUR = 3_600_000;
 const SECOND = 1_000;
 /** The greatest that there is: whoever pauses a job goes before all who want to run it. */
 export const GREATEST = 100;
-/** How often it asks whether its turn has come, ms: a lock is reserved for it for two seconds. */
-const EVERY = 250;
 
 /**
  * A place in line for a lock that a person is to hold. It asks with the same token each time, so an answer that is lost costs nothing.
@@ -73,9 +71,14 @@ export class Place {
   }
 
   /** Leaves the line, and gives back what it may have been granted. */
-  async leave(): Promise<void> {
+  async giveBack(): Promise<void> {
     const lease = { ...this.#request(), fencingToken: 0 };
-    await this.desk.ask(this.desk.store.release(lease, { outcome: 'abandoned' })).catch(() => undefined);
+    await this.desk.ask(this.desk.store.release(lease, { outcome: 'abandoned' }));
+  }
+
+  /** The same, if the store answers. Otherwise the line passes over it soon. */
+  leave(): Promise<void> {
+    return this.giveBack().catch(() => undefined);
   }
 
   #request(): AcquireRequest {
@@ -176,19 +179,22 @@ export async function resume(desk: Desk, request: ResumeRequest): Promise<Resume
   const { lock, jobs } = found;
   const info = await desk.look(lock);
   const known = pauseNow(info);
-  if (known === undefined || info === undefined) return resumeLifted(desk, found, request);
+  if (known === undefined || info === undefined)
+    return resumeLifted(desk, found, { request, now: info?.time ?? desk.clock.now() });
   const isOver = await endPause(desk, info, known, request);
   return isOver ? { result: 'resumed', pause: known, jobs } : { result: 'not-paused', lock };
 }
 
-/** Keeps a pause from coming back that was lifted for one run. */
+/**
+ * Keeps a pause from coming back that was lifted for one run.
+ *
+ * @param now by the store's clock, epoch ms
+ */
 async function resumeLifted(
   desk: Desk,
   { lock, jobs }: Found,
-  request: ResumeRequest,
+  { request, now }: { readonly request: ResumeRequest; readonly now: number },
 ): Promise<ResumeResult> {
-  const info = await desk.look(lock);
-  const now = info?.time ?? desk.clock.now();
   const holder = liftedPause(await entriesOf(desk, lock), now);
   const lifted = readPause(holder);
   if (lifted === undefined) return { result: 'not-paused', lock };

@@ -7,7 +7,7 @@ import type { ControlAct, RunEntry } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import { writeQueued } from '../stores/queued-arguments.js';
 import { Given } from './check.js';
-import { actOf, type Desk } from './desk.js';
+import { actOf, type Desk, EVERY } from './desk.js';
 import { entriesOf } from './lifts.js';
 import { GREATEST } from './pause.js';
 import { liftPause } from './through-pause.js';
@@ -17,8 +17,6 @@ import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
 export const LONGEST_WAIT = 86_400_000;
 /** How long to look for the start of a run if nobody is in the way, ms: instances look for calls every few seconds. */
 const START = 10_000;
-/** How often to look, ms. */
-const EVERY = 250;
 /** How many calls of persons a lock may have, and how many bytes their arguments may take. */
 const MOST = 1_000;
 const MOST_BYTES = 16 * 1_024;
@@ -54,10 +52,8 @@ async function throughThePause(
   request: RunRequest,
   holder: string,
 ): Promise<RunNowResult> {
-  const { lock, id } = call;
   const pausedAgain = await liftPause(desk, {
-    lock,
-    id,
+    ...call,
     request,
     holder,
     hasBegun: async () => (await runOf(desk, call)) !== undefined,

@@ -2,22 +2,20 @@ import { StoreUnavailableError } from '../errors.js';
 import { pauseNow } from '../insight/controls.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import { type PausedBy, readPause } from '../stores/pause.js';
-import { actOf, type Desk } from './desk.js';
+import { actOf, type Desk, EVERY } from './desk.js';
 import { entriesOf, liftedPause, wasResumed } from './lifts.js';
 import { endPause, Place } from './pause.js';
 import type { RunRequest } from './types.js';
 
 const HOUR = 3_600_000;
-/** How long to look for an instance that takes the call, ms: they look for calls every few seconds. */
-const START = 10_000;
-/** How often to look, ms. */
-const EVERY = 250;
 
 /** A call that is queued to run through a pause. */
 interface Through {
   readonly lock: string;
   /** Of the queued call. */
   readonly id: string;
+  /** How long to look for an instance that takes it, monotonic. */
+  readonly deadline: number;
   readonly request: Pick<RunRequest, 'actor' | 'job'>;
   /** The holder text of the pause. */
   readonly holder: string;
@@ -32,11 +30,10 @@ interface Through {
  * @returns whether the pause is in force again; `undefined` if it was not lifted: nobody takes the call, or somebody else has ended it
  */
 export async function liftPause(desk: Desk, through: Through): Promise<boolean | undefined> {
-  const patience = desk.clock.monotonic() + START;
   for (;;) {
     const found = await tryOnce(desk, through);
     if (found !== 'again') return found;
-    if (desk.clock.monotonic() >= patience) return undefined;
+    if (desk.clock.monotonic() >= through.deadline) return undefined;
     await desk.sleep(EVERY);
   }
 }
@@ -48,6 +45,8 @@ async function tryOnce(desk: Desk, through: Through): Promise<boolean | undefine
     const lifted = liftedPause(await entriesOf(desk, through.lock), info?.time ?? 0);
     return lifted === undefined ? undefined : 'again';
   }
+  // It may have run when another person lifted the pause.
+  if (await through.hasBegun()) return true;
   const lifted = await lift(desk, through, info);
   if (lifted === undefined) return 'again';
   const isBack = await takeBack(desk, lifted);
@@ -79,7 +78,7 @@ async function lift(
   if (now === undefined || pause === undefined) return undefined;
   const offset = info.time - desk.clock.now();
   const place = placeOf(desk, { lock, pause, offset });
-  const by = { actor: request.actor, reason: `for one run of ${request.job}`.slice(0, 200), call: id };
+  const by = { actor: request.actor, reason: `for one run of ${request.job}`, call: id };
   let isLifted = false;
   try {
     const { acquired } = await place.ask();
@@ -114,7 +113,10 @@ async function takeBack(desk: Desk, lifted: Lifted): Promise<boolean> {
       const result = await place.ask();
       if (result.acquired) {
         // Who resumes notes it first and looks then, so one of both sees the other.
-        if (wasResumed(await entriesOf(desk, lock), since)) break;
+        if (wasResumed(await entriesOf(desk, lock), since)) {
+          await place.giveBack();
+          return false;
+        }
         desk.tell(lock, actOf('pause', pause), { fencingToken: result.fencingToken, until: pause.until });
         return true;
       }

@@ -96,7 +96,6 @@ export class Queues {
   start(maySleep: boolean): void {
     this.#maySleep = maySleep;
     this.#started = true;
-    this.#stopListening = this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
     this.#look();
   }
 
@@ -153,8 +152,10 @@ export class Queues {
   }
 
   #look(): void {
-    if (!this.#started || this.#looks || this.#jobs.size === 0) return;
+    if (!this.#started || this.#looks || this.#jobs.size === 0 || this.store.queuedCalls === undefined)
+      return;
     this.#looks = true;
+    this.#stopListening ??= this.store.onAvailable?.(() => inModuleContext(() => void this.#sweep()));
     inModuleContext(() => void this.#sweep());
   }
 
@@ -216,7 +217,7 @@ export class Queues {
     for (const { job, isGone } of this.#jobs.values()) if (isGone()) this.#jobs.delete(job);
     const [settings] = [...this.#jobs.values()].map((job) => job.settings);
     this.#looks = settings !== undefined;
-    if (this.#stopped || !this.#started || queuedCalls === undefined || settings === undefined) return;
+    if (this.#stopped || queuedCalls === undefined || settings === undefined) return;
     if (!this.#maySleep) this.#alarm.set(this.clock.monotonic() + SWEEP);
     // If the store does not answer, the calls that ask for locks report it.
     const left = await queuedCalls.left([...this.#jobs.keys()]).catch(() => []);

@@ -39,6 +39,18 @@ function endOf({ resuming, over }: Model, { m, lock, lasts }: PausedLine): numbe
   return Math.min(over, m + Math.max(0, lasts - LATE), ...resumed);
 }
 
+/** Whether a lock may have been paused at some moment between these. */
+export const mayBePaused = (
+  { paused, resuming }: Model,
+  lock: string | undefined,
+  { from, to }: { from: number; to: number },
+): boolean =>
+  paused.some((line) => {
+    const resumed = resuming.find((one) => one.lock === lock && one.m >= line.m);
+    const end = Math.min(line.m + line.lasts, (resumed?.m ?? Infinity) + LATE);
+    return line.lock === lock && line.m - LATE <= to && end >= from;
+  });
+
 const isBlurred = ({ troubles, steps }: Model, from: number, to: number): boolean =>
   troubles.some((trouble) => trouble.loses && trouble.from <= to && trouble.to >= from - LATE) ||
   steps.some(({ m }) => m <= to && m >= from - LATE);

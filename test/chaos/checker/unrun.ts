@@ -2,6 +2,7 @@ import type { JobFacts } from '../history.js';
 import type { Finding } from './finding.js';
 import { blockerAt } from './blocker.js';
 import { type Call, groupBy, type Model, READING, type Run, troublesIn } from './model.js';
+import { mayBePaused } from './switches.js';
 import { dueAt, dueTicks, tickOf } from './ticks.js';
 
 /** How long after a fault calls may still fail: connections are made again, ms. */
@@ -16,6 +17,7 @@ export type Cause =
   | 'held'
   | "a dead holder's remaining lease"
   | 'cooling down'
+  | 'paused'
   | 'overtaken by a newer tick'
   | 'outage of the store'
   | 'died or froze as it began'
@@ -29,6 +31,7 @@ const ORDER: readonly Cause[] = [
   'held',
   "a dead holder's remaining lease",
   'cooling down',
+  'paused',
   'outage of the store',
   'died or froze as it began',
   'overtaken by a newer tick',
@@ -106,10 +109,13 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
   if (skipped === undefined)
     return because(wrong() || !isUp(model, i, call.m, call.m + LATE), 'died or froze as it began');
   switch (skipped.reason) {
+    case 'paused':
+      return because(wasPaused(model, facts, call), 'paused');
     case 'held':
     case 'cooling-down': {
       if (askedForOlder(model, call, skipped.m, tick)) return because(true, 'overtaken by a newer tick');
       const blocker = blockerAt(model, facts, call, skipped);
+      if (blocker === undefined && wasPaused(model, facts, call)) return because(true, 'paused');
       return because(blocker !== undefined, blocker ?? 'held');
     }
     case 'already-ran': {
@@ -134,6 +140,10 @@ function causeOf(model: Model, facts: JobFacts, tick: number, i: string, call: C
       return because(false, 'unexplained');
   }
 }
+
+/** Whether a person may have had the lock as the store judged the call. */
+const wasPaused = (model: Model, { lock }: JobFacts, { m, skipped }: Call): boolean =>
+  mayBePaused(model, lock, { from: m, to: skipped?.m ?? m });
 
 /** The scheduler of this instance did not fire the tick: allowed only if the instance was not up, or was busy. */
 function withoutCall(model: Model, tick: number, i: string): Judged {

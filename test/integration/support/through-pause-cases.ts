@@ -6,6 +6,25 @@ import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
 import type { QueuedCallFleet } from './queued-call-stores.js';
 
+/** A store that does not answer some calls: as many of these as are left. */
+const failing = (
+  store: LockStore,
+  method: 'acquire' | 'release',
+  away: { left: number; failed: number },
+): LockStore =>
+  new Proxy(store, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        if (key !== method || away.left === 0) return Reflect.apply(value, target, args);
+        away.left--;
+        away.failed++;
+        return Promise.reject(new StoreUnavailableError('It is away.', { outcome: 'not-applied' }));
+      };
+    },
+  });
+
 /** What a run through a pause promises, on one store. */
 export function throughPauseCases(name: string, open: () => Promise<QueuedCallFleet>): void {
   describe(`through a pause, on ${name}`, () => {
@@ -70,26 +89,31 @@ export function throughPauseCases(name: string, open: () => Promise<QueuedCallFl
       const hold = gate();
       const { control, insight, ran } = await start(() => hold.opened);
       await control.pause({ lock: 'invoices', ...ANNA });
-      const own = store();
-      let failures = 0;
-      const flaky = new Proxy(own, {
-        get: (target, key) => {
-          const value: unknown = Reflect.get(target, key, target);
-          if (typeof value !== 'function') return value;
-          if (key !== 'acquire') return value.bind(target) as unknown;
-          return (...args: Parameters<LockStore['acquire']>) => {
-            if (ran.length === 0 || failures === 3) return target.acquire(...args);
-            failures++;
-            return Promise.reject(new StoreUnavailableError('It is away.', { outcome: 'not-applied' }));
-          };
-        },
-      });
-      const shell = await elsewhere(flaky);
+      const away = { left: 0, failed: 0 };
+      const shell = await elsewhere(failing(store(), 'acquire', away));
       const run = shell.runNow(THROUGH);
-      await until(() => failures === 3);
+      await until(() => ran.length === 1);
+      away.left = 3;
+      await until(() => away.failed === 3);
       hold.open();
       expect(await run).toMatchObject({ result: 'started', pausedAgain: true });
       expect(await insight.job('Invoices.send')).toMatchObject({ status: 'paused', paused: ANNA });
+    });
+
+    test('nor does it make the pause of a job stay that somebody has resumed meanwhile', async () => {
+      const hold = gate();
+      const { control, ran, lock } = await start(() => hold.opened);
+      await control.pause({ lock: 'invoices', ...ANNA });
+      const away = { left: 0, failed: 0 };
+      const shell = await elsewhere(failing(store(), 'release', away));
+      const run = shell.runNow(THROUGH);
+      await until(() => ran.length === 1);
+      expect(await control.resume({ lock: 'invoices', ...BOB })).toMatchObject({ result: 'resumed' });
+      away.left = 1;
+      hold.open();
+      expect(await run).toMatchObject({ result: 'started', pausedAgain: false });
+      expect(away.failed).toBe(1);
+      await until(async () => (await lock())?.state === 'free');
     });
 
     test('queued calls of less priority that wait behind the pause do not stop it', async () => {

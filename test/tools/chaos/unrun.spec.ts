@@ -39,6 +39,7 @@ describe('a tick that was not run is caught', () => {
     ['already-ran', 'nobody had run it'],
     ['shutting-down', 'nobody was asked to end'],
     ['clock-skew', 'no clock was off by that much'],
+    ['paused', 'nobody had paused it'],
     [undefined, 'and its process did not die'],
   ])('if the instances say %s, and %s', (reason) => {
     expect(refused(missed(), reason, { tick: TICK }).check('unrun').violations).toHaveLength(1);
@@ -59,6 +60,17 @@ describe('a tick that was not run is caught', () => {
       'instance-1',
     );
     expect(logger.check('unrun').violations).toHaveLength(1);
+  });
+
+  it('if a person had resumed it long before, or had paused another lock', () => {
+    const pause = { k: 'paused', m: 12_000, i: 'instance-2', n: 1, token: 7, lasts: 40_000 } as const;
+    const resumed = refused(missed(), 'paused').add(
+      { ...pause, lock: 'lock' },
+      { k: 'resuming', m: 15_000, i: 'instance-2', n: 1, lock: 'lock' },
+    );
+    expect(resumed.check('unrun').violations).toHaveLength(1);
+    const other = refused(missed(), 'paused').add({ ...pause, lock: 'other' });
+    expect(other.check('unrun').violations).toHaveLength(1);
   });
 
   it('if it is said to be overtaken by a newer tick that nobody has asked for', () => {
@@ -172,6 +184,14 @@ describe('a tick that was not run is explained', () => {
         token: 27,
       }),
     ],
+    ...['paused', 'held'].map((reason): [string, HandMade] => [
+      // Who asks for less knows only that the lock is taken.
+      'paused',
+      refused(missed(), reason).add(
+        { k: 'paused', m: 29_000, i: 'instance-2', n: 1, lock: 'lock', token: 29_000, lasts: 20_000 },
+        { k: 'resuming', m: 34_000, i: 'instance-2', n: 1, lock: 'lock' },
+      ),
+    ]),
     ['outage of the store', refused(missed(), 'store-unavailable').fault('store-restart', 29_000, 31_000)],
     [
       'outage of the store',
