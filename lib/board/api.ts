@@ -87,6 +87,11 @@ export class Api {
     });
   }
 
+  /** A switch was used: the next answers are read from the store after that. */
+  expire(): void {
+    this.#answers.clear();
+  }
+
   /** One answer for all who ask the same within {@link SHARED}. */
   #shared(question: readonly string[], answer: () => Promise<Answer>): Promise<Answer> {
     const key = JSON.stringify(question);

@@ -56,6 +56,9 @@ export class Board {
   async act(request: Act): Promise<Answer> {
     const { control, clock } = this.source;
     if (control === undefined) return json({ error: 'This page only reads.' }, 404);
-    return act(control, clock, request).finally(() => this.#snapshots.expire());
+    return act(control, clock, request).finally(() => {
+      this.#snapshots.expire();
+      this.api.expire();
+    });
   }
 }

@@ -1,4 +1,5 @@
 import { formatDuration } from '../duration.js';
+import { starterOf } from '../insight/controls.js';
 import { scheduleOf, type Times } from '../insight/shown.js';
 import type { PauseInfo, RunInfo, ScheduleView, Why, WhyCause } from '../insight/types.js';
 
@@ -66,7 +67,8 @@ function runOf(run: RunInfo, times: Times): Pair[] {
       ['took', duration === undefined ? undefined : formatDuration(duration)],
       ['outcome', run.outcome],
       ['trigger', run.trigger],
-      [run.by?.action === 'break' ? 'ended by' : 'started by', run.by?.actor],
+      ['started by', starterOf(run)?.actor],
+      ['ended by', run.by?.action === 'break' ? run.by.actor : undefined],
       ['reason', run.by?.reason],
       ['attempt', attempt > 1 ? String(attempt) : undefined],
       ['fencing token', String(fencingToken)],

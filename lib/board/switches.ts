@@ -71,7 +71,11 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
     done.catch(() => undefined);
     if (result === undefined)
       return json(
-        { result: 'waiting', sentence: 'It waits for whoever has the lock. The page shows when it is done.' },
+        {
+          result: 'waiting',
+          sentence:
+            'It is not done yet: somebody has the lock, or it still runs. The page shows when it is done.',
+        },
         202,
       );
     return json({ ...result, sentence: told(result) }, statusOf(result));

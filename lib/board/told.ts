@@ -45,7 +45,12 @@ const TOLD: { readonly [R in Result['result']]: readonly [status: number, say: (
     ],
     started: [
       200,
-      ({ instance, fencingToken }) => `It runs on ${by(instance)}, with fencing token ${fencingToken}.`,
+      ({ instance, fencingToken, outcome, pausedAgain }) => {
+        const on = `on ${by(instance)}, with fencing token ${fencingToken}`;
+        const pause =
+          pausedAgain === undefined ? '' : ` It is ${pausedAgain ? 'paused again' : 'not paused any more'}.`;
+        return (outcome === undefined ? `It runs ${on}.` : `It ran ${on}: ${outcome}.`) + pause;
+      },
     ],
     held: [
       409,

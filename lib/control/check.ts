@@ -2,6 +2,7 @@ import { type Duration, formatDuration, parseDuration } from '../duration.js';
 import { SchedulerLockConfigError } from '../errors.js';
 import { displayName, nameProblem } from '../lock-name.js';
 import { show } from '../wording.js';
+import type { Target } from './types.js';
 
 const DAY = 86_400_000;
 /** How long a pause lasts at most, ms: as long as any lease may. */
@@ -22,6 +23,10 @@ export class Given {
   name(what: string, name: unknown): void {
     const problem = nameProblem(name);
     if (problem !== undefined) this.#add(`${what}: ${displayName(name)} is no name: ${problem}`);
+  }
+
+  target({ lock, job }: Target): void {
+    this.name(lock === undefined ? 'job' : 'lock', lock ?? job);
   }
 
   actor(actor: unknown): void {

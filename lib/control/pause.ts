@@ -109,7 +109,7 @@ export class Place {
 /** Takes the lock behind whoever has it, for a person. */
 export async function pause(desk: Desk, request: PauseRequest): Promise<PauseResult> {
   const given = new Given('pause()');
-  given.name(request.lock === undefined ? 'job' : 'lock', request.lock ?? request.job);
+  given.target(request);
   given.actor(request.actor);
   given.reason(request.reason, true);
   const length = given.duration('for', request.for, { usual: USUAL_PAUSE, most: LONGEST_PAUSE });
@@ -170,7 +170,7 @@ async function standInLine(
 /** Ends a pause: the lease that this person, or another one, holds. */
 export async function resume(desk: Desk, request: ResumeRequest): Promise<ResumeResult> {
   const given = new Given('resume()');
-  given.name(request.lock === undefined ? 'job' : 'lock', request.lock ?? request.job);
+  given.target(request);
   given.actor(request.actor);
   given.reason(request.reason, false);
   given.done();

@@ -148,9 +148,20 @@ export interface RedeliverResult {
 
 /** The five switches: the service, the shell and the page call these. */
 export interface ControlSwitches {
+  /**
+   * Takes the lock for a person, behind whoever has it, before all who wait: until it is resumed, or its time is over, no instance starts a
+   * job under it. Resolves when that is so.
+   */
   pause(request: PauseRequest): Promise<PauseResult>;
+  /** Ends a pause. Nothing is made up but what `catchUp` says, and calls that were queued meanwhile. */
   resume(request: ResumeRequest): Promise<ResumeResult>;
+  /**
+   * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
+   * next heartbeat, and another instance may start the job before that.
+   */
   break(request: BreakRequest): Promise<BreakResult>;
+  /** Runs a job now, by a queued call, which an instance that has the job takes; the service of an application that has it calls it here. */
   runNow(request: RunRequest): Promise<RunNowResult>;
+  /** Puts dead letters of a lock back: all, or one. */
   redeliver(request: RedeliverRequest): Promise<RedeliverResult>;
 }

@@ -47,23 +47,14 @@ export class SchedulerLockControl implements ControlSwitches {
     this.#interceptor = interceptor;
   }
 
-  /**
-   * Takes the lock for a person, behind whoever has it, before all who wait: until it is resumed, or its time is over, no instance starts a
-   * job under it. Resolves when that is so.
-   */
   async pause(request: PauseRequest): Promise<PauseResult> {
     return (await this.#open()).pause(request);
   }
 
-  /** Ends a pause. Nothing is made up but what `catchUp` says, and calls that were queued meanwhile. */
   async resume(request: ResumeRequest): Promise<ResumeResult> {
     return (await this.#open()).resume(request);
   }
 
-  /**
-   * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
-   * next heartbeat, and another instance may start the job before that.
-   */
   async break(request: BreakRequest): Promise<BreakResult> {
     return (await this.#open()).break(request);
   }
@@ -81,7 +72,6 @@ export class SchedulerLockControl implements ControlSwitches {
     });
   }
 
-  /** Puts dead letters of a lock back: all, or one. */
   async redeliver(request: RedeliverRequest): Promise<RedeliverResult> {
     return (await this.#open()).redeliver(request);
   }
