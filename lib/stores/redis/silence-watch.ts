@@ -88,7 +88,8 @@ interface Options {
  *
  * A connection has died if it owes the answer to a command that is carried out on the spot, if for some time no byte has come or gone,
  * and if meanwhile a script that is sent on a *fresh* connection to the same place is answered. A server that is slow, frozen, paused or out of
- * reach does not answer that one either; then nothing is done. Commands that were under way are sent again or rejected, as the
+ * reach does not answer that one either; then nothing is done. Once it goes on, it answers both, in any order: so the silence has to
+ * last for a moment more. Commands that were under way are sent again or rejected, as the
  * options of the client say: the same as with the option `socketTimeout` of ioredis, which knows no such difference.
  *
  * That option also arms a timer and a listener for each command, more than a tenth of the cost of a run. This costs nothing per
@@ -159,6 +160,8 @@ export class SilenceWatch {
   async #compare(client: WatchedClient, silent: Seen): Promise<boolean> {
     if (client.duplicate === undefined) return false;
     const answered = await this.#answersAnew(client.duplicate(FRESH));
+    // Twice, as one timer may come before what has arrived meanwhile is read: see `#look`.
+    for (let half = 0; answered && half < 2; half++) await this.#moment(INTERVAL / 2);
     const now = lookAt(client);
     if (!this.#stopped && answered && now !== undefined && isSame(silent, now)) silent.stream?.destroy();
     return answered;
@@ -181,6 +184,20 @@ export class SilenceWatch {
     const verdict = await answered;
     if (this.#underWay.delete(disconnect)) disconnect();
     return verdict;
+  }
+
+  /** Resolves after a delay, or as soon as the watch stops. */
+  #moment(delay: number): Promise<void> {
+    if (this.#stopped) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#underWay.delete(end);
+        timer.cancel();
+        resolve();
+      };
+      const timer = this.options.clock.setTimer(end, delay);
+      this.#underWay.add(end);
+    });
   }
 
   /** Returns a function that cancels it. Nothing comes after the watch has stopped. */

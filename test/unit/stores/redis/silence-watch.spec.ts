@@ -17,6 +17,8 @@ function watched(options: { limit?: number; fresh?: Fresh } = {}) {
   let asked = 0;
   /** Called while a fresh connection is asked. */
   let meanwhile = (): void => undefined;
+  /** Called once it has been answered, and has been closed. */
+  let behind = (): void => undefined;
   const client = {
     status: 'ready',
     commandQueue: { peekFront: () => queue[0] },
@@ -34,7 +36,10 @@ function watched(options: { limit?: number; fresh?: Fresh } = {}) {
         return 1;
       },
       on: () => undefined,
-      disconnect: () => (asked += 1),
+      disconnect: () => {
+        asked += 1;
+        setImmediate(behind);
+      },
     }),
   };
   const clock = new ManualClock();
@@ -56,6 +61,7 @@ function watched(options: { limit?: number; fresh?: Fresh } = {}) {
     stop: () => watch.stop(),
     answer: (how: Fresh) => (fresh = how),
     meanwhile: (call: () => void) => (meanwhile = call),
+    behind: (call: () => void) => (behind = call),
     get asked() {
       return asked;
     },
@@ -66,7 +72,7 @@ describe('the watch over a connection', () => {
   it('makes it anew when it owes an answer, while a fresh one is answered', async () => {
     const { owe, ends, clock } = watched({ fresh: 'answered' });
     owe();
-    await clock.advance(2_000);
+    await clock.advance(2_500);
     expect(ends).toEqual([]);
     await clock.advance(500);
     expect(ends).toEqual(['destroyed']);
@@ -96,6 +102,21 @@ describe('the watch over a connection', () => {
     watch.owe();
     watch.meanwhile(() => move(watch));
     for (let second = 0; second < 30; second++) await watch.clock.advance(1_000);
+    expect(watch.ends).toEqual([]);
+  });
+
+  // A server that was frozen answers both at once.
+  it('leaves one alone whose answer is read behind that of the fresh one', async () => {
+    const watch = watched({ fresh: 'answered' });
+    watch.owe();
+    watch.behind(() => {
+      watch.stream.bytesRead += 1;
+      watch.queue.length = 0;
+    });
+    await watch.clock.advance(2_500);
+    expect(watch.asked).toBe(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    await watch.clock.advance(5_000);
     expect(watch.ends).toEqual([]);
   });
 
