@@ -24,6 +24,8 @@ import { Registry } from './registry.js';
 interface Logged {
   readonly entry: HistoryEntry;
   readonly until: number;
+  /** Whether it is a tick that was missed when it was noted: a late note of one that a newer tick hides is for people only. */
+  readonly counts?: boolean;
 }
 
 /** What histories need to know of the locks. */
@@ -86,9 +88,9 @@ export class MemoryHistory implements HistoryStore {
       return NOT_MISSED;
     }
     const first = !this.#log(name).some(
-      ({ entry }) => entry.type === 'miss' && entry.job === job && entry.tick === tick,
+      ({ entry, counts }) => counts && entry.type === 'miss' && entry.job === job && entry.tick === tick,
     );
-    this.#keepMiss({ lock: name, job, ...reason, tick }, kept);
+    this.#keepMiss({ lock: name, job, ...reason, tick }, kept, true);
     return { missed: true, first, tick };
   }
 
@@ -120,13 +122,19 @@ export class MemoryHistory implements HistoryStore {
   }
 
   /** Once for each instance, however often it tells. */
-  #keepMiss(miss: Omit<MissEntry, 'type' | 'at'>, kept: Kept): void {
+  #keepMiss(miss: Omit<MissEntry, 'type' | 'at'>, kept: Kept, counts = false): void {
     const { lock, job, tick, instance } = miss;
-    const isKnown = this.#log(lock).some(
+    const log = this.#log(lock);
+    const known = log.find(
       ({ entry }) =>
         entry.type === 'miss' && entry.job === job && entry.tick === tick && entry.instance === instance,
     );
-    if (!isKnown) this.#keep({ type: 'miss', ...miss, at: this.#now() }, kept);
+    if (known === undefined) this.#keep({ type: 'miss', ...miss, at: this.#now() }, kept, counts);
+    else if (counts)
+      this.#logs.set(
+        lock,
+        log.map((each) => (each === known ? { ...each, counts } : each)),
+      );
   }
 
   /** Whether a newer tick was started, which hides whether this one was. */
@@ -154,14 +162,14 @@ export class MemoryHistory implements HistoryStore {
   }
 
   /** Puts an entry before all others, in place of an interruption of the same run. What completed and what went wrong count apart. */
-  #keep(entry: HistoryEntry, { count, age }: Kept): void {
+  #keep(entry: HistoryEntry, { count, age }: Kept, counts = false): void {
     const old = entry.type === 'run' ? this.#runOf({ ...entry, name: entry.lock }) : undefined;
     const others = this.#log(entry.lock).filter((each) => each.entry !== old);
-    const counts = { completed: 0, other: 0 };
-    const log = [{ entry, until: entry.at + age }, ...others];
+    const kept = { completed: 0, other: 0 };
+    const log = [{ entry, until: entry.at + age, counts }, ...others];
     this.#logs.set(
       entry.lock,
-      log.filter((each) => ++counts[kindOf(each.entry)] <= count),
+      log.filter((each) => ++kept[kindOf(each.entry)] <= count),
     );
   }
 

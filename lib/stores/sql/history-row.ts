@@ -22,6 +22,7 @@ import { OUTCOMES } from './locked-by.js';
  *   an outcome, or 'interrupted' the fencing token of its lease      the rest of a RunEntry
  *   'miss'                       a digest of job, tick and instance  the rest of a MissEntry
  *   'first'                      a digest of job and tick            nothing: whoever makes it is the first to tell of the tick
+ *   'told'                       a digest of job and tick            both: people were told of the tick
  */
 
 type Row = Readonly<Record<string, unknown>>;
@@ -32,6 +33,9 @@ export const KINDS = [
   'interrupted',
   'miss',
 ] as const;
+
+/** The kind of alarms. */
+export const TOLD = 'told';
 
 /** A text of a fixed length, whatever its parts hold. */
 export const digestOf = (...parts: readonly unknown[]): string =>
@@ -78,10 +82,19 @@ export function missRows(miss: Miss, tick: number): readonly [miss: HistoryRow, 
 export const toldRow = ({ name, job, tick, kept: { age } }: Alarm): HistoryRow => ({
   name,
   entry: digestOf('told', job, tick),
-  kind: 'first',
+  kind: TOLD,
   age,
-  data: '{}',
+  data: JSON.stringify({ job, tick }),
 });
+
+/** Whether a row of the kind {@link TOLD} is of the same job, and of this tick or a newer one. */
+export function tellsOf({ data }: Row, { job, tick }: Alarm): boolean {
+  const told = readable(data, isAlarm);
+  return told?.job === job && told.tick >= tick;
+}
+
+const isAlarm = (value: unknown): value is Pick<Alarm, 'job' | 'tick'> =>
+  typeof value === 'object' && value !== null && 'tick' in value && typeof value.tick === 'number';
 
 /** `undefined` if it cannot be read. */
 export function entryOf(lock: string, row: Row): HistoryEntry | undefined {

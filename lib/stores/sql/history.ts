@@ -32,6 +32,8 @@ import {
   listOf,
   missRows,
   newest,
+  TOLD,
+  tellsOf,
   toldRow,
 } from './history-row.js';
 import { HistoryTables, type Part, refusal } from './history-tables.js';
@@ -178,7 +180,17 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   told(alarm: Alarm): Promise<boolean> {
-    return this.#run(() => this.#insertNew(toldRow(alarm)), 'runs', alarm.name);
+    const { history } = this.dialect;
+    const text = `SELECT data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now}`;
+    return this.#run(
+      async () => {
+        // Another instance may tell of a newer one between these two: then it came later.
+        const known = await history.read(text, [history.stored(alarm.name), TOLD]);
+        return !known.some((row) => tellsOf(row, alarm)) && this.#insertNew(toldRow(alarm));
+      },
+      'runs',
+      alarm.name,
+    );
   }
 
   async beat({ instance, catalogue, jobs, ...told }: Beat): Promise<BeatResult> {

@@ -116,6 +116,36 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
+    sentence: 'nobody is the first to note an alarm of a tick, if people were told of a newer one',
+    needs: ['history'],
+    async run(kit) {
+      const name = await hasRun(kit);
+      const alarm = Object.freeze({ name, job: 'job', tick: NEXT, kept: KEPT });
+      check(await history(kit).told(alarm), () => 'the first alarm should be the first');
+      const older = await history(kit).told({ ...alarm, tick: TICK });
+      check(!older, () => 'an alarm of an older tick should not be the first');
+      const other = await history(kit).told({ ...alarm, job: 'other', tick: TICK });
+      check(other, () => 'an alarm of an older tick of another job should be the first of it');
+    },
+  },
+  {
+    rule: 17,
+    sentence: 'who tells late of a tick is not the first to note it, if it is missed after all',
+    needs: ['history'],
+    async run(kit) {
+      const { name, ...lease } = await begin(kit, kit.name(), { tick: NEXT });
+      const late = await history(kit).miss(missOf(name, { tick: TICK, late: true }));
+      answers(late, { missed: false, first: false }, 'a late miss while a newer tick runs');
+      await kit.store.release({ ...lease, name }, { outcome: 'abandoned' });
+      await missed(kit, missOf(name, { tick: TICK }), 'a miss of the tick, as nothing newer was started');
+      const again = await history(kit).miss(missOf(name, { tick: TICK, instance: 'other' }));
+      answers(again, { missed: true, first: false }, 'a later miss of the same tick');
+      const found = await misses(kit, name);
+      check(found.length === 2, () => `each instance should be told once, but got ${show(found)}`);
+    },
+  },
+  {
+    rule: 17,
     sentence: 'of many instances that tell of one tick, exactly one is the first',
     needs: ['history'],
     async run(kit) {

@@ -32,6 +32,8 @@ export class ReferenceHistory implements HistoryStore {
   readonly beats = new Map<string, Beat & { readonly seenAt: number }>();
   /** The newest tick of each job of which people were told. */
   readonly alarms = new Map<string, number>();
+  /** The misses that count: those of ticks that were missed when they were noted. */
+  readonly #counting = new WeakSet<HistoryEntry>();
   readonly catalogues = new Map<string, readonly KnownJob[]>();
 
   constructor(protected readonly store: ReferenceStore) {}
@@ -69,6 +71,8 @@ export class ReferenceHistory implements HistoryStore {
     }
     const first = this.isFirst(miss, tick);
     if (!this.isTold({ ...entry, tick })) this.keep({ ...entry, tick }, kept);
+    const own = this.log.find((each) => isSameMiss(each, { ...entry, tick }));
+    if (own !== undefined) this.#counting.add(own);
     return { missed: true, first, tick };
   }
 
@@ -177,15 +181,8 @@ export class ReferenceHistory implements HistoryStore {
   }
 
   /** Whether this instance has told of the tick before. */
-  protected isTold({ lock, job, tick, instance }: MissEntry): boolean {
-    return this.log.some(
-      (entry) =>
-        entry.type === 'miss' &&
-        entry.lock === lock &&
-        entry.job === job &&
-        entry.tick === tick &&
-        entry.instance === instance,
-    );
+  protected isTold(miss: MissEntry): boolean {
+    return this.log.some((entry) => isSameMiss(entry, miss));
   }
 
   protected alarmOf(name: string, job: string): string {
@@ -203,7 +200,12 @@ export class ReferenceHistory implements HistoryStore {
 
   protected isFirst({ name, job }: Miss, tick: number): boolean {
     return !this.log.some(
-      (entry) => entry.type === 'miss' && entry.lock === name && entry.job === job && entry.tick === tick,
+      (entry) =>
+        entry.type === 'miss' &&
+        entry.lock === name &&
+        entry.job === job &&
+        entry.tick === tick &&
+        this.#counting.has(entry),
     );
   }
 
@@ -223,6 +225,14 @@ export class ReferenceHistory implements HistoryStore {
     return this.store.clock.now();
   }
 }
+
+/** Whether an entry is what the same instance has told of the same tick. */
+const isSameMiss = (entry: HistoryEntry, { lock, job, tick, instance }: MissEntry): boolean =>
+  entry.type === 'miss' &&
+  entry.lock === lock &&
+  entry.job === job &&
+  entry.tick === tick &&
+  entry.instance === instance;
 
 /** How late a store may keep records, ms. */
 const LATE = 1_000;

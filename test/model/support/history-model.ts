@@ -52,14 +52,13 @@ export class HistoryModel {
   #aged = 0;
   /** The newest tick of each job of which people were told, and when that was noted. */
   readonly #told = new Map<string, { tick: number; time: number }>();
-  /** The missed ticks of each job that were noted, and the newest. */
+  /** The missed ticks of each job that were noted, and the newest; the entries of them. */
   readonly #noted = new Set<string>();
+  readonly #counting = new Set<string>();
   readonly #newest = new Map<string, number>();
 
   /** @param knownOf how a store deviates where that does no harm */
-  constructor(
-    private readonly knownOf: Pick<StoreSubject, 'notesNewest' | 'tellsEach' | 'jobsByStarts'> = {},
-  ) {}
+  constructor(private readonly knownOf: Pick<StoreSubject, 'notesNewest' | 'jobsByStarts'> = {}) {}
 
   get isTaken(): boolean {
     return this.#has !== undefined;
@@ -122,23 +121,25 @@ export class HistoryModel {
       if (late && last > tick && this.#find(id) === undefined) this.#keep(entry);
       return { missed: false, first: false };
     }
-    const noted = this.entries.filter((each) => each.id.startsWith(`miss ${job} ${tick} `));
+    // Who told of it too late for a miss does not count.
+    const noted = this.entries.filter(
+      (each) => this.#counting.has(each.id) && each.id.startsWith(`miss ${job} ${tick} `),
+    );
     const newest = this.#newest.get(job) ?? -Infinity;
     const isNew = !this.#noted.has(`${job} ${tick}`);
     const first = isNew && !(this.knownOf.notesNewest && newest > tick);
     this.#newest.set(job, Math.max(newest, tick));
     if (this.#find(id) === undefined) this.#keep(entry);
     this.#noted.add(`${job} ${tick}`);
-    // Whether one that was told of late counts, when its tick is missed after all, no rule says.
-    const isSure = isNew ? noted.length === 0 : noted.some((each) => this.isSure(each));
+    this.#counting.add(id);
+    const isSure = isNew || noted.some((each) => this.isSure(each));
     return { missed: true, ...(isSure && { first }) };
   }
 
   /** Whether nobody was told of the tick, or a newer one; `undefined`: nobody can know. */
   tell(job: string, tick: number): boolean | undefined {
     const known = this.#told.get(job);
-    if (known !== undefined && known.tick >= tick)
-      return this.#isOld(known) || (this.knownOf.tellsEach && known.tick > tick) ? undefined : false;
+    if (known !== undefined && known.tick >= tick) return this.#isOld(known) ? undefined : false;
     this.#told.set(job, { tick, time: this.now });
     return true;
   }

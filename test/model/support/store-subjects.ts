@@ -29,8 +29,6 @@ export interface StoreSubject {
   readonly trims: boolean;
   /** Calls nobody the first to note a missed tick if a newer one was noted before. */
   readonly notesNewest?: true;
-  /** Takes a tick for not told of if only a newer one was. */
-  readonly tellsEach?: true;
   /** Keeps what is told again once more, and counts it where entries are limited. */
   readonly countsRepeats?: true;
   /** Does not know the job of a run by hand: it has no start that would tell. */
@@ -165,7 +163,6 @@ export async function databaseSubject(database: TestDatabase): Promise<ServedSub
     },
     settle: async () => void (await Promise.all(stores.map((each) => tidy(each)))),
     trims: true,
-    tellsEach: true,
     jobsByStarts: true,
     async close() {
       for (const each of ['', '_queued', '_runs', '_instances'])

@@ -60,6 +60,20 @@ class LooksThenKeeps extends ReferenceHistory {
   }
 }
 
+class NotesEachAlarm extends ReferenceHistory {
+  override async told(alarm: Alarm): Promise<boolean> {
+    return super.told({ ...alarm, job: `${alarm.job} ${alarm.tick}` });
+  }
+}
+
+class CountsLateOnes extends ReferenceHistory {
+  protected override isFirst(miss: Miss, tick: number): boolean {
+    return (
+      super.isFirst(miss, tick) && !this.log.some((entry) => entry.type === 'miss' && entry.tick === tick)
+    );
+  }
+}
+
 class IgnoresGrace extends ReferenceHistory {
   protected override missedTick(miss: Miss, start: StartEntry | undefined): number | undefined {
     return super.missedTick({ ...miss, grace: 0 }, start);
@@ -134,6 +148,16 @@ export const brokenMisses: readonly BrokenStore[] = [
     'rule 17: of many instances that note that people were told of a miss, exactly one is the first',
     'of 20 that note an alarm one should be the first, but 20 were',
     LooksThenNotes,
+  ),
+  broken(
+    'rule 17: nobody is the first to note an alarm of a tick, if people were told of a newer one',
+    'an alarm of an older tick should not be the first',
+    NotesEachAlarm,
+  ),
+  broken(
+    'rule 17: who tells late of a tick is not the first to note it, if it is missed after all',
+    "a miss of the tick, as nothing newer was started should answer {'missed':true,'first':true}, but answered {'missed':true,'first':false,'tick':1760000000000}",
+    CountsLateOnes,
   ),
   broken(
     'rule 17: of many instances that tell of one tick, exactly one is the first',
