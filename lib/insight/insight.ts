@@ -7,16 +7,16 @@ import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
 import { show as asCode } from '../wording.js';
 import { asksOnce } from './dates.js';
-import { hasFailed, type JobFacts, type TickFinder, wasInterrupted } from './facts.js';
+import { hasFailed, type TickFinder, wasInterrupted } from './facts.js';
 import { FleetJobs, type KnownByAll, type Told } from './fleet-jobs.js';
-import type { Look } from './look.js';
+import { type Beside, jobFacts, type Look, lookAtAll, SOME } from './look.js';
 import { controlsOf } from './controls.js';
-import { factsOf, leasesOf, type LockFacts, runsOf } from './join.js';
+import { leasesOf, type LockFacts, runsOf } from './join.js';
 import { instanceOf, isRefusal, Reader } from './read.js';
 import { readTime, timesIn } from './times.js';
 import { inTurns } from './turns.js';
 import type { ControlInfo, InstanceInfo, JobView, RunInfo, Unreadable, Why } from './types.js';
-import { attentionFirst, shortViewOf, viewOf } from './view.js';
+import { viewOf } from './view.js';
 import { why, whyUnknown } from './why.js';
 
 /** Options of {@link Insight}. */
@@ -46,9 +46,7 @@ export interface InsightQuery {
   readonly bad?: boolean;
 }
 
-/** How many entries of a lock tell how a job is. If several jobs share it, one may push out the others. */
-const FEW = 20;
-const SOME = 200;
+/** How many entries of a lock are read at most. */
 const ALL = 1_000;
 
 /**
@@ -69,7 +67,7 @@ const ALL = 1_000;
 export class Insight {
   readonly #reader: Reader;
   readonly #zone: string | undefined;
-  readonly #more: Pick<JobFacts, 'ticks' | 'show'>;
+  readonly #more: Beside;
 
   /** @throws SchedulerLockConfigError if the store remembers nothing, or the zone is not known */
   constructor(store: LockStore, options: InsightReadingOptions = {}) {
@@ -113,47 +111,11 @@ export class Insight {
   /**
    * All that one look at the store tells.
    *
-   * @param most how many entries of a lock that one job has
+   * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
    * @internal
    */
-  async look(most = FEW): Promise<Look> {
-    const fleet = await this.#reader.fleet(true);
-    const jobs = await inTurns(fleet.jobs.names, (name) => {
-      const few = fleet.jobs.few(name);
-      return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
-    });
-    const sharing = new Map<string, number>();
-    for (const [{ job }] of jobs)
-      if (job.lock !== undefined) sharing.set(job.lock, (sharing.get(job.lock) ?? 0) + 1);
-    const locks = await this.#reader.allLocks([...sharing.keys()], (name) =>
-      (sharing.get(name) ?? 0) > 1 ? SOME : most,
-    );
-    const views: JobView[] = [];
-    const unwell = await inTurns(jobs, (few) => {
-      const view = shortViewOf(this.#facts(few, locks, fleet.time), fleet.jobs.up(few[0].job.job));
-      if (view === undefined) return [few];
-      views.push(view);
-      return [];
-    });
-    // Of those people want to know why: what more instances know, with their dates.
-    const all = unwell.length > 0 ? await this.#reader.fleet() : fleet;
-    const facts = new Map<string, JobFacts>();
-    const more = await inTurns(unwell, (few) => {
-      const { job } = few[0].job;
-      // Its lock was read before that: it says nothing of a tick that has come since.
-      const known = this.#facts(all.jobs.get(job) ?? few, locks, fleet.time);
-      facts.set(job, known);
-      return [viewOf(known)];
-    });
-    return {
-      time: fleet.time,
-      told: fleet.told,
-      jobs: [...views, ...more].sort(attentionFirst),
-      locks,
-      unreadable: this.unreadable,
-      facts,
-      ticks: this.#more.ticks,
-    };
+  look(most?: number): Promise<Look> {
+    return lookAtAll(this.#reader, this.#more, most);
   }
 
   /**
@@ -167,7 +129,7 @@ export class Insight {
     const { jobs, time } = await this.#reader.fleet();
     const knownBy = jobs.get(name);
     if (knownBy === undefined || jobs.wasRemoved(knownBy)) return undefined;
-    return viewOf(this.#facts(knownBy, await this.#locksOf(knownBy, SOME), time));
+    return viewOf(jobFacts(knownBy, await this.#locksOf(knownBy, SOME), time, this.#more));
   }
 
   /**
@@ -238,15 +200,7 @@ export class Insight {
     // Who was up at another time, all may have to tell.
     const knownBy = time === undefined ? fleet.jobs.get(job) : fleet.jobs.every(job);
     if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
-    return why(this.#facts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time), time);
-  }
-
-  #facts(knownBy: KnownByAll, locks: ReadonlyMap<string, LockFacts>, time: number): JobFacts {
-    const { lock } = knownBy[0].job;
-    const known = (lock === undefined ? undefined : locks.get(lock)) ?? { entries: [] };
-    const now = Math.max(time, known.lock?.time ?? 0);
-    const asOf = known.lockRefusal === undefined ? { asOf: now } : {};
-    return factsOf(knownBy, known, { ...this.#more, time: now, ...asOf });
+    return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);
   }
 
   #locksOf([{ job }]: KnownByAll, limit: number): Promise<Map<string, LockFacts>> {

@@ -1,7 +1,16 @@
 import type { JobFacts, TickFinder } from './facts.js';
-import type { Told } from './fleet-jobs.js';
-import type { LockFacts } from './join.js';
+import type { KnownByAll, Told } from './fleet-jobs.js';
+import { factsOf, type LockFacts } from './join.js';
+import type { Reader } from './read.js';
+import { inTurns } from './turns.js';
 import type { JobView, Unreadable } from './types.js';
+import { attentionFirst, shortViewOf, viewOf } from './view.js';
+
+/** How many entries of a lock tell that all is well, and how many tell how a job is. */
+const LEAST = 3;
+const FEW = 20;
+/** The same where several jobs share a lock: one may push out the entries of the others. */
+export const SOME = 200;
 
 /** What one look at a store tells. */
 export interface Look {
@@ -18,3 +27,83 @@ export interface Look {
   /** Finds the dates of schedules, if `cron` is at hand. */
   readonly ticks: TickFinder | undefined;
 }
+
+/** What does not come from the store. */
+export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
+
+/**
+ * Looks at all jobs: at those that are well by little, at the others by more.
+ *
+ * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
+ */
+export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<Look> {
+  const fleet = await reader.fleet(true);
+  const jobs = await inTurns(fleet.jobs.names, (name) => {
+    const few = fleet.jobs.few(name);
+    return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
+  });
+  const sharing = sharingOf(jobs);
+  const locks = await reader.allLocks([...sharing.keys()], (name) =>
+    (sharing.get(name) ?? 0) > 1 ? SOME : (most ?? LEAST),
+  );
+  const views: JobView[] = [];
+  const unwell = await inTurns(jobs, (few) => {
+    const view = shortViewOf(jobFacts(few, locks, fleet.time, beside), fleet.jobs.up(few[0].job.job));
+    const isAll = most !== undefined || (view?.status === 'ok' && view.failures === 0);
+    if (view === undefined || !isAll) return [few];
+    views.push(view);
+    return [];
+  });
+  const short = most === undefined ? locksOf(unwell).filter((name) => isShort(name, locks, sharing)) : [];
+  for (const [name, more] of await reader.locks(short, () => FEW)) locks.set(name, more);
+  // Of those people want to know why: what more instances know, with their dates.
+  const all = unwell.length > 0 ? await reader.fleet() : fleet;
+  const facts = new Map<string, JobFacts>();
+  const more = await inTurns(unwell, (few) => {
+    const { job } = few[0].job;
+    // Its lock was read before that: it says nothing of a tick that has come since.
+    const known = jobFacts(all.jobs.get(job) ?? few, locks, fleet.time, beside);
+    facts.set(job, known);
+    return [viewOf(known)];
+  });
+  return {
+    time: fleet.time,
+    told: fleet.told,
+    jobs: [...views, ...more].sort(attentionFirst),
+    locks,
+    unreadable: reader.unreadable,
+    facts,
+    ticks: beside.ticks,
+  };
+}
+
+/** What is known of a job. @param time the store's */
+export function jobFacts(
+  knownBy: KnownByAll,
+  locks: ReadonlyMap<string, LockFacts>,
+  time: number,
+  beside: Beside,
+): JobFacts {
+  const { lock } = knownBy[0].job;
+  const known = (lock === undefined ? undefined : locks.get(lock)) ?? { entries: [] };
+  const now = Math.max(time, known.lock?.time ?? 0);
+  const asOf = known.lockRefusal === undefined ? { asOf: now } : {};
+  return factsOf(knownBy, known, { ...beside, time: now, ...asOf });
+}
+
+const locksOf = (jobs: readonly KnownByAll[]): string[] =>
+  jobs.map(([{ job }]) => job.lock).filter((name) => name !== undefined);
+
+/** How many jobs have each lock. */
+function sharingOf(jobs: readonly KnownByAll[]): Map<string, number> {
+  const sharing = new Map<string, number>();
+  for (const name of locksOf(jobs)) sharing.set(name, (sharing.get(name) ?? 0) + 1);
+  return sharing;
+}
+
+/** Whether a lock may have more entries than were read. */
+const isShort = (
+  name: string,
+  locks: ReadonlyMap<string, LockFacts>,
+  sharing: ReadonlyMap<string, number>,
+): boolean => sharing.get(name) === 1 && (locks.get(name)?.entries.length ?? 0) >= LEAST;

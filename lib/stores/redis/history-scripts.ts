@@ -1,6 +1,7 @@
 import { INSTANCES_KEPT, MAX_INSTANCES, UNUSED_LIST } from '../history-store.js';
 import { TRY } from './probe.js';
-import { script } from './script.js';
+import { OF_HISTORY } from './keys.js';
+import { leaseScript, script } from './script.js';
 
 /*
  * Two streams beside the state of a lock: `<state>:runs` has the runs that completed, `<state>:bad` has everything that went wrong, so
@@ -59,21 +60,30 @@ redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[2], '*', 'run', ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 0`);
 
+/** For how many locks at once: each may have some hundred entries, and nothing else goes on at the server meanwhile. */
+const HISTORIES = 10;
+
 /**
  * The newest entries of a lock.
  *
  * KEYS: runs, bad
- * ARGV: runs, bad
+ * ARGV: most, worst
  *
- * The arguments say how many at most.
+ * The arguments say how many at most of each.
  *
  * Returns for each stream its entries, newest first, and ms until it expires: as long as its newest entry is kept.
  */
-export const ENTRIES = script(/* lua */ `
+export const ENTRIES = leaseScript(
+  /* lua */ `
+local runs, bad = KEYS[k + 1], KEYS[k + 2]
+local most, worst = ARGV[i], ARGV[i + 1]
 return {
-  redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', ARGV[1]), redis.call('PTTL', KEYS[1]),
-  redis.call('XREVRANGE', KEYS[2], '+', '-', 'COUNT', ARGV[2]), redis.call('PTTL', KEYS[2])
-}`);
+  redis.call('XREVRANGE', runs, '+', '-', 'COUNT', most), redis.call('PTTL', runs),
+  redis.call('XREVRANGE', bad, '+', '-', 'COUNT', worst), redis.call('PTTL', bad)
+}`,
+  OF_HISTORY,
+  HISTORIES,
+);
 
 /**
  * Keeps that a tick was missed, unless it or a newer one was started, or a run of the job goes on.

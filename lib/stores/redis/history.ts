@@ -26,6 +26,7 @@ import {
 import { instanceReader, isJobs, readable, readEach, type ToldInstance } from '../readable.js';
 import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
+import { LockLooks } from './lock-looks.js';
 import { failure } from './lease-call.js';
 import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
 import { DENIED } from './advice.js';
@@ -37,6 +38,9 @@ import type { Script } from './script.js';
 /** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
 const LOOKED_AT = 1_000;
 
+/** Of more entries than this those of one lock are read alone, in a command of their own. */
+const FEW = 100;
+
 /** How many instances are asked for in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
 const AT_ONCE = 25;
 
@@ -44,6 +48,7 @@ const AT_ONCE = 25;
 export class RedisHistory implements HistoryStore {
   /** The list of jobs that the store knows an instance to have, of those that this process shows. */
   readonly #had = new Map<string, string>();
+  readonly #looks: LockLooks;
 
   /**
    * @param key that of the instances; in a Cluster its slot is not that of any lock
@@ -54,7 +59,9 @@ export class RedisHistory implements HistoryStore {
     private readonly scripts: LeaseScripts,
     private readonly key: string,
     private readonly rights: () => string,
-  ) {}
+  ) {
+    this.#looks = new LockLooks(scripts, ENTRIES);
+  }
 
   async init(): Promise<string | undefined> {
     // Nothing has these names, so their keys are unused.
@@ -82,7 +89,8 @@ export class RedisHistory implements HistoryStore {
     const { runs, bad } = this.#keys(name);
     // Redis answers a count of 0 with no list at all.
     const counts = [Math.max(limit, 1), Math.max(limit, LOOKED_AT)].map(String);
-    const streams = (await this.#run(ENTRIES, [runs, bad], counts)) as Streams;
+    const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], counts);
+    const streams = (await (limit > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
     return newest(readEntries(name, streams, onUnreadable), limit);
   }
 
@@ -142,16 +150,17 @@ export class RedisHistory implements HistoryStore {
 
   /** One for each key: one that is not there, or cannot be read, is empty. */
   async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
-    if (keys.length === 0) return [];
-    const lists = await valuesOf(this.connection, keys).catch((error: unknown) =>
-      Promise.reject(failure(error)),
-    );
-    return lists.map((list) => {
-      if (list === null) return [];
-      const jobs = readable(list, isJobs);
+    const lists: KnownJob[][] = [];
+    // One after another: each may have hundreds of jobs, and is parsed at a stretch.
+    for (const key of keys) {
+      const [list = null] = await valuesOf(this.connection, [key]).catch((error: unknown) =>
+        Promise.reject(failure(error)),
+      );
+      const jobs = list === null ? [] : readable(list, isJobs);
       if (jobs === undefined) onUnreadable?.();
-      return jobs ?? [];
-    });
+      lists.push(jobs ?? []);
+    }
+    return lists;
   }
 
   /** The commands that the user may not run, or why it may run none on these keys. */

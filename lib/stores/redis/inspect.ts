@@ -5,13 +5,15 @@ import { ACL_INSPECT } from './acl.js';
 import { DENIED } from './advice.js';
 import type { RedisClient } from './connection-options.js';
 import { isStateKey, stateKey } from './keys.js';
+import type { LeaseScripts } from './lease-scripts.js';
+import type { LockLooks } from './lock-looks.js';
 import {
   type Connection as ScriptConnection,
   RedisReplyError,
   runScript,
   translate,
 } from './redis-client.js';
-import { script } from './script.js';
+import { leaseScript } from './script.js';
 
 interface Connection extends ScriptConnection {
   readonly keyPrefix: string;
@@ -40,13 +42,13 @@ interface ScanningClient extends RedisClient {
  * Returns the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, and the time.
  * There are no fields (false) if one of the keys has a value of another type.
  */
-const INSPECT = script(/* lua */ `
+export const INSPECT = leaseScript(/* lua */ `
 local function problem(reply) return type(reply) == 'table' and reply.err end
-local token, fields = redis.pcall('GET', KEYS[1]), redis.pcall('HGETALL', KEYS[2])
+local token, fields = redis.pcall('GET', lock), redis.pcall('HGETALL', state)
 local failed = problem(token) or problem(fields)
 if failed and not string.find(failed, 'WRONGTYPE') then error(failed, 0) end
 if failed then token, fields = false, false end
-return { token, redis.call('PTTL', KEYS[1]), fields, redis.call('TIME') }`);
+return { token, redis.call('PTTL', lock), fields, redis.call('TIME') }`);
 
 /** How many keys the server looks at in one step of a SCAN. */
 const STEP = 1_000;
@@ -73,17 +75,25 @@ export function explainDenied(error: unknown, rights: string): unknown {
  */
 export async function inspectRedis(
   connection: Connection,
-  key: (name: string) => string,
+  scripts: LeaseScripts,
+  looks: LockLooks,
   given?: readonly string[],
 ): Promise<LockInfo[]> {
+  const { keyPrefix } = connection;
   const all =
-    given ?? (await namesOf((await connection.connected({})) as ScanningClient, connection.keyPrefix, key));
+    given ?? (await namesOf((await connection.connected({})) as ScanningClient, keyPrefix, scripts.key));
   const names = [...new Set(all)];
   const infos: LockInfo[] = [];
   for (let i = 0; i < names.length; i += AT_ONCE) {
     const batch = names.slice(i, i + AT_ONCE);
-    const looks = await Promise.all(batch.map((name) => lookAt(connection, name, key(name))));
-    infos.push(...looks.filter((info) => info !== undefined));
+    const found = await Promise.all(
+      batch.map(async (name) => {
+        const alone = async (): Promise<unknown> =>
+          runScript(connection, INSPECT.one, 2, [...INSPECT.keys.of(scripts.keys(name))]);
+        return lockIn(name, (await looks.at(name, [], alone)) as Answer);
+      }),
+    );
+    infos.push(...found.filter((info) => info !== undefined));
   }
   return infos;
 }
@@ -130,10 +140,8 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
   return names;
 }
 
-async function lookAt(connection: Connection, name: string, lock: string): Promise<LockInfo | undefined> {
-  const keys = [lock, stateKey(lock, connection.keyPrefix)];
-  const answer = (await runScript(connection, INSPECT, 2, keys)) as Answer;
-  const [token, left, fields, [seconds, micros]] = answer;
+/** What INSPECT tells of a lock; `undefined`: there is none. */
+function lockIn(name: string, [token, left, fields, [seconds, micros]]: Answer): LockInfo | undefined {
   const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.

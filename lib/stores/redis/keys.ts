@@ -99,6 +99,20 @@ export function isStateKey(stored: string): boolean {
   );
 }
 
+/** The keys of a lock, and of its line. */
+export type LockKeys = readonly [lock: string, state: string, line: string, who: string];
+
+/** Which keys of a lock a script takes, and how many these are. */
+export interface KeysOf {
+  readonly count: number;
+  of(keys: LockKeys): readonly string[];
+}
+
+export const OF_LOCK: KeysOf = { count: 2, of: ([lock, state]) => [lock, state] };
+export const OF_LINE: KeysOf = { count: 4, of: (keys) => keys };
+export const OF_QUEUED_CALLS: KeysOf = { count: 3, of: ([, state]) => queuedCallKeys(state) };
+export const OF_HISTORY: KeysOf = { count: 2, of: ([, state]) => historyKeys(state) };
+
 /** The keys of a lock's line, by that of its state. */
 export const lineKeys = (state: string): [line: string, who: string] => [
   state.slice(0, -STATE.length) + LINE,

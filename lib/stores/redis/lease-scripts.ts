@@ -1,5 +1,5 @@
 import { LockStateError, type SchedulerLockError } from '../../errors.js';
-import { hashTag, lineKeys, lockKey, stateKey } from './keys.js';
+import { hashTag, lineKeys, lockKey, type LockKeys, stateKey } from './keys.js';
 import { failure, type LeaseCall, type Shortcut, tell } from './lease-call.js';
 import { RedisReplyError, runScript, sendScript } from './redis-client.js';
 import { type Patience, tooLate } from './readiness.js';
@@ -7,11 +7,7 @@ import { describeError } from './redact.js';
 import type { RedisConnection } from './redis-connection.js';
 import { argumentsForMany, type LeaseScript } from './script.js';
 
-/**
- * The most leases for one run of a script, and the most keys for one of a shortcut. Either blocks Redis for less than a millisecond:
- * a lease that is granted with a tick takes it 12 µs, a short renewal 1.5 µs.
- */
-const MAX_BATCH = 50;
+/** The most keys for one run of a shortcut, which blocks Redis for less than a millisecond: a short renewal takes it 1.5 µs. */
 const MAX_SHORT = 500;
 
 /**
@@ -26,11 +22,9 @@ export const AT_ONCE: Patience = { limit: 0 };
 /** A call that its shortcut has not answered. */
 const whole = <T>(call: LeaseCall<T>): LeaseCall<T> => ({ ...call, shortcut: undefined });
 
-type Keys = readonly [lock: string, state: string, line: string, who: string];
-
 /** Runs the scripts for leases, with as many leases in one command as possible. Each lease is judged alone. */
 export class LeaseScripts {
-  readonly #known = new Map<string, Keys>();
+  readonly #known = new Map<string, LockKeys>();
 
   /** @param key Redis key of a lock */
   constructor(
@@ -65,14 +59,13 @@ export class LeaseScripts {
       call.told.failed(error);
     };
     try {
-      const [lock, state, line, who] = this.keys(call.name);
-      const own = keys === 2 ? [lock, state, ...call.args] : [lock, state, line, who, ...call.args];
+      const own = [...keys.of(this.keys(call.name)), ...call.args];
       const answered = (reply: unknown): void => {
         ended();
         tell(call, reply);
       };
       const refused = (error: Error): void => failed(this.#refusal(call.name, error));
-      sendScript(this.connection, one, keys, own, { answered, failed: refused, patience: call.told });
+      sendScript(this.connection, one, keys.count, own, { answered, failed: refused, patience: call.told });
     } catch (error) {
       failed(error as Error);
     }
@@ -84,7 +77,7 @@ export class LeaseScripts {
    * @returns a promise for each command that is sent: it resolves when its calls have been told
    */
   many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void>[] {
-    return this.#batches(calls).map((batch) => {
+    return this.#batches(calls, script.most).map((batch) => {
       const [{ shortcut } = {}] = batch;
       if (shortcut === undefined || batch.length < shortcut.least) return this.#send(script, batch);
       return this.#sendShort(script, batch, shortcut);
@@ -92,7 +85,7 @@ export class LeaseScripts {
   }
 
   /** @throws SchedulerLockConfigError if `key` gives no key for the name, or one that cannot hold a lock */
-  keys(name: string): Keys {
+  keys(name: string): LockKeys {
     let keys = this.#known.get(name);
     if (keys === undefined) {
       const lock = lockKey(name, this.key);
@@ -104,12 +97,9 @@ export class LeaseScripts {
     return keys;
   }
 
-  async #send<T>({ many, keys: count }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
+  async #send<T>({ many, keys: { of } }: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void> {
     const keys: string[] = [];
-    const sent = this.#withKeys(calls, ([lock, state, line, who]) => {
-      keys.push(lock, state);
-      if (count > 2) keys.push(line, who);
-    });
+    const sent = this.#withKeys(calls, (all) => keys.push(...of(all)));
     if (sent.length === 0) return;
     const args = argumentsForMany(sent.map((call) => call.args));
     const answered = (replies: unknown): void => {
@@ -145,11 +135,11 @@ export class LeaseScripts {
       else return true;
       return false;
     });
-    await Promise.all(this.#batches(left.map(whole)).map((batch) => this.#send(script, batch)));
+    await Promise.all(this.#batches(left.map(whole), script.most).map((batch) => this.#send(script, batch)));
   }
 
   /** The calls for names that have keys, which `use` gets in turn. The others are told. */
-  #withKeys<T>(calls: readonly LeaseCall<T>[], use: (keys: Keys) => void): LeaseCall<T>[] {
+  #withKeys<T>(calls: readonly LeaseCall<T>[], use: (keys: LockKeys) => void): LeaseCall<T>[] {
     return calls.filter(({ name, told }) => {
       try {
         use(this.keys(name));
@@ -171,7 +161,7 @@ export class LeaseScripts {
    * A Cluster runs a script on the node of its keys: leases go together only if they share a hash tag. Those with a shortcut also
    * share that, and their ttl.
    */
-  #batches<T>(calls: readonly LeaseCall<T>[]): LeaseCall<T>[][] {
+  #batches<T>(calls: readonly LeaseCall<T>[], most: number): LeaseCall<T>[][] {
     const groups = new Map<string, LeaseCall<T>[]>();
     const full: LeaseCall<T>[][] = [];
     const cluster = this.connection.isCluster;
@@ -185,7 +175,7 @@ export class LeaseScripts {
       }
       let group = groups.get(slot);
       if (group === undefined) groups.set(slot, (group = []));
-      if (group.push(call) === (call.shortcut === undefined ? MAX_BATCH : MAX_SHORT)) {
+      if (group.push(call) === (call.shortcut === undefined ? most : MAX_SHORT)) {
         full.push(group);
         groups.delete(slot);
       }

@@ -1,5 +1,6 @@
 import { RETENTION, STEP_OF_PRIORITY } from '../rules.js';
 import { LOST } from './history-scripts.js';
+import { OF_LINE } from './keys.js';
 import { leaseScript } from './script.js';
 import { CALL, GRANT, START } from './acquire-script.js';
 
@@ -123,7 +124,7 @@ if left == -2 then left = tonumber(forgotten) or 0 end
 local tick, outcome = string.match(before or '', '^(%d+) %d+ (%S+) ')
 return { cooling and 'cooling-down' or 'held', ours and s[5] or '', left, tick or '', outcome or '',
   redis.call('ZSCORE', line, token), redis.call('ZRANK', line, token) }`,
-  4,
+  OF_LINE,
 );
 
 /**
@@ -150,5 +151,5 @@ if current == 'next:' .. token then
   end
 end
 return 0`,
-  4,
+  OF_LINE,
 );

@@ -2,7 +2,8 @@ import { DEAD_KEPT, QUEUED_CALLS_KEPT } from '../queued-call-store.js';
 import { STEP_OF_PRIORITY } from '../rules.js';
 import { RECORD } from './history-scripts.js';
 import { TRY } from './probe.js';
-import { script } from './script.js';
+import { OF_QUEUED_CALLS } from './keys.js';
+import { leaseScript, script } from './script.js';
 
 /*
  * Three keys exist only while a lock has queued calls, beside those of script.ts: a sorted set of their ids by place, one of the dead letters
@@ -235,12 +236,16 @@ return 0`);
  *
  * Returns how many there are, and its dead letters, newest first, three fields each: id, what is known of it, when it became one.
  */
-export const SEE_QUEUED_CALLS = script(/* lua */ `
-local letters, found = {}, redis.call('ZRANGE', KEYS[3], 0, -1, 'WITHSCORES')
+export const SEE_QUEUED_CALLS = leaseScript(
+  /* lua */ `
+local queue, calls, dead = KEYS[k + 1], KEYS[k + 2], KEYS[k + 3]
+local letters, found = {}, redis.call('ZRANGE', dead, 0, -1, 'WITHSCORES')
 for n = #found, 1, -2 do
-  letters[#letters + 1] = { found[n - 1], redis.call('HGET', KEYS[2], 'info:' .. found[n - 1]) or '', found[n] }
+  letters[#letters + 1] = { found[n - 1], redis.call('HGET', calls, 'info:' .. found[n - 1]) or '', found[n] }
 end
-return { #redis.call('ZRANGE', KEYS[1], 0, -1), letters }`);
+return { #redis.call('ZRANGE', queue, 0, -1), letters }`,
+  OF_QUEUED_CALLS,
+);
 
 /**
  * Puts the dead letters of a lock back.
@@ -268,33 +273,3 @@ if #found > 0 then
   redis.call('PEXPIRE', calls, ${QUEUED_CALLS_KEPT})
 end
 return #found`);
-
-/**
- * Notes that a lock may have queued calls.
- *
- * KEYS: index
- * ARGV: name
- *
- * Returns 0.
- */
-export const INDEX = script(/* lua */ `
-redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
-return 0`);
-
-/**
- * The locks that may have queued calls, a thousand at most. Takes a lock out that has none, unless it was noted again in the last ten minutes:
- * a queued call may be on its way.
- *
- * KEYS: index
- * ARGV: without...
- *
- * Returns their names.
- */
-export const INDEXED = script(/* lua */ `
-local now = redis.call('TIME')[1]
-for n = 1, #ARGV do
-  local noted = redis.call('ZSCORE', KEYS[1], ARGV[n])
-  if noted and now - noted > 600 then redis.call('ZREM', KEYS[1], ARGV[n]) end
-end
-return redis.call('ZRANGE', KEYS[1], 0, 999)`);

@@ -17,16 +17,16 @@ import type { LockInfo } from '../lock-info.js';
 import {
   END_QUEUED_CALL,
   ENQUEUE,
-  INDEX,
-  INDEXED,
   NEXT,
   PEEK,
   PROBE_QUEUED_CALLS,
   REDELIVER,
   SEE_QUEUED_CALLS,
 } from './queued-call-scripts.js';
+import { INDEX, INDEXED } from './queued-call-index.js';
 import { queuedCallKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
+import { LockLooks } from './lock-looks.js';
 import { failure } from './lease-call.js';
 import { DENIED } from './advice.js';
 import { RedisReplyError, runScript } from './redis-client.js';
@@ -46,6 +46,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
   readonly #noted = new Map<string, number>();
   /** Locks without queued calls, as the last look has found. */
   #without: string[] = [];
+  readonly #looks: LockLooks;
 
   /**
    * @param index key of the locks that may have queued calls; in a Cluster its slot is not theirs
@@ -57,7 +58,9 @@ export class RedisQueuedCalls implements QueuedCallStore {
     private readonly index: string,
     private readonly rights: () => string,
     private readonly clock: Clock = systemClock,
-  ) {}
+  ) {
+    this.#looks = new LockLooks(scripts, SEE_QUEUED_CALLS);
+  }
 
   /** @throws SchedulerLockConfigError if a right is missing */
   async init(): Promise<void> {
@@ -130,17 +133,16 @@ export class RedisQueuedCalls implements QueuedCallStore {
   /** What a lock has of queued calls, for people. */
   async see(name: string): Promise<Pick<LockInfo, 'queued' | 'dead'>> {
     const { queue, calls, dead } = this.#keys(name);
-    const [queued, letters] = (await runScript(this.connection, SEE_QUEUED_CALLS, 3, [
-      queue,
-      calls,
-      dead,
-    ]).catch(
-      // A user who may not queue calls need not be allowed to see them.
-      (error: unknown) => {
+    const alone = (): Promise<unknown> =>
+      runScript(this.connection, SEE_QUEUED_CALLS.one, 3, [queue, calls, dead]).catch((error: unknown) => {
+        // A user who may not queue calls need not be allowed to see them.
         if (error instanceof RedisReplyError && DENIED.test(error.message)) return [0, []];
         throw failure(error);
-      },
-    )) as [number, [id: string, info: string, at: string][]];
+      });
+    const [queued, letters] = (await this.#looks.at(name, [], alone)) as [
+      number,
+      [id: string, info: string, at: string][],
+    ];
     const count = Number(queued);
     const found = letters.flatMap(([id, info, at]) => letterOf(id, info, Number(at)));
     return {

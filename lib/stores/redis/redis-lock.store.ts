@@ -23,13 +23,14 @@ import type { FastPort, Told } from '../fast-port.js';
 import { NOTHING_RAN } from '../rules.js';
 import { aclCommand } from './acl.js';
 import { connectionProblem, type RedisConnectionSource } from './connection-options.js';
-import { explainDenied, inspectRedis } from './inspect.js';
+import { explainDenied, INSPECT, inspectRedis } from './inspect.js';
 import { RedisQueuedCalls } from './queued-calls.js';
 import { evictionWarning } from './eviction.js';
 import { RedisHistory } from './history.js';
 import { DEFAULT_KEY_PREFIX, keyProblems, lockKey, sharedKeys } from './keys.js';
 import { LeaseScripts } from './lease-scripts.js';
 import { LeaseCalls } from './lease-calls.js';
+import { LockLooks } from './lock-looks.js';
 import { failure } from './lease-call.js';
 import { checkRights } from './probe.js';
 import { acquireArguments, releaseArguments, startArgument } from './arguments.js';
@@ -79,6 +80,7 @@ export class RedisLockStore implements LockStore {
   readonly #releases: LeaseCalls<ReleaseResult>;
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
+  readonly #looks: LockLooks;
   /** The command that gives the user all that it needs. */
   readonly #rights: () => string;
   /** Where the channels of processes are. */
@@ -105,6 +107,7 @@ export class RedisLockStore implements LockStore {
     this.#releases = new LeaseCalls(this.#scripts, RELEASE, readRelease);
     this.#waits = new LeaseCalls(this.#scripts, WAIT, readAcquire);
     this.#leaves = new LeaseCalls<void>(this.#scripts, LEAVE, () => undefined);
+    this.#looks = new LockLooks(this.#scripts, INSPECT);
     this.#channels = `${keyPrefix}:wake:`;
     this.queuedCalls = this.#queuedCalls = new RedisQueuedCalls(
       this.#connection,
@@ -270,7 +273,7 @@ export class RedisLockStore implements LockStore {
    */
   async inspect(names?: readonly string[]): Promise<LockInfo[]> {
     try {
-      const infos = await inspectRedis(this.#connection, this.#scripts.key, names);
+      const infos = await inspectRedis(this.#connection, this.#scripts, this.#looks, names);
       return await Promise.all(
         infos.map(async (info) => ({ ...info, ...(await this.#queuedCalls.see(info.name)) })),
       );

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
+import { type KeysOf, OF_LOCK } from './keys.js';
 
 /*
  * What the scripts have in common
@@ -67,13 +68,21 @@ export interface Script {
   readonly sha: string;
 }
 
-/** One operation on leases, as a script for one lease and as a script for many. */
+/** One operation on leases, or one look at locks, as a script for one of them and as a script for many. */
 export interface LeaseScript {
   readonly one: Script;
   readonly many: Script;
-  /** How many keys it takes for each lease. */
-  readonly keys: number;
+  /** The keys that it takes for each lease. */
+  readonly keys: KeysOf;
+  /** For how many leases at most it runs at once. */
+  readonly most: number;
 }
+
+/**
+ * The most leases for one run of a script, which blocks Redis for less than a millisecond: a lease that is granted with a tick takes it
+ * 12 µs.
+ */
+const MAX_BATCH = 50;
 
 /** Makes a script that stands alone. */
 export const script = (lua: string): Script => ({ lua, sha: createHash('sha1').update(lua).digest('hex') });
@@ -92,7 +101,7 @@ const scriptForOne = (body: string): Script =>
  *
  * gives: width, lock, state, i, k
  *
- * @param keys how many keys a lease has: 2, or 4 with those of its line
+ * @param keys those of a lease
  * @param body Lua that returns the answer for one lease; `lock` and `state` are its first keys, `KEYS[k + 3]` is the third, `ARGV[i]` is
  *   the first argument, and `width` is the number of arguments per lease
  *
@@ -102,8 +111,9 @@ const scriptForOne = (body: string): Script =>
  * For many, an argument that is the same for all leases is sent once: the first argument has a 1 for each of these, and a 0 for each
  * that every lease has of its own. The common ones follow, then those of each lease. {@link argumentsForMany} makes them.
  */
-export const leaseScript = (body: string, keys = 2): LeaseScript => ({
+export const leaseScript = (body: string, keys = OF_LOCK, most = MAX_BATCH): LeaseScript => ({
   keys,
+  most,
   one: scriptForOne(body),
   many: script(/* lua */ `
 local given, width, at, own = ARGV, #ARGV[1], 2, {}
@@ -119,10 +129,10 @@ end
 local function judge(lock, state, i, k)${body}
 end
 local replies = {}
-for lease = 1, #KEYS / ${keys} do
+for lease = 1, #KEYS / ${keys.count} do
   for n = 1, #own do ARGV[own[n]] = given[at + n - 1] end
   at = at + #own
-  local k = (lease - 1) * ${keys}
+  local k = (lease - 1) * ${keys.count}
   local ok, reply = pcall(judge, KEYS[k + 1], KEYS[k + 2], 1, k)
   local message = not ok and (type(reply) == 'table' and reply.err or tostring(reply))
   if message and string.find(message, 'READONLY', 1, true) then return redis.error_reply(message) end
