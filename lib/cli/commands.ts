@@ -159,7 +159,7 @@ function clocks(times: Times, asked: number, answered: number): string {
   return isOff ? `${full(now)} by its clock, ${full(answered)} by the one here` : full(now);
 }
 
-/** Whether there may be jobs of which nobody can tell how they are. */
+/** Whether there may be jobs whose state cannot be known. */
 const isUnknown = ({ instances, parts }: Unreadable): boolean => instances > 0 || parts.length > 0;
 
 /** What the answer is without, as lines, or none. */

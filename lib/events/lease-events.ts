@@ -47,7 +47,7 @@ export interface RenewedEvent extends LeaseFacts {
   readonly type: 'renewed';
   /** Whether the store had forgotten the lease, and the renewal wrote it back. */
   readonly restored: boolean;
-  /** Whether the lock alone was gone: {@link LockDeletedEvent} tells of it. */
+  /** Whether the lock alone was gone: {@link LockDeletedEvent} reports it. */
   readonly deleted?: true;
   /** Milliseconds until the lease is lost unless it is renewed again. */
   readonly expiresIn: number;

@@ -41,7 +41,7 @@ interface Untold {
  * 3. An instance to which the store did not answer, or that was frozen, is no longer the first. The time that others are given begins
  *    when the store answers.
  *
- * So each miss is told once. More than one instance tells of it only if the first one dies, or loses the store for seconds, between telling
+ * So each miss is told once. More than one instance reports a miss only if the first one dies, or loses the store for seconds, between telling
  * and marking, or if others lose the store in the moment in which they mark it.
  */
 export class Alarms {
@@ -74,7 +74,8 @@ export class Alarms {
     for (const miss of this.#waiting) {
       const { job, tick, own, first, timer } = miss;
       timer?.cancel();
-      // A mark that is under way tells when it is answered; one whose answer was lost may have silenced the others.
+      // Another instance's miss whose mark was sent: the answer to a mark under way decides who reports it. If an answer was lost,
+      // the mark may have silenced the others: report it here.
       if (!first && !miss.marked) continue;
       this.#waiting.delete(miss);
       this.#tell(job, tick, own);

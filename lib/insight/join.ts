@@ -78,7 +78,7 @@ function triggerOf({ trigger, attempt = 1, tick }: Entry): Trigger {
   return trigger ?? (tick === undefined ? 'hand' : 'schedule');
 }
 
-/** The run of the newest lease, if no entry tells of it. */
+/** The run of the newest lease, if no entry has it. */
 function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefined {
   const { name, fencingToken, holder, job } = lock;
   if (fencingToken === undefined || holder === undefined) return undefined;

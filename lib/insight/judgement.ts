@@ -28,7 +28,7 @@ export interface Judgement {
   readonly attention: boolean;
   /** The run that it is about: that goes on, was interrupted, or failed. */
   readonly run?: RunInfo;
-  /** The tick that it is about: that has passed during the run, is overdue, or of which nobody knows. */
+  /** The tick that it is about: that has passed during the run, is overdue, or of which nothing is known. */
   readonly tick?: number;
   /** For `unknown`. */
   readonly reason?: UnknownReason;

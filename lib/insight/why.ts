@@ -192,7 +192,7 @@ function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
 function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
   // On which it may run: those that have it disabled can only look on.
   const knownBy = facts.knownBy.filter(({ job }) => job.enabled);
-  // Before that, instances may have been up of which nobody knows any more.
+  // Before that, instances may have been up of which no record is left.
   const isRemembered =
     tick > facts.time - INSTANCES_KEPT || knownBy.some(({ startedAt }) => startedAt <= tick);
   if (!isRemembered || knownBy.length === 0 || knownBy.some((by) => wasUp(by, tick))) return undefined;

@@ -136,7 +136,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return new Set(this.#jobs?.all.map(({ job }) => job));
   }
 
-  /** The jobs of this instance as a beat has them. A deleted job is not watched any more. */
+  /** What this instance reports of its jobs. A deleted job is not watched any more. */
   #tell(): ShownJob[] {
     const known = this.#names;
     for (const job of this.#watch?.jobs ?? []) if (!known.has(job)) this.#watch?.remove(job);

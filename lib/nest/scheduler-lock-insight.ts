@@ -40,7 +40,7 @@ export class SchedulerLockInsight {
       const asked = { askedAt: now, answer: this.#open().then((insight) => insight.jobs()) };
       this.#jobs = asked;
       asked.answer.catch(() => {
-        // Whoever asks next is not to hear of an outage that is over.
+        // The next caller must not get an outage that is over.
         if (this.#jobs === asked) this.#jobs = undefined;
       });
     }

@@ -155,7 +155,7 @@ export interface Miss extends MissReason {
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
   readonly grace?: number;
   /**
-   * Whether newer ticks may have been started meanwhile, as this instance could not tell of it before. Then it is kept for people also
+   * Whether newer ticks may have been started meanwhile, as this instance could not report the miss before. Then it is kept for people also
    * if one was: but the tick does not count as missed.
    */
   readonly late?: boolean;
@@ -164,7 +164,7 @@ export interface Miss extends MissReason {
 /** A missed tick of which people were told. Plain data. */
 export interface Alarm extends Pick<Miss, 'name' | 'job' | 'tick' | 'kept'> {}
 
-/** Whether a tick was missed, and who was the first to tell of it. */
+/** Whether a tick was missed, and who was the first to report it. */
 export interface MissResult {
   /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on. */
   readonly missed: boolean;

@@ -57,7 +57,7 @@ export class LeaseScripts {
   /**
    * Runs a script for one lease.
    *
-   * @param ended called right before the call is told of the outcome
+   * @param ended called right before the call gets its outcome
    */
   one<T>({ one, keys }: LeaseScript, call: LeaseCall<T>, ended: () => void): void {
     const failed = (error: Error): void => {
@@ -79,7 +79,7 @@ export class LeaseScripts {
   }
 
   /**
-   * Runs a script for many leases. Every call is told of its outcome; this method never throws.
+   * Runs a script for many leases. Every call gets its outcome; this method never throws.
    *
    * @returns a promise for each command that is sent: it resolves when its calls have been told
    */

@@ -155,7 +155,7 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a start from another schedule than the last one is told of it',
+    sentence: 'the answer to a start says if the last start came from another schedule',
     async run(kit) {
       const name = kit.name();
       await start(kit, name, { schedule: 'nightly' });

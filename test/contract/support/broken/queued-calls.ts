@@ -236,7 +236,7 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     TakesForOldLeases,
   ),
   broken(
-    'queued calls are found that nobody in line may be about to work off, while their lock is held; or while it is free',
+    'queued calls are found for which no worker may stand in line, while their lock is held; or while it is free',
     "a lock with a holder and a line should not be among them, but got [{'name':'lock','place':1}]",
     FindsHeldLocks,
   ),

@@ -215,7 +215,7 @@ export const brokenTicks: readonly BrokenStore[] = [
     StartsWhatNeverStarted,
   ),
   broken(
-    'rule 4: a start from another schedule than the last one is told of it',
+    'rule 4: the answer to a start says if the last start came from another schedule',
     "a start from another schedule should answer {'previousSchedule':'nightly'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     ComparesNoSchedules,
   ),
