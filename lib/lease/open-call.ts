@@ -6,7 +6,7 @@ export interface OpenRun extends Pick<LeaseRef, 'tick' | 'attempt' | 'fencingTok
   readonly lock: string;
   readonly job: string;
   readonly instance: string;
-  /** For how long it should have been over, as its `timeout` has passed or its lease is lost, ms; below 0: it should not. */
+  /** How long ago its signal aborted (its `timeout` has passed, or its lease is lost), ms; below 0: it has not. */
   readonly overFor: number;
 }
 

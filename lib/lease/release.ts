@@ -54,8 +54,8 @@ export class Release {
   #answeredAt: number | undefined;
 
   /**
-   * @param copies how many copies of its acquire may still be on their way: then finding nothing to release proves nothing. If it was
-   *   sent twice, an end proves nothing either
+   * @param copies how many copies of its acquire may still be on their way: then finding nothing to release proves nothing. If the
+   *   acquire was sent twice, an end proves nothing either
    */
   constructor(
     public facts: ReleaseFacts,
