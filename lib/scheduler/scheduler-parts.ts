@@ -194,7 +194,7 @@ export function intervalOf(registry: JobRegistry, name: string): unknown {
   try {
     return registry.getInterval(name);
   } catch {
-    // Whether it has one it tells by a list of all names only.
+    // The only other way to find out is a list of all names.
     return undefined;
   }
 }

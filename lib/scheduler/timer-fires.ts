@@ -21,7 +21,7 @@ export class TimerFires {
   watch(job: Pick<CronJobLike, 'lastDate' | 'start' | 'fireOnTick'>): void {
     const { start, fireOnTick: fire } = job;
     let last = job.lastDate();
-    // Whether the timer has come, and its own call has not; whether that call cannot have come yet.
+    // `due`: the timer has fired, and its own call is still to come. `starting`: that call cannot come before `start()` returns.
     let [due, starting] = [false, false];
     job.start = () => {
       due ||= job.lastDate() !== last;
