@@ -3,7 +3,7 @@ import type { Told } from './fleet-jobs.js';
 import type { LockFacts } from './join.js';
 import type { JobView, Unreadable } from './types.js';
 
-/** What one look at a store tells. */
+/** What one look at a store shows. */
 export interface Look {
   /** The store's time. 0: it remembers no instance. */
   readonly time: number;
