@@ -142,7 +142,7 @@ export const calledCases: readonly CaseDefinition[] = [
       ]);
       await kit.wait(20);
       await kit.store.release(lease);
-      // One that is known by its place alone may be called once more, and then everybody else.
+      // A call that the store knows by its place alone may be called once more, and after it all the others.
       await kit.until(
         'the lock should be free',
         async () => (await kit.store.acquire(kit.request(name))).acquired,

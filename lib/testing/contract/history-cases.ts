@@ -27,7 +27,7 @@ const ROUNDS = [10, 40, 100, 150];
 /** A text that quoting, formatting or folding could change. */
 const HARD = 'it’s "100%" \\ \'é\'\n$1 🔒 %s';
 
-/** Runs complete, until the store does not tell of all of them any more. */
+/** Completes runs until the store no longer shows all of them. */
 async function letsGo(kit: Kit, name: string): Promise<void> {
   let made = 0;
   for (const runs of ROUNDS) {
@@ -44,7 +44,7 @@ async function letsGo(kit: Kit, name: string): Promise<void> {
   throw new Error(`of ${made} runs the oldest should not be kept any more: the count is ${FEW.count}`);
 }
 
-/** Nothing but the run of this lease is told. */
+/** The history shows the run of this lease, and nothing else. */
 async function onlyOne(kit: Kit, { name, fencingToken }: LeaseRef, what: string): Promise<void> {
   const found = await entries(kit, name);
   const isOnly = found.length === 1 && found[0]?.type === 'run' && found[0].fencingToken === fencingToken;

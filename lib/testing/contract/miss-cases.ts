@@ -5,7 +5,7 @@ import { begin, entries, history, KEPT, missOf, TICK } from './history-moves.js'
 import { HOUR, type Kit, SHORT } from './kit.js';
 
 const NEXT = TICK + HOUR;
-/** What times of the store may differ by, as they are kept in whole milliseconds, or not. */
+/** By how much times of the store may differ, ms, as some are kept in whole milliseconds. */
 const ROUNDING = 1_000;
 
 /** A job has run for its tick. Returns the name of its lock. */
@@ -20,7 +20,7 @@ async function misses(kit: Kit, name: string): Promise<MissEntry[]> {
   return found.filter((entry) => entry.type === 'miss');
 }
 
-/** The store does not take it for missed, and keeps nothing. */
+/** The store does not count the tick as missed, and keeps nothing. */
 async function notMissed(kit: Kit, miss: Miss, what: string): Promise<void> {
   answers(await history(kit).miss(miss), { missed: false, first: false }, what);
   const found = await misses(kit, miss.name);

@@ -42,7 +42,7 @@ export interface LockStoreContractOptions {
   readonly queuedCalls?: true;
   /** The store has `history`: the suite checks rules 16 to 18 as well. */
   readonly history?: true;
-  /** Makes the store let go of entries of its history that are too many, if it does so only now and then. */
+  /** Makes the store delete the history entries beyond its limit, if it does so only now and then. */
   tidy?(store: LockStore): void | Promise<void>;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;

@@ -30,7 +30,7 @@ const beat = (kit: Kit, fields: Partial<Beat> = {}): Beat =>
     ...fields,
   });
 
-/** An instance of this case: others may be on the same server. It must be told once. */
+/** An instance of this case: there may be others on the same server. The answer must have it once. */
 async function instance(kit: Kit, id: string): Promise<InstanceRecord> {
   const all = await history(kit).instances();
   const [found, twice] = all.filter((each) => each.instance === id);

@@ -4,7 +4,7 @@ import type { LockDocuments } from '../../store/port.js';
 export interface PortSubject {
   /** A place that is ready for calls, without any document: a namespace of its own is enough. */
   readonly documents: LockDocuments;
-  /** More of it over the same documents, as other instances of an application have. */
+  /** More places over the same documents, as other instances of an application have. */
   readonly others?: readonly LockDocuments[];
   /** Called after the case, whether it passed or not. */
   close?(): void | Promise<void>;

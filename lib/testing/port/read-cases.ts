@@ -3,7 +3,7 @@ import { confusableNames } from '../contract/name-cases.js';
 import { HOUR, SHORT } from './port-kit.js';
 import type { PortCaseDefinition } from './port-case.js';
 
-/** What JSON, a character set or an escape of its own could change. */
+/** Texts that JSON, a character set or escaping could change. */
 const TEXTS = [
   '{"a":1, "b" : [1,2]}',
   '{"b":1,"a":2,"a":3}',
@@ -15,7 +15,7 @@ const TEXTS = [
   'x'.repeat(20_000),
 ];
 
-/** Rules 1 and 2: what is read, and of which time. */
+/** Rules 1 and 2: what is read, and as of which time. */
 export const readCases: readonly PortCaseDefinition[] = [
   {
     rule: 1,
