@@ -94,7 +94,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'of many instances that note that people were told of a miss, exactly one is the first',
+    sentence: 'of many instances that note that a miss was reported, exactly one is the first',
     needs: ['history'],
     async run(kit) {
       const name = await hasRun(kit);
@@ -116,7 +116,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'nobody is the first to note an alarm of a tick, if people were told of a newer one',
+    sentence: 'no instance is the first to note the report of a tick, if that of a newer one was noted',
     needs: ['history'],
     async run(kit) {
       const name = await hasRun(kit);
@@ -130,7 +130,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'who tells late of a tick is not the first to note it, if it is missed after all',
+    sentence: 'an instance that notes a tick late is not the first, if the tick is missed after all',
     needs: ['history'],
     async run(kit) {
       const { name, ...lease } = await begin(kit, kit.name(), { tick: NEXT });
@@ -146,7 +146,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'of many instances that tell of one tick, exactly one is the first',
+    sentence: 'of many instances that note one tick, exactly one is the first',
     needs: ['history'],
     async run(kit) {
       const name = await hasRun(kit);

@@ -163,7 +163,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'a queued call is kept once, and delivered once, however often the same is asked',
+    sentence: 'a queued call is kept once, and delivered once, however often the same request comes',
     needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
