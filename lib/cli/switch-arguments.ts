@@ -16,7 +16,7 @@ export interface Act {
   readonly name: string | undefined;
   readonly lock: string | undefined;
   readonly reason: string | undefined;
-  /** Absent: whoever uses this machine. */
+  /** Absent: the user of this machine. */
   readonly as: string | undefined;
   readonly for: Duration | undefined;
   readonly wait: Duration | undefined;

@@ -258,7 +258,7 @@ export class LogListener {
   }
 }
 
-/** `lock-deleted` tells about a lock that somebody has deleted. */
+/** The event `lock-deleted` reports a lock that somebody has deleted. */
 const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => restored && deleted !== true;
 
 /** The most locks that the log names as deleted: names may come from arguments. */

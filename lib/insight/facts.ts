@@ -130,7 +130,7 @@ export function wentOn(
   return startedAt <= at && (outcome === 'running' || Math.min(endedAt, startedAt + duration) > at);
 }
 
-/** Whether nobody let the run end by itself. */
+/** Whether the run did not end by itself: it was interrupted or aborted. */
 export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 

@@ -88,7 +88,7 @@ export interface InstanceInfo extends Omit<
  * - `running`
  * - `off`: disabled on all instances, but for those that were shut down
  * - `paused`: a person has paused its lock
- * - `unknown`: too little is known to tell: see the answer to `why`
+ * - `unknown`: too little is known: see the answer to `why`
  * - `overdue`: no instance started its newest tick in time
  * - `interrupted`: its last run was interrupted, or was aborted (its instance shut down, or lost the lock)
  * - `failing`: its last run failed or passed its timeout

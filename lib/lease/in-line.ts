@@ -170,7 +170,7 @@ export class InLine extends Turn {
     return Math.round(this.engine.clock.monotonic() - this.#began);
   }
 
-  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, for nobody. */
+  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. */
   over(): void {
     if (this.#unsure) this.#abandon();
   }

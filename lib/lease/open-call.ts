@@ -15,7 +15,7 @@ export interface OpenCall {
   readonly call: LockCall;
   /** Whether its job goes on under a live lease. */
   readonly isLive: boolean;
-  /** What there is to know of it while its job runs. */
+  /** The facts about its run, while its job runs. */
   readonly info: OpenRun | undefined;
   /** Another call for the lock was refused, or not even made, because of this one. */
   refused(call: LockCall): void;

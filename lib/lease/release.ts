@@ -88,7 +88,7 @@ export class Release {
     this.answersBefore = answersBefore;
   }
 
-  /** The try under way has ended. Returns what is to be done, as far as is known now. */
+  /** The try under way has ended. Returns what to do next, as far as is known now. */
   tried(answer: ReleaseResult | Error, now: number): 'nothing' | 'try again' | 'try later' {
     this.trying = undefined;
     const failed = answer instanceof Error;

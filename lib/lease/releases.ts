@@ -145,7 +145,7 @@ export class Releases {
   async #settle(release: Release): Promise<ReleaseResult | Error> {
     const asked = this.send(release);
     const answer = this.tried(release, asked, await asked.outcome);
-    // If the release is tried again at once, whoever waits for it waits for that try.
+    // If the release is tried again at once, its callers wait for that try.
     return release.trying ?? answer;
   }
 

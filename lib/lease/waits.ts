@@ -31,7 +31,7 @@ export abstract class Turn {
   abstract readonly deadline: number;
   /** Ends the wait. */
   abstract readonly signal: AbortSignal | undefined;
-  /** Its place in line, if the store has told it. */
+  /** Its place in line, if the store has answered it. */
   abstract readonly place: number | undefined;
   /** When to ask, monotonic. */
   askAt = -Infinity;

@@ -73,7 +73,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     });
   }
 
-  /** How each job is that is watched, as far as this instance knows. */
+  /** The judgement of each job that is watched, as far as this instance knows. */
   get judgements(): ReadonlyMap<string, Judgement> {
     const known = this.#names;
     return new Map([...(this.#watch?.judgements ?? [])].filter(([job]) => known.has(job)));

@@ -28,11 +28,11 @@ export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> 
   readonly lost: number;
   /** Jobs whose last run, as far as this instance knows, failed or passed its timeout. */
   readonly failing: readonly string[];
-  /** Jobs of which a run goes on that should be over: past its timeout, past the next tick, or though its lease is over. */
+  /** Jobs with a run that should be over and goes on: past its timeout, past the next tick, or though its lease is over. */
   readonly hung: readonly string[];
   /** Other jobs that need attention: each has a status `interrupted` or `disagree`. */
   readonly attention: readonly string[];
-  /** Jobs of which this instance cannot tell how they are: it has not asked the store yet, or got no answer. */
+  /** Jobs whose state this instance does not know: it has not asked the store yet, or got no answer. */
   readonly unknown: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export interface HealthState {
   readonly away: boolean;
   /** Epoch milliseconds. */
   readonly answeredAt: number | undefined;
-  /** How each job is that is watched. */
+  /** The judgement of each job that is watched. */
   readonly jobs: ReadonlyMap<string, Judgement>;
   readonly lost: number;
   /** The jobs whose last run here has failed. */

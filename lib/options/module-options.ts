@@ -11,7 +11,7 @@ import type { LockOptions } from './lock-options.js';
  */
 export interface InsightOptions {
   /**
-   * How many runs are kept of each lock: so many that completed, and as many others, from 1 to 10000.
+   * How many runs are kept of each lock: this many that completed, and as many others, from 1 to 10000.
    *
    * @default 100
    */

@@ -37,7 +37,7 @@ export interface CallToQueue extends QueueSettings {
   readonly args: string;
 }
 
-/** A lock whose queued calls this process is to run. */
+/** A lock whose queued calls this process has to run. */
 interface Backlog {
   readonly name: string;
   /** The place of the first queued call. */

@@ -6,7 +6,7 @@ export interface Gate {
   pass(job: string, fire: () => unknown): unknown;
 }
 
-/** Whoever puts jobs behind a gate. */
+/** The code that puts jobs behind a gate. */
 export interface JobWatcher {
   /** A job was added to the registry. */
   added(): void;

@@ -199,7 +199,7 @@ export function intervalOf(registry: JobRegistry, name: string): unknown {
   }
 }
 
-/** What Nest's `InstanceWrapper` tells of a provider or a controller, as far as it matters here. */
+/** The members of Nest's `InstanceWrapper` of a provider or a controller that matter here. */
 export interface Wrapper {
   readonly instance: unknown;
   /** The module that it belongs to. */

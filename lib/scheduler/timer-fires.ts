@@ -6,7 +6,7 @@ import type { CronJobLike } from './scheduler-parts.js';
  * `cron` sets a new `lastDate()` right before its timer fires the job, and at no other time. Versions 3 and 4 do so, and tests
  * pin it. Each `fireOnTick()` compares it, also one that does not run the job (`waitForCompletion`).
  *
- * Between the two, the timer starts the job anew. Version 4 fires inside that `start()` as well, with a newer `lastDate()`, if the
+ * Between the two, the timer starts the job again. Version 4 fires inside that `start()` as well, with a newer `lastDate()`, if the
  * process is so busy that the next date has passed by then. The timer's own call comes after that, with the same `lastDate()`.
  */
 export class TimerFires {

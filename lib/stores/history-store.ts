@@ -41,7 +41,7 @@ export interface HistoryStore {
 
 /** How many entries are kept, and for how long. */
 export interface Kept {
-  /** Of each lock: so many runs that completed, and as many other entries. A store may keep some more. */
+  /** For each lock: this many runs that completed, and as many other entries. A store may keep some more. */
   readonly count: number;
   /** How old an entry may become, ms. */
   readonly age: number;

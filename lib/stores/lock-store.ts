@@ -100,8 +100,8 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  * 17. `miss` keeps a tick that nobody has started, once for each instance that notes it.
  *    17.1. It keeps nothing if the tick or a newer one was started, if the grace of an interval has not passed since it was due, or
  *          while a run of the job goes on. A run of another job does not count.
- *    17.2. Of all instances that note one tick by `miss`, exactly one is the first. Of all that note by `told` that people know of
- *          the tick, exactly one is the first.
+ *    17.2. Of all instances that note one tick by `miss`, exactly one is the first. Of all that note by `told` that the
+ *          tick was reported, exactly one is the first.
  * 18. `beat` remembers an instance as it was last seen, and each list of jobs once, from whichever instance it came.
  *    18.1. The store may ignore a beat with an unknown list.
  *    18.2. `instances` answers all instances that were seen in the last days, with the store's time.

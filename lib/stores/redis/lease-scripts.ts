@@ -16,7 +16,7 @@ const MAX_SHORT = 500;
 
 /**
  * How many locks have their keys cached. A caller can make up a name per call: when the cache is full, it starts
- * anew.
+ * again.
  */
 const MAX_KNOWN_KEYS = 10_000;
 

@@ -105,7 +105,7 @@ export class NodeRedisState {
     return masters.some((node) => node.client === undefined || node.client.isReady === true);
   }
 
-  /** Resolves when it is connected. Clients of a Cluster and of Sentinels give up: they are told to try again while somebody listens. */
+  /** Resolves when it is connected. Clients of a Cluster and of Sentinels give up: this makes them try again while somebody listens. */
   async connect(): Promise<void> {
     for (;;) {
       try {
