@@ -64,6 +64,6 @@ export function readTime(text: string, zone = 'UTC'): number | undefined {
   if (Number.isNaN(asUtc) || !new Date(asUtc).toISOString().startsWith(date)) return undefined;
   if (offset !== undefined) return Date.parse(`${date}T${time}${offset.toUpperCase()}`);
   const offsetAt = offsetsOf(zone);
-  // The offset of the first guess is wrong near a change of the clocks.
+  // The offset of the first guess is wrong near a change of daylight saving time.
   return asUtc - offsetAt(asUtc - offsetAt(asUtc));
 }
