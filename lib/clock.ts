@@ -65,7 +65,7 @@ export const systemClock: Clock = {
 
 /**
  * Calls `callback` in this turn of the event loop, after all timers that are due and all that has arrived, {@link inModuleContext}.
- * This is no time: also under the fake timers of a test it is called.
+ * Fake timers of a test do not hold it back.
  */
 export const atEndOfTurn = (callback: () => void): void => void inModuleContext(setImmediate, callback);
 
@@ -74,7 +74,7 @@ export class AlarmClock {
   #timer: Timer | undefined;
   #at = Infinity;
 
-  /** @param ring looks what is due, and sets the next alarm: a timer may fire a fraction early */
+  /** @param ring handles what is due, and sets the next alarm: a timer may fire a fraction early */
   constructor(
     private readonly clock: Clock,
     private readonly ring: () => void,

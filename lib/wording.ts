@@ -23,7 +23,7 @@ export function nearest(given: string, names: readonly string[]): string | undef
 }
 
 /**
- * Options in `given` that there are not: a misspelt one would silently have its default.
+ * Names in `given` that are not among `names`: a misspelt option would silently have its default.
  *
  * @returns one sentence each
  */
@@ -58,7 +58,7 @@ function distance(one: string, other: string): number {
 
 const at = (row: readonly number[] = [], index: number): number => row[index] ?? Number.POSITIVE_INFINITY;
 
-/** What an error says; one of several has no message of its own in Node (a name with two addresses, each of which was tried). */
+/** The message of an error. In Node an `AggregateError` has none of its own (a host with two addresses, each of which was tried). */
 export function messageOf(error: Error): string {
   const several = error instanceof AggregateError ? error.errors.filter((each) => each instanceof Error) : [];
   return error.message || several.map((each) => each.message).join(', ') || error.name;
@@ -68,6 +68,6 @@ export function messageOf(error: Error): string {
 export const asClause = (message: string): string =>
   message.replace(/\/\/[^\s/]*@/g, '//***@').replace(/[\s.]+$/, '');
 
-/** A message of a store as one line: SQL there would be a comment from its first one on. */
+/** A message of a store as one line: in SQL on one line, its first comment would swallow the rest. */
 export const withoutSql = (text = ''): string =>
   text.replace(/Run this([^\n]*):\n[^]*$/, 'Run what `npx nestjs-scheduler-lock sql` prints$1.');

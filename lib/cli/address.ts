@@ -73,7 +73,7 @@ function checkUrl(url: string): void {
   const { protocol, hash, pathname, search, hostname } = new URL(url);
   if (KINDS[protocol] === undefined)
     throw new UsageError(`The URL of the store begins with none of these: ${FORMS}.`);
-  // A part of the password would be taken for the host or the database, looked up, and shown.
+  // A part of the password would be taken for the host or the database, resolved, and shown.
   if (hash !== '' || pathname.includes('@') || /^\?[^=]*@/.test(search))
     throw new UsageError(
       'A "#", "/" or "?" cuts the user name or password of the URL off. Percent-encode special characters there.',

@@ -28,7 +28,7 @@ export interface Request {
   readonly json: boolean;
   readonly watch: boolean;
   readonly bad: boolean;
-  /** For a switch: who does what, and why. */
+  /** For a switch: who acts, what on, and why. */
   readonly act?: Act;
 }
 
@@ -122,7 +122,7 @@ function readOption({ name, rawName, value, inlineValue }: OptionToken): [Option
     if (value !== undefined) throw new UsageError(`--${name} takes no value.`);
     return [name, true];
   }
-  // What begins with a dash is the next option.
+  // A text that begins with a dash is the next option.
   if (value === undefined || value === '' || (inlineValue !== true && value.startsWith('-')))
     throw new UsageError(`--${name} needs a value: --${name} ${takes}.`);
   return [name, value];
@@ -131,7 +131,7 @@ function readOption({ name, rawName, value, inlineValue }: OptionToken): [Option
 const isOption = (name: string): name is OptionName => (OPTION_NAMES as string[]).includes(name);
 const isCommand = (name: string): name is Command => (COMMAND_NAMES as string[]).includes(name);
 
-/** What was written instead of a name. A URL there may hold a password. */
+/** Shows a text that was given instead of a name. A URL there may hold a password. */
 const named = (text: string): string => (/[:@/]/.test(text) ? 'of that name' : show(text));
 
 function optionAdvice(name: string): string {

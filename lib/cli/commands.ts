@@ -32,11 +32,11 @@ export interface Context {
   >;
   /** The switches. */
   readonly control: ControlSwitches;
-  /** Who uses this machine. */
+  /** The user of this machine. */
   readonly actor: string;
   readonly clock: Clock;
   readonly look: Look;
-  /** Says something about the answer on stderr: why it takes so long, what it is without. */
+  /** Writes about the answer to stderr: why it takes so long, what is missing from it. */
   readonly say: (line: string) => void;
 }
 
@@ -47,7 +47,7 @@ export interface Answer {
   readonly code: number;
 }
 
-/** From here on it is worth a word that two clocks differ, ms. What a question takes is no difference. */
+/** From this difference of two clocks on, the output mentions it, ms. The time that a question takes does not count. */
 const CLOCK_OFF = 1_000;
 
 const OK = 0;
@@ -67,7 +67,7 @@ const RUNS: Readonly<Record<Exclude<Request['command'], Switch | 'board'>, Run>>
 
 /** Reads what a command shows. Rejects as the store does. */
 export function answerOf(request: Request, context: Context): Promise<Answer> {
-  // It has no answer that ends: `run` serves it.
+  // `run` serves the page: it has no answer to print.
   if (request.command === 'board') return Promise.reject(new UsageError('board: there is nothing to print.'));
   const { command } = request;
   return isSwitch(command) ? switched(command, request, context) : RUNS[command](request, context);
@@ -80,7 +80,7 @@ async function switched(command: Switch, request: Request, context: Context): Pr
   return { document, lines: [printable(line)], code };
 }
 
-/** What is shown is by the store's clock, so now is, too; by that of this machine if the store has not told. */
+/** Times are shown by the store's clock, and so is now; by this machine's if the store has given no time. */
 const timesBy = (time: number | undefined, { zone }: Request, { clock }: Context): Times =>
   new Times(zone, time ?? clock.now());
 
@@ -97,7 +97,7 @@ async function status(request: Request, context: Context): Promise<Answer> {
   }
 }
 
-/** The store tells nothing of instances, so nobody knows which jobs there are. */
+/** The store shows no instances, so it is not known which jobs there are. */
 function unknownStatus({ insight, store, look }: Context, times: Times): Answer {
   const { label = 'the store' } = store;
   const { unreadable } = insight;
@@ -127,7 +127,7 @@ function statusOf(
   lines.push(...leftOut(unreadable).map((line) => look.paint('red', line)));
   if (jobs.length > 0) lines.push('', ...jobsTable(jobs, times, look));
   else if (up > 0) lines.push('No instance has told of a job.');
-  // What the terminal has cut off is the answer. A watch has no room for it.
+  // If the terminal cut off a reason, print it in full below. A watch has no room for that.
   if (!request.watch && lines.some((line) => line.endsWith('…'))) lines.push('', ...whole(jobs, look));
   return {
     document: {
@@ -152,17 +152,17 @@ function countsOf(all: readonly Seen[]): Readonly<Record<InstanceState, number>>
   return counts;
 }
 
-/** The time of the store, and that of this machine, if it cannot be the same at any moment of the question. */
+/** The store's time, and this machine's, if the two differ by more than the question took. */
 function clocks(times: Times, asked: number, answered: number): string {
   const { now, full } = times;
   const isOff = now < asked - CLOCK_OFF || now > answered + CLOCK_OFF;
   return isOff ? `${full(now)} by its clock, ${full(answered)} by the one here` : full(now);
 }
 
-/** Whether there may be jobs of which nobody can tell how they are. */
+/** Whether there may be jobs whose state is not known. */
 const isUnknown = ({ instances, parts }: Unreadable): boolean => instances > 0 || parts.length > 0;
 
-/** What the answer is without, as lines, or none. */
+/** What is missing from the answer, one line each. */
 function leftOut({ instances, runs, parts }: Unreadable): string[] {
   const refused = parts.map((reason) => printable(`Not all can be read. ${reason}`));
   const count = instances + runs;
@@ -180,7 +180,7 @@ const whole = (jobs: readonly JobView[], { paint }: Look): string[] =>
 
 type Seen = Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'>;
 
-/** When the last instance was seen: from then on nobody was up. */
+/** When the last instance was seen, if none is up. */
 function sinceOf(all: readonly Seen[], up: number): { nobodySince?: number } {
   return up > 0 || all.length === 0 ? {} : { nobodySince: Math.max(...all.map(({ seenAt }) => seenAt)) };
 }
@@ -202,7 +202,7 @@ async function runs(request: Request, context: Context): Promise<Answer> {
   const { insight, look, say } = context;
   const query = { ...(job !== undefined && { job }), limit };
   const found = await insight.runs({ ...query, bad });
-  // Which run a person has started, or ended, it says itself.
+  // A run says itself who started or ended it.
   const acts = (await insight.controls(query)).filter(({ action }) => action !== 'run' && action !== 'break');
   leftOut(insight.unreadable).forEach(say);
   const times = timesBy(insight.time, request, context);
@@ -254,7 +254,7 @@ async function instances(request: Request, context: Context): Promise<Answer> {
   };
 }
 
-/** After that, it is worth a word that the command takes so long, ms. */
+/** After this time the command says why it takes so long, ms. */
 const LONG = 1_000;
 
 async function locks(request: Request, context: Context): Promise<Answer> {

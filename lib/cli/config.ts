@@ -19,7 +19,7 @@ export type StoreOptions =
   | ({ readonly store?: undefined; readonly connection: RedisSource } & RedisLockStoreOptions);
 
 /**
- * Loads the options of the store from a module: its default export, or what that answers if it is a function.
+ * Loads the options of the store from a module: its default export, or the result of that if it is a function.
  *
  * @param file relative to the folder of the shell
  * @throws UsageError if there is no such module, or if it exports no such options

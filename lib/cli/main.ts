@@ -37,7 +37,7 @@ const code = await run(argv.slice(2), {
 // Not at once: what was written may still be on its way into a pipe.
 stdout.write('', (error) => (error ? lost(error) : process.exit(code)));
 
-/** A process in a container may have a number that no user has. */
+/** In a container the user id of the process may belong to no user. */
 function userName(): string {
   try {
     return userInfo().username;

@@ -18,17 +18,17 @@ export interface OpenStore {
 
 /** How long to wait for a connection, and for an answer, ms. */
 const LIMIT = 5_000;
-/** How long a statement may take, ms: some longer than the store waits for a table that somebody has locked. */
+/** How long a statement may take, ms: a little longer than the store waits for a table that another client has locked. */
 const STATEMENT_LIMIT = 4_000;
 /** No lock can have this name. */
 const NO_LOCK = '{';
 /** Connections to a database at most. */
 const CONNECTIONS = 4;
-/** What a database shows of the connection. */
+/** The application name that a database shows for the connection. */
 const NAME = 'nestjs-scheduler-lock';
 
 /**
- * Connects to the store, for reading only: no table is created, and no right is tried by writing.
+ * Connects to the store, for reading only: creates no table, and tests no right by writing.
  *
  * @throws SchedulerLockConfigError if the credentials, the table or the driver do not work
  * @throws StoreUnavailableError if the store cannot be reached
@@ -60,7 +60,7 @@ function partsOf(url: string): object {
   };
 }
 
-/** Connects without `init()` of the store, which tries rights by writing: a user who only reads may lack them. */
+/** Connects without `init()` of the store, which tests rights by writing: a user who only reads may lack them. */
 async function openConnection(
   source: RedisSource,
   { keyPrefix, key }: RedisLockStoreOptions,
@@ -89,7 +89,7 @@ async function openConfigured(options: StoreOptions): Promise<OpenStore> {
 async function openPostgres({ url, table, schema, ca }: StoreAddress): Promise<OpenStore> {
   const Pool = await loadPostgres();
   const pool = new Pool({
-    // The URL may say more of TLS; what it says wins over options beside it.
+    // The URL may have more TLS parameters, and these win over options beside it.
     connectionString: ca === undefined ? url : withCa(url, ca),
     max: CONNECTIONS,
     connectionTimeoutMillis: LIMIT,
@@ -130,7 +130,7 @@ async function openMysql({ url, table, schema, ca }: StoreAddress): Promise<Open
   }, close);
 }
 
-/** Waits for the first connection. If it fails there is no other try, as many may lock an account: a store says what its error means. */
+/** Waits for the first connection. Does not try again, as many failures may lock an account: the store explains its error. */
 async function reached(
   connection: Promise<{ release(): void }>,
   storeOf: (client: { query(): Promise<never> }) => LockStore,

@@ -1,5 +1,5 @@
 /*
- * What can be asked for, in one table: the arguments are read by it, and the help shows it.
+ * All commands and options in one table, for the parser of arguments and for the help.
  */
 
 export const COMMANDS = {

@@ -4,7 +4,7 @@ import { aclText } from '../stores/redis/acl.js';
 import type { OptionName } from './options.js';
 import { UsageError } from './usage-error.js';
 
-/** The commands that print what a person runs in a store, and the options of each. They connect to nothing. */
+/** The commands that print statements for a person to run in a store, and their options. They connect to nothing. */
 export const PRINTS = {
   sql: ['store', 'table', 'schema', 'grant', 'shedlock'],
   acl: ['key-prefix', 'user'],
@@ -34,7 +34,7 @@ export function printed({ print, value, shedlock }: Print): string {
   return SETUPS[store]({ table: value('table'), schema: value('schema'), user: value('grant'), shedlock });
 }
 
-/** A name that stands in a line as it is. */
+/** A name without characters that would break the line. */
 function word(option: string, text: string | undefined): string | undefined {
   if (text === undefined || /^[^\s"'<>]+$/.test(text)) return text;
   throw new UsageError(`--${option}: a name has no blanks and no quotes.`);

@@ -35,11 +35,11 @@ export interface Shell {
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Of the package. */
+  /** The version of the package. */
   readonly version: string;
   /** Connects to the store. */
   readonly open: (address: StoreAddress) => Promise<OpenStore>;
-  /** Who uses this machine, for whatever is noted of a switch. */
+  /** The user of this machine, for the record of a switch. */
   readonly actor: () => string;
   /** Finds the dates of cron expressions, if the application's `cron` is at hand. */
   readonly ticks: () => TickFinder | undefined;
@@ -89,7 +89,7 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     const actor = shell.actor();
     const context: Context = {
       store,
-      // Not before it is needed: a store without a history has locks, too.
+      // Only when a command needs it: a store without a history has locks, too.
       get insight() {
         return (insight ??= new Insight(store, { zone: request.zone, ...(ticks && { ticks }) }));
       },
@@ -111,7 +111,7 @@ async function runOn(request: Request, shell: Shell): Promise<number> {
     stdout.write(`${request.json ? JSON.stringify(answer.document, null, 2) : answer.lines.join('\n')}\n`);
     return answer.code;
   } finally {
-    // What was answered stays so. A connection that waits for a table may have been closed.
+    // An error here does not change the answer. A connection that waits for a table may have been closed.
     await close().catch(() => undefined);
   }
 }
@@ -167,7 +167,7 @@ function failureText(error: unknown, { json, address }: Request): string {
   return json ? JSON.stringify({ error: line }) : line;
 }
 
-/** Writes over what was there, line by line, so that nothing flickers. No line wraps, and no more lines than the terminal has. */
+/** Overwrites the last output line by line, so that nothing flickers. Cuts lines and their number to the size of the terminal. */
 function repaint(text: string, { rows = Infinity, columns = Infinity }: Output): string {
   const lines = text.split('\n');
   const room = Math.max(1, rows - 1);
@@ -191,12 +191,12 @@ function failed(error: unknown, { stderr, env }: Shell, url: string): number {
 /** An error as one line that says what to do. */
 function explain(error: unknown, url: string): { line: string; code: number } {
   const clean = (text: string): string => printable(withoutSecrets(asClause(text), url));
-  // Our own words: they quote no URL but the form of one.
+  // Our own text: it quotes no URL, only the form of one.
   if (error instanceof UsageError)
     return { line: printable(withoutSecrets(error.message, url)), code: USAGE };
   if (error instanceof SchedulerLockConfigError) {
     // The options of the module have other names here.
-    // SQL on one line would be a comment from its first one on.
+    // In SQL on one line, the first comment would swallow the rest.
     const problems = error.problems.map((problem) =>
       capital(
         problem

@@ -9,8 +9,8 @@ import { withoutSql } from '../wording.js';
 import { UsageError } from './usage-error.js';
 
 /*
- * The page for who may read the store. Other users of the machine reach its loopback, too, and so does a site in the browser, by a name
- * that leads there: so it answers only to its own address, and only to whoever has the secret that the shell has printed.
+ * The page for a person who may read the store. Other users of the machine reach its loopback, too, and so does a site in the browser, by
+ * a name that resolves to it: so the page answers only to its own address, and only to requests with the secret that the shell printed.
  */
 
 /** The address of a page that is served. */
@@ -67,7 +67,7 @@ async function answerTo(request: IncomingMessage, board: Board, secret: string):
   return isSame(known, secret) ? answerAt(board, url) : plain(403, WRONG);
 }
 
-/** The secret goes on as a cookie: out of the address, which people copy. */
+/** Turns the secret into a cookie: people copy the address. */
 function admitted(url: string, cookie: string): Answer {
   const [path = '/', query = ''] = url.split('?');
   const params = new URLSearchParams(query);

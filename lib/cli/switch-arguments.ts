@@ -3,7 +3,7 @@ import { show } from '../wording.js';
 import type { Command, OptionName } from './options.js';
 import { UsageError } from './usage-error.js';
 
-/** The commands that change something, and what each of them is for. */
+/** The commands that change something, and what the word behind each names. */
 const SWITCHES = { pause: 'job', resume: 'job', break: 'lock', run: 'job', redeliver: 'lock' } as const;
 
 export type Switch = keyof typeof SWITCHES;
@@ -16,7 +16,7 @@ export interface Act {
   readonly name: string | undefined;
   readonly lock: string | undefined;
   readonly reason: string | undefined;
-  /** Absent: whoever uses this machine. */
+  /** Absent: the user of this machine. */
   readonly as: string | undefined;
   readonly for: Duration | undefined;
   readonly wait: Duration | undefined;
@@ -83,7 +83,7 @@ function argsOf(text: string | undefined): readonly unknown[] {
     const args: unknown = JSON.parse(text);
     if (Array.isArray(args)) return args;
   } catch {
-    // Its message quotes the text.
+    // The parser's message quotes the text.
   }
   throw new UsageError('--args: that is no JSON array, such as \'["2026-11", 3]\'.');
 }

@@ -15,7 +15,7 @@ export interface Hand {
   readonly say: (line: string) => void;
 }
 
-/** What became of it: for programs, for people, and whether it was done. */
+/** The result of a switch: for programs, for people, and whether it was done. */
 export interface Done {
   readonly document: unknown;
   readonly line: string;
@@ -30,7 +30,7 @@ const CANNOT = 2;
 
 const SWITCHES: Readonly<Record<Switch, Do>> = { pause, resume, break: breakLease, run, redeliver };
 
-/** Does what a person wants. Rejects as the store does. */
+/** Carries out a switch. Rejects as the store does. */
 export const done = (command: Switch, { act }: Request, hand: Hand): Promise<Done> =>
   SWITCHES[command](act as Act, hand);
 

@@ -5,7 +5,7 @@ import type { LockInfo } from '../stores/lock-info.js';
 import { type Cell, type Look, type Style, table } from './table.js';
 
 /*
- * Tables of what people ask for. Times in them are short: what is exact is in the JSON, and in `why`.
+ * Tables for people. Times in them are short: the JSON and `why` have exact ones.
  */
 
 const STATUS: Readonly<Record<JobStatus, Style | undefined>> = {
@@ -86,7 +86,7 @@ const ACTS: Readonly<Record<ControlInfo['action'], string>> = {
   redeliver: 'redelivered',
 };
 
-/** Who has started it, or ended it; else what has, if that is not its schedule. */
+/** Who started a run, or ended it; else what started it, unless its schedule did. */
 function triggerOf({ trigger, by }: RunInfo): string {
   if (by?.action === 'break') return `broken by ${by.actor}`;
   if (by !== undefined) return by.actor;
@@ -124,7 +124,7 @@ export function instancesTable(instances: readonly InstanceInfo[], times: Times,
       cell(instance.version),
       cell(String(instance.jobs.length)),
       cell(clockOf(clockOffset), 'yellow'),
-      // What an instance that is gone has led is another one's by now, or nobody's.
+      // An instance that is gone leads nothing any more.
       cell(state === 'up' ? instance.leads.join(', ') : ''),
     ];
   });
@@ -142,7 +142,7 @@ export function instancesTable(instances: readonly InstanceInfo[], times: Times,
   return table(heads, rows, look);
 }
 
-/** How wrong the clock of an instance is, by that of the store. */
+/** By how much the clock of an instance differs from the store's. */
 function clockOf(offset: number): string {
   if (Math.abs(offset) < CLOCK_OFF) return '';
   return `${formatDuration(Math.abs(offset))} ${offset > 0 ? 'behind' : 'ahead'}`;

@@ -27,7 +27,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   const act = { ...actOf('break', request), ...(started !== undefined && { started }) };
   const since = info.since ?? info.time;
   const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
-  // The store compares once more: a lease that has ended meanwhile stays as it has ended.
+  // The store compares once more: if the lease has ended meanwhile, the record of its end stays.
   const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
   if (!released) return gone(lock, await desk.look(lock));
   await desk.noted(lock);
@@ -37,7 +37,7 @@ export async function breakLease(desk: Desk, request: BreakRequest): Promise<Bre
   return { result: 'broken', lock, fencingToken, holder, ...ofJob };
 }
 
-/** What a person did to start the run of a lease: the end of the run is to tell it, too. */
+/** What a person did to start the run of a lease: the record of its end says so, too. */
 async function starterOfLease(
   desk: Desk,
   name: string,
@@ -48,13 +48,13 @@ async function starterOfLease(
   return noted?.type === 'run' ? starterOf(noted) : undefined;
 }
 
-/** A table does not tell for which job a call by hand has taken its lock. */
+/** The only job under a lock: a table does not say for which job a call by hand has taken the lock. */
 async function onlyJob(desk: Desk, lock: string): Promise<string | undefined> {
   const found = await desk.find({ lock });
   return 'jobs' in found && found.jobs.length === 1 ? found.jobs[0] : undefined;
 }
 
-/** The lease, with the start of the job that it records: that counts as interrupted then. */
+/** The lease, with the start of the job that it records: its release marks that start as interrupted. */
 function leaseOf(info: LockInfo, own: Pick<LeaseRef, 'token' | 'fencingToken'>): LeaseRef {
   const { name, holder = '', expiresIn = 1, job } = info;
   const [run] = leasesOf({ lock: info, entries: [] });

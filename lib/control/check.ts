@@ -7,7 +7,7 @@ import type { Target } from './types.js';
 const DAY = 86_400_000;
 /** How long a pause lasts at most, ms: as long as any lease may. */
 export const LONGEST_PAUSE = 30 * DAY;
-/** How long one lasts if nobody says, ms. */
+/** How long a pause lasts by default, ms. */
 export const USUAL_PAUSE = 7 * DAY;
 /** The longest texts that are kept. */
 const ACTOR_LENGTH = 60;
@@ -57,7 +57,7 @@ export class Given {
     try {
       if (Array.isArray(value)) bytes = Buffer.byteLength(JSON.stringify(value));
     } catch {
-      // Too much, or nothing that JSON has.
+      // Too large, or no JSON value.
     }
     if (bytes > most)
       this.#add(`${what}: ${show(value)} is no array that takes at most ${most} bytes as JSON`);

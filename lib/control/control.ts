@@ -25,16 +25,15 @@ import type {
 } from './types.js';
 
 /**
- * What a person can do to the locks of a store. The service, the shell and the page call these. All is put together from what a store has
- * anyhow: leases, lines, queued calls, histories.
+ * What a person can do to the locks of a store. The service, the shell and the page call these methods.
  *
- * They reject with `SchedulerLockConfigError` for what cannot work, and with `StoreUnavailableError` if the store does not answer: then
- * nobody knows whether it was done, and `status` or `locks` show it.
+ * All reject with `SchedulerLockConfigError` for bad arguments, and with `StoreUnavailableError` if the store does not answer: then
+ * the action may or may not have been done, and `status` or `locks` show it.
  */
 export class Control implements ControlSwitches {
   readonly #desk: Desk;
 
-  /** @throws SchedulerLockConfigError if the store tells nothing of its locks, or remembers nothing */
+  /** @throws SchedulerLockConfigError if the store has no `inspect()`, or no history */
   constructor(store: LockStore, options: ControlOptions) {
     this.#desk = new Desk(store, options);
   }

@@ -24,7 +24,7 @@ export interface ControlOptions {
   readonly storeTimeout?: number;
 }
 
-/** How often to ask whether something has come, ms: a lock is reserved for two seconds for whoever is called. */
+/** How often to ask the store, ms: a free lock is reserved for two seconds for the first call in line. */
 export const EVERY = 250;
 /** How many entries of a history to look at, of each kind. */
 export const FEW = 20;
@@ -48,7 +48,7 @@ export class Desk {
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
-  /** @throws SchedulerLockConfigError if the store tells nothing of its locks, or remembers nothing */
+  /** @throws SchedulerLockConfigError if the store has no `inspect()`, or no history */
   constructor(
     readonly store: LockStore,
     private readonly options: ControlOptions,
@@ -115,14 +115,14 @@ export class Desk {
   }
 
   /**
-   * Resolves when what was done is in the history, or that fails. A database may keep a record some time after its release, and does so
-   * before it tells of any: whoever did it may end the process next.
+   * Resolves when the action is in the history, or could not be written there. A database may write a record some time after its release,
+   * but before it answers a read of the history: the caller may end the process next.
    */
   async noted(lock: string): Promise<void> {
     await this.ask(this.history.entries({ name: lock, limit: 1 })).catch(() => undefined);
   }
 
-  /** Tells those who listen here. */
+  /** Emits the event to the listeners of this process. */
   tell(
     lock: string,
     act: ControlAct,

@@ -3,8 +3,8 @@ import { readPause } from '../stores/pause.js';
 import { type Desk, FEW } from './desk.js';
 
 /*
- * A pause that a person has lifted for one run of its job: that it comes back behind the run, nothing but the history of its lock tells.
- * There its end is the act `resume` with the id of the call. Who resumes the job in that time adds an entry without one.
+ * A pause that a person has lifted for one run of its job. Only the history of the lock says that the pause comes back after that run:
+ * its end is there as the act `resume` with the id of the call. A person who resumes the job meanwhile adds an entry without such an id.
  */
 
 /** What a lock remembers, newest first. */
@@ -12,7 +12,7 @@ export const entriesOf = (desk: Desk, name: string): Promise<HistoryEntry[]> =>
   desk.ask(desk.history.entries({ name, limit: FEW }));
 
 /**
- * The holder text of a pause that was lifted for one run, and is to come back behind it.
+ * The holder text of a pause that was lifted for one run, and comes back after that run.
  *
  * @param now by the store's clock, epoch ms
  */
@@ -31,12 +31,12 @@ const isResume = (entry: HistoryEntry): entry is RunEntry =>
   entry.type === 'run' && entry.by?.action === 'resume';
 
 /**
- * Notes what a person did to a lock where no lease begins or ends with it.
+ * Notes what a person did to a lock, if the act neither begins nor ends a lease.
  *
  * @param now by the store's clock, epoch ms
  */
 export async function note(desk: Desk, lock: string, act: ControlAct, now: number): Promise<void> {
-  // It belongs to no lease: the number only says when it was.
+  // The entry belongs to no lease: its number only says when the person acted.
   const fencingToken = now * 1_000 + Math.floor(Math.random() * 1_000);
   const entry = { name: lock, fencingToken, holder: act.actor, kept: desk.kept, by: act };
   await desk.ask(desk.history.interrupted(entry));

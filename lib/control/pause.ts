@@ -13,12 +13,12 @@ import type { By, PauseRequest, PauseResult, ResumeRequest, ResumeResult } from 
 
 const HOUR = 3_600_000;
 const SECOND = 1_000;
-/** The greatest that there is: whoever pauses a job goes before all who want to run it. */
+/** The greatest priority: a pause goes before all calls in line. */
 export const GREATEST = 100;
 
 /**
- * A place in line for a lock that a person is to hold. It asks with the same token each time, so an answer that is lost costs nothing.
- * Whoever stands here must ask on, or leave.
+ * A place in line for a lock that a person is to hold. It asks with the same token each time, so a lost answer costs nothing.
+ * The caller must keep asking, or leave.
  */
 export class Place {
   readonly #token = randomUUID();
@@ -31,7 +31,7 @@ export class Place {
 
   /**
    * @param until when the pause ends, by the store's clock, epoch ms, whole seconds
-   * @param offset how much that clock is ahead of the one here, ms
+   * @param offset by how much the store's clock is ahead of this machine's, ms
    */
   constructor(
     private readonly desk: Desk,
@@ -47,7 +47,7 @@ export class Place {
     return this.desk.clock.monotonic() >= this.deadline;
   }
 
-  /** Asks for the lock. What the lease before has left is noted, as an instance would. */
+  /** Asks for the lock. Notes an interruption of the lease before, as an instance would. */
   async ask(): Promise<AcquireResult> {
     const { desk } = this;
     const result = await desk.ask(desk.store.acquire(this.#request()));
@@ -70,7 +70,7 @@ export class Place {
     return { ...this.pause, since: Math.floor(fencingToken / 1_000), fencingToken };
   }
 
-  /** Leaves the line, and gives back what it may have been granted. */
+  /** Leaves the line, and gives back the lease that the store may have granted. */
   async giveBack(): Promise<void> {
     const lease = { ...this.#request(), fencingToken: 0 };
     await this.desk.ask(this.desk.store.release(lease, { outcome: 'abandoned' }));
@@ -85,7 +85,7 @@ export class Place {
     const { clock, store } = this.desk;
     const now = clock.monotonic();
     const left = this.#leaseEnds - now;
-    // Behind a long run the pause still ends when it was to end.
+    // After a long wait the pause still ends at the time that was asked for.
     const ttl = Math.max(SECOND, Math.min(LONGEST_PAUSE, this.pause.until - this.offset - clock.now()));
     const wait = {
       limit: Math.max(1, Math.ceil(this.deadline - now)),
@@ -100,13 +100,13 @@ export class Place {
       ttl,
       holder: this.#holder,
       history: true,
-      // Without lines it asks among all others.
+      // In a store without lines it competes with all other calls.
       ...(store.hints !== undefined && { wait }),
     };
   }
 }
 
-/** Takes the lock behind whoever has it, for a person. */
+/** Takes the lock for a person, after its holder. */
 export async function pause(desk: Desk, request: PauseRequest): Promise<PauseResult> {
   const given = new Given('pause()');
   given.target(request);
@@ -128,7 +128,7 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
     desk,
     { lock, actor, reason, until },
     now - desk.clock.now(),
-    // Behind a run that goes on until then it would pause nothing.
+    // If the lock is not free by then, there is nothing left to pause.
     desk.clock.monotonic() + Math.min(wait, until - now),
   );
   try {
@@ -157,7 +157,7 @@ async function standInLine(
   for (let asked = 0; ; asked++) {
     signal?.throwIfAborted();
     const result = await place.ask().catch((error: unknown): undefined => {
-      // It keeps its place, and asks again: a store may be away for a moment.
+      // Keeps its place, and asks again: the store may be away for a moment.
       if (asked === 0 || place.isOver || !(error instanceof StoreUnavailableError)) throw error;
     });
     if (result?.acquired === true) return result;
@@ -186,7 +186,7 @@ export async function resume(desk: Desk, request: ResumeRequest): Promise<Resume
 }
 
 /**
- * Keeps a pause from coming back that was lifted for one run.
+ * Keeps a pause that was lifted for one run from coming back.
  *
  * @param now by the store's clock, epoch ms
  */
@@ -198,7 +198,7 @@ async function resumeLifted(
   const holder = liftedPause(await entriesOf(desk, lock), now);
   const lifted = readPause(holder);
   if (lifted === undefined) return { result: 'not-paused', lock };
-  // Whoever puts it back looks for this once it is there. Either they see it, or it is seen here.
+  // The caller that puts the pause back looks for this note afterwards: either that caller sees the note, or the pause is seen here.
   const act = actOf('resume', request);
   await note(desk, lock, act, now);
   const again = await desk.look(lock);
@@ -210,8 +210,8 @@ async function resumeLifted(
 }
 
 /**
- * @param by with the id of the call for whose run it is lifted, if it is
- * @returns whether this call has ended it
+ * @param by with the id of the call, if the pause is lifted for its run
+ * @returns whether this call has ended the pause
  */
 export async function endPause(
   desk: Desk,
@@ -228,7 +228,7 @@ export async function endPause(
     holder: info.holder ?? '',
   };
   const record = { kept: desk.kept, duration: Math.max(0, info.time - since), by: act };
-  // As what went wrong it is not pushed out by runs that completed.
+  // With this outcome, completed runs do not push the record out of the history.
   const { released } = await desk.ask(desk.store.release(lease, { outcome: 'aborted', record }));
   if (!released) return false;
   await desk.noted(lock);

@@ -4,7 +4,7 @@ import { actOf, type Desk } from './desk.js';
 import { note } from './lifts.js';
 import type { RedeliverRequest, RedeliverResult } from './types.js';
 
-/** Puts dead letters of a lock back, and notes who has. */
+/** Puts dead letters of a lock back, and notes who did. */
 export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<RedeliverResult> {
   const given = new Given('redeliver()');
   given.name('lock', request.lock);

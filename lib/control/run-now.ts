@@ -15,24 +15,24 @@ import type { NobodyHas, RunNowResult, RunRequest } from './types.js';
 
 /** How long one may wait for the end of a run, ms. */
 export const LONGEST_WAIT = 86_400_000;
-/** How long to look for the start of a run if nobody is in the way, ms: instances look for calls every few seconds. */
+/** How long to look for the start of a run if the lock is free, ms: instances look for calls every few seconds. */
 const START = 10_000;
-/** How many calls of persons a lock may have, and how many bytes their arguments may take. */
+/** How many queued calls of people a lock may have, and how many bytes the arguments of each may take. */
 const MOST = 1_000;
 const MOST_BYTES = 16 * 1_024;
-/** How long the record of an end may come after it, ms. */
+/** How much later than the end of a run its record may come, ms. */
 const LATE = 2_000;
 
 /** A call that was queued for a person. */
 interface Call {
   readonly id: string;
   readonly lock: string;
-  /** When nobody waits for its end any more, monotonic; for its start, if that is not asked for. */
+  /** Until when to wait for the end of its run, monotonic; for the start, if the person did not ask for the end. */
   readonly deadline: number;
   readonly toTheEnd: boolean;
 }
 
-/** Queues a call of a job, which an instance that has the job takes, and tells what becomes of it. */
+/** Queues a call of a job, for an instance that has the job, and says what becomes of the call. */
 export async function runNow(desk: Desk, request: RunRequest): Promise<RunNowResult> {
   const args = checkRun(request);
   const lock = await lockOf(desk, request.job);
@@ -60,7 +60,7 @@ async function throughThePause(
   });
   if (pausedAgain === undefined)
     return follow(desk, { ...call, deadline: Math.max(call.deadline, desk.clock.monotonic() + LATE) });
-  // It has run by now.
+  // The call has run by now.
   const end = await follow(desk, { ...call, deadline: desk.clock.monotonic() + LATE, toTheEnd: true });
   return end.result === 'started' ? { ...end, pausedAgain } : end;
 }
@@ -82,7 +82,7 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
   const { job, key } = request;
   const id = randomUUID();
   const by: ControlAct = { ...actOf('run', request), call: id };
-  // Whoever wants one run wants no second one behind their back: an interrupted run leaves a dead letter.
+  // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
   const call = { name: lock, id, job, args: writeQueued(args, by), priority, max: MOST, redeliver: 0 };
   const { queued } = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
   const wait = parseDuration(request.wait) ?? START;
@@ -103,7 +103,7 @@ export function checkRun({ job, actor, reason, wait, key, args = [] }: RunReques
   return args;
 }
 
-/** The lock of a job that an instance is there to run. */
+/** The lock of a job, if an instance that is up can run it. */
 async function lockOf(desk: Desk, job: string): Promise<string | NobodyHas> {
   const { jobs } = await desk.fleet();
   const knownBy = jobs.get(job);
@@ -129,7 +129,7 @@ function whyNobody(knownBy: KnownByAll): string | undefined {
 async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
   let openSince = Infinity;
   for (;;) {
-    // The other way round, a run that ends in between would look interrupted.
+    // First the lock, then the run: in the other order, a run that ends in between would look interrupted.
     const info = await desk.look(call.lock);
     const run = await runOf(desk, call);
     const now = desk.clock.monotonic();
@@ -145,8 +145,8 @@ async function follow(desk: Desk, call: Call): Promise<RunNowResult> {
 type How = 'ended' | 'running' | 'open' | 'held' | 'none';
 
 /**
- * How it is with a run. `open`: its lease is over, and its end is not known: it may come yet. `held`: it has not begun, and somebody has its
- * lock for long.
+ * The state of a run. `open`: its lease is over, and the record of its end may still come. `held`: it has not begun, and its lock is taken
+ * for long.
  */
 function howIs(run: RunEntry | undefined, info: LockInfo | undefined): How {
   const isHeld = info?.state === 'held';
@@ -155,7 +155,7 @@ function howIs(run: RunEntry | undefined, info: LockInfo | undefined): How {
   return isHeld && info.fencingToken === run.fencingToken ? 'running' : 'open';
 }
 
-/** Whether that is all that was asked for. */
+/** Whether the person asked for no more than this. */
 const isEnough = (how: How, { toTheEnd }: Call): boolean =>
   !toTheEnd && (how === 'running' || how === 'held');
 
@@ -170,7 +170,7 @@ function started({ lock, fencingToken, instance, outcome, error }: RunEntry, wit
   return { ...start, outcome, ...(error !== undefined && { error }) };
 }
 
-/** The run of a call: noted as interrupted when it begins, until its end is known. */
+/** The run of a call. From its start until its end is known, the history has it as interrupted. */
 async function runOf(desk: Desk, { lock, id }: Call): Promise<RunEntry | undefined> {
   const entries = await entriesOf(desk, lock);
   return entries.find((entry) => entry.type === 'run' && starterOf(entry)?.call === id) as

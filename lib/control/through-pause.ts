@@ -12,9 +12,9 @@ const HOUR = 3_600_000;
 /** A call that is queued to run through a pause. */
 interface Through {
   readonly lock: string;
-  /** Of the queued call. */
+  /** The id of the queued call. */
   readonly id: string;
-  /** How long to look for an instance that takes it, monotonic. */
+  /** Until when to look for an instance that takes the call, monotonic. */
   readonly deadline: number;
   readonly request: Pick<RunRequest, 'actor' | 'job'>;
   /** The holder text of the pause. */
@@ -24,10 +24,11 @@ interface Through {
 }
 
 /**
- * Lifts a pause for a call, and puts it back behind that: the same pause stands in line, behind whoever takes the call, before the first
- * one is given up. So nobody else comes in between, as long as this process lives.
+ * Lifts a pause for one call, and puts it back after that call: before the pause is given up, the same pause stands in line behind the
+ * instance that takes the call. So nobody else comes in between, as long as this process lives.
  *
- * @returns whether the pause is in force again; `undefined` if it was not lifted: nobody takes the call, or somebody else has ended it
+ * @returns whether the pause is in force again; `undefined` if it was not lifted: no instance takes the call, or another person has ended
+ *   the pause
  */
 export async function liftPause(desk: Desk, through: Through): Promise<boolean | undefined> {
   for (;;) {
@@ -41,16 +42,16 @@ export async function liftPause(desk: Desk, through: Through): Promise<boolean |
 async function tryOnce(desk: Desk, through: Through): Promise<boolean | undefined | 'again'> {
   const info = await desk.look(through.lock);
   if (info?.holder !== through.holder || pauseNow(info) === undefined) {
-    // Who runs the job through the pause, too, puts that back first. Otherwise somebody has resumed it.
+    // Another person runs the job through the pause, and puts it back first; or somebody has resumed the job.
     const lifted = liftedPause(await entriesOf(desk, through.lock), info?.time ?? 0);
     return lifted === undefined ? undefined : 'again';
   }
-  // It may have run when another person lifted the pause.
+  // The call may have run when another person lifted the pause.
   if (await through.hasBegun()) return true;
   const lifted = await lift(desk, through, info);
   if (lifted === undefined) return 'again';
   const isBack = await takeBack(desk, lifted);
-  // Another person may have stood in line for theirs: then nobody has taken the call, and the pause is there again at once.
+  // If another person's pause stood in line for their own call, no instance has taken this one, and the pause is back at once.
   return isBack && !(await through.hasBegun()) ? 'again' : isBack;
 }
 
@@ -59,15 +60,15 @@ interface Lifted {
   readonly lock: string;
   readonly holder: string;
   readonly pause: PausedBy;
-  /** When, by the store's clock, epoch ms. */
+  /** When it was lifted, by the store's clock, epoch ms. */
   readonly since: number;
-  /** How much that clock is ahead of the one here, ms. */
+  /** By how much the store's clock is ahead of this machine's, ms. */
   readonly offset: number;
   /** Where the same pause stands in line. */
   readonly place: Place;
 }
 
-/** @returns `undefined` if nobody takes the call yet, or somebody else has ended the pause */
+/** @returns `undefined` if no instance takes the call yet, or another person has ended the pause */
 async function lift(
   desk: Desk,
   { lock, id, request, holder }: Through,
@@ -82,7 +83,7 @@ async function lift(
   let isLifted = false;
   try {
     const { acquired } = await place.ask();
-    // Instances look for calls of a lock if nobody in its line has their priority: who stands there by now takes this one.
+    // A worker with the priority of the call enters the line of a lock: if one is there by now, it takes this call.
     isLifted = !acquired && place.ahead > 0 && (await mayHaveEnded(endPause(desk, info, now, by)));
     return isLifted ? { lock, holder, pause, since: info.time, offset, place } : undefined;
   } finally {
@@ -90,7 +91,7 @@ async function lift(
   }
 }
 
-/** An answer that is lost leaves open whether the pause was ended: then it is to come back. */
+/** If the answer is lost, the pause may have ended: then it has to come back. */
 const mayHaveEnded = (ended: Promise<boolean>): Promise<boolean> =>
   ended.catch((error: unknown) => {
     if (error instanceof StoreUnavailableError) return true;
@@ -101,7 +102,8 @@ const placeOf = (desk: Desk, { lock, pause, offset }: Pick<Lifted, 'lock' | 'pau
   new Place(desk, { lock, ...pause }, offset, desk.clock.monotonic() + HOUR);
 
 /**
- * Asks until the lock is there again, whatever the store does meanwhile; unless the time of the pause is over, or somebody resumes the job.
+ * Asks until the pause has the lock again, also through outages of the store. Ends early if the pause has run out, or a person resumes
+ * the job.
  *
  * @returns whether the pause is in force again
  */
@@ -112,7 +114,7 @@ async function takeBack(desk: Desk, lifted: Lifted): Promise<boolean> {
     try {
       const result = await place.ask();
       if (result.acquired) {
-        // Who resumes notes it first and looks then, so one of both sees the other.
+        // A person who resumes writes the note first, and then looks for the pause: so one of the two sees the other.
         if (wasResumed(await entriesOf(desk, lock), since)) {
           await place.giveBack();
           return false;
@@ -121,7 +123,7 @@ async function takeBack(desk: Desk, lifted: Lifted): Promise<boolean> {
         return true;
       }
       if (result.holder === holder) {
-        // Another person who runs the job through the pause has put it back, or it was never lifted.
+        // Another person who runs the job through the pause has put the pause back, or it was never lifted.
         await place.leave();
         return true;
       }

@@ -4,7 +4,7 @@ import type { PauseInfo } from '../insight/types.js';
 export type { ControlAct, ControlAction } from '../stores/history-store.js';
 export type { ControlInfo, PauseInfo } from '../insight/types.js';
 
-/** Who does it, and why. */
+/** Who acts, and why. */
 export interface By {
   /** Who: 1 to 60 characters. */
   readonly actor: string;
@@ -12,7 +12,7 @@ export interface By {
   readonly reason?: string;
 }
 
-/** What a switch is for: a lock, or a job, whose lock it then is. */
+/** What a switch is for: a lock, or the lock of a job. */
 export type Target =
   { readonly lock: string; readonly job?: undefined } | { readonly job: string; readonly lock?: undefined };
 
@@ -21,18 +21,18 @@ export type PauseRequest = Target &
   Required<By> & {
     /** At most 30 days. @default '7d' */
     readonly for?: Duration;
-    /** How long to stand in line behind whoever runs now, and no longer than the pause would last. @default '1h' */
+    /** How long to wait in line for a run to end, and no longer than the pause would last. @default '1h' */
     readonly wait?: Duration;
-    /** Called when it stands in line: behind whom. */
+    /** Called with the holder when the pause begins to wait in line. */
     readonly onWaiting?: (holder: string | undefined) => void;
-    /** Ends the wait: rejects with its reason. */
+    /** Ends the wait: `pause()` rejects with the signal's reason. */
     readonly signal?: AbortSignal;
   };
 
 /** Which lock to resume. */
 export type ResumeRequest = Target & By;
 
-/** Which lease to end: that which one has seen, never whatever is there. */
+/** Which lease to end: the one that the person has seen, and no other. */
 export type BreakRequest = Required<By> & { readonly lock: string; readonly fencingToken: number };
 
 /** Which job to run. */
@@ -43,19 +43,19 @@ export interface RunRequest extends By {
   /** The arguments of the call. @default none */
   readonly args?: readonly unknown[];
   /**
-   * Lifts a pause for this run, and puts it back behind it: resolves when that is so. If this process dies meanwhile, the pause is over.
+   * Lifts a pause for this run, puts it back after the run, and resolves then. If this process dies meanwhile, the pause is over.
    *
    * @default false
    */
   readonly throughPause?: boolean;
-  /** Waits so long for its end, and tells how it ended. @default not at all */
+  /** How long to wait for the end of the run, to say how it ended. @default not at all */
   readonly wait?: Duration;
 }
 
 /** Which dead letters of a lock to put back. */
 export interface RedeliverRequest extends By {
   readonly lock: string;
-  /** One of them. @default all */
+  /** The id of one dead letter. @default all */
   readonly id?: string;
 }
 
@@ -68,7 +68,7 @@ export type PauseResult =
     }
   /** Somebody has paused it before: nothing was changed. Resume it first. */
   | { readonly result: 'paused-already'; readonly pause: PauseInfo; readonly jobs: readonly string[] }
-  /** The wait was over before whoever has the lock was done: nothing was changed. */
+  /** The wait was over before the holder had released the lock: nothing was changed. */
   | { readonly result: 'held'; readonly lock: string; readonly holder?: string }
   | NobodyHas;
 
@@ -92,13 +92,13 @@ export type BreakResult =
   | {
       readonly result: 'gone';
       readonly lock: string;
-      /** Of the lease that has it now. */ readonly fencingToken?: number;
+      /** Fencing token of the lease that has the lock now. */ readonly fencingToken?: number;
       readonly holder?: string;
     }
-  /** That is a pause: resume it. Nothing was changed. */
+  /** That lease is a pause: resume it. Nothing was changed. */
   | { readonly result: 'is-pause'; readonly pause: PauseInfo };
 
-/** The truth about a run that a person wants now. */
+/** What became of a run that a person has asked for. */
 export type RunNowResult =
   /** With `wait`: also how it ended. */
   | {
@@ -117,7 +117,7 @@ export type RunNowResult =
       readonly holder?: string;
       readonly fencingToken?: number;
     }
-  /** It is kept, and runs when its lock is free and an instance has taken it. */
+  /** The call is queued, and runs when its lock is free and an instance has taken the call. */
   | {
       readonly result: 'queued';
       readonly lock: string;
@@ -129,13 +129,13 @@ export type RunNowResult =
   | { readonly result: 'skipped'; readonly reason: string }
   | NobodyHas;
 
-/** No instance that is up knows the job, or takes calls of it from elsewhere. */
+/** No instance that is up knows the job, or takes its calls from elsewhere. */
 export interface NobodyHas {
   readonly result: 'nobody-has-it';
   readonly job: string;
-  /** Jobs whose names are like it, or some that there are. */
+  /** A job with a similar name, or some of the known jobs. */
   readonly jobs: readonly string[];
-  /** Why, where it is not that nobody knows it: a sentence. */
+  /** Why not, as a sentence, if an instance does know the job. */
   readonly why?: string;
 }
 
@@ -149,18 +149,18 @@ export interface RedeliverResult {
 /** The five switches: the service, the shell and the page call these. */
 export interface ControlSwitches {
   /**
-   * Takes the lock for a person, behind whoever has it, before all who wait: until it is resumed, or its time is over, no instance starts a
-   * job under it. Resolves when that is so.
+   * Takes the lock for a person, after its holder and before all calls that wait. Resolves when the pause is in force: until it is
+   * resumed, or its time is over, no instance starts a job under the lock.
    */
   pause(request: PauseRequest): Promise<PauseResult>;
-  /** Ends a pause. Nothing is made up but what `catchUp` says, and calls that were queued meanwhile. */
+  /** Ends a pause. Of what was skipped meanwhile, only ticks within `catchUp` and queued calls still run. */
   resume(request: ResumeRequest): Promise<ResumeResult>;
   /**
    * Ends the lease that has this fencing token, and no other one. Its run counts as aborted. Its job may still run: its signal aborts at its
    * next heartbeat, and another instance may start the job before that.
    */
   break(request: BreakRequest): Promise<BreakResult>;
-  /** Runs a job now, by a queued call, which an instance that has the job takes; the service of an application that has it calls it here. */
+  /** Runs a job now: by a queued call, for an instance that has the job; in an application that has the job, directly. */
   runNow(request: RunRequest): Promise<RunNowResult>;
   /** Puts dead letters of a lock back: all, or one. */
   redeliver(request: RedeliverRequest): Promise<RedeliverResult>;

@@ -29,7 +29,7 @@ const unbound = shared('unbound calls', (): { bypass?: Bypass } => ({}));
 const prototypes = shared('guarded classes', (): WeakRef<object>[] => []);
 /** The methods that any application has bound. */
 const used = shared('bound methods', () => new WeakSet<LockedMethod>());
-/** What hears of the start of an application: see `nest/unbound-methods`. */
+/** What listens for the start of an application: see `nest/unbound-methods`. */
 const starts = shared('starts', (): { listener?: (instance: object) => void } => ({}));
 
 type Bypass = (proceed: () => unknown, job: string) => Promise<unknown> | undefined;

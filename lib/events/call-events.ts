@@ -18,7 +18,7 @@ export interface WaitingEvent extends LockFacts {
   /** The locks that the calling code holds meanwhile: two calls that wait for each other's locks end only with their `wait`. */
   readonly holding?: readonly string[];
   /**
-   * Why no hint reaches this process when the store calls one of its calls, and what to do. Without hints its calls ask four times a
+   * Why no hint reaches this process when the turn of one of its calls comes, and what to do. Without hints its calls ask four times a
    * second. Only one event of a process has it.
    */
   readonly problem?: string;
@@ -69,7 +69,7 @@ export interface DeadLetteredEvent extends LockFacts {
  */
 export interface InterruptedEvent extends LockFacts {
   readonly type: 'interrupted';
-  /** The run, as far as the store knows it. `instance`: who had it. */
+  /** The run, as far as the store knows it. `instance`: the one that had it. */
   readonly run: {
     readonly instance: string;
     readonly fencingToken: number;

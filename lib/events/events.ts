@@ -1,7 +1,7 @@
 /*
- * lib/events: what the library tells: the types of events, the emitter, and the listener that writes the log. An event is a fact that has
+ * lib/events: what the library reports: the types of events, the emitter, and the listener that writes the log. An event is a fact that has
  * happened.
- * May not enter: decisions, and those who report. Only the log knows Nest.
+ * May not enter: decisions, and the code that reports. Only the log knows Nest.
  */
 import type {
   AcquiredEvent,

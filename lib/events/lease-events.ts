@@ -47,7 +47,7 @@ export interface RenewedEvent extends LeaseFacts {
   readonly type: 'renewed';
   /** Whether the store had forgotten the lease, and the renewal wrote it back. */
   readonly restored: boolean;
-  /** Whether the lock alone was gone: {@link LockDeletedEvent} tells of it. */
+  /** Whether the lock alone was gone: {@link LockDeletedEvent} reports it. */
   readonly deleted?: true;
   /** Milliseconds until the lease is lost unless it is renewed again. */
   readonly expiresIn: number;
@@ -59,7 +59,7 @@ export interface RenewedEvent extends LeaseFacts {
  */
 export interface LockDeletedEvent extends LeaseFacts {
   readonly type: 'lock-deleted';
-  /** What has found it: a renewal, which wrote the lock back, or the release. A release cannot tell a deleted lock from a store that lost data. */
+  /** What found it: a renewal, which wrote the lock back, or the release. A release cannot tell a deleted lock from a store that lost data. */
   readonly noticedBy: 'renewal' | 'release';
 }
 
@@ -123,11 +123,11 @@ export interface UnlockedEvent extends LeaseFacts {
 
 /**
  * A run goes on here that should be over: past its `timeout`, past the next tick of its job, or though its lease is over. An alert: while
- * it goes on, this instance starts no other run of the job. Again each hour.
+ * it goes on, this instance starts no other run of the job. Sent again each hour.
  */
 export interface HungEvent extends LeaseFacts {
   readonly type: 'hung';
   readonly job: string;
-  /** When it began, by the store's clock, epoch milliseconds. */
+  /** When the run began, by the store's clock, epoch milliseconds. */
   readonly since: number;
 }

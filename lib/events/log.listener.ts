@@ -26,7 +26,7 @@ interface Line<E> {
 }
 
 /**
- * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in daylight. `error`: what keeps jobs
+ * Levels by urgency. `debug`: what happens all day. `warn`: what a person should look into in working hours. `error`: what keeps jobs
  * from running, once when it starts; its end is `log`.
  */
 const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = {
@@ -221,7 +221,7 @@ const LINES: { readonly [T in SchedulerLockEvent['type']]: Line<EventOf<T>> } = 
 /** The first listener: writes events to Nest's logger, under the context `SchedulerLock`. */
 export class LogListener {
   readonly #logger = new Logger('SchedulerLock');
-  /** Locks that were told to be deleted: whoever deletes them does it again and again. */
+  /** Locks whose deletion is in the log: a client that deletes a lock does so again and again. */
   readonly #deleted = new Set<string>();
 
   /** @param log the types of events to write; `undefined`: the default */
@@ -258,7 +258,7 @@ export class LogListener {
   }
 }
 
-/** `lock-deleted` tells about a lock that somebody has deleted. */
+/** The event `lock-deleted` reports a lock that somebody has deleted. */
 const wasForgotten = ({ restored, deleted }: EventOf<'renewed'>): boolean => restored && deleted !== true;
 
 /** The most locks that the log names as deleted: names may come from arguments. */

@@ -22,9 +22,9 @@ function attempt(log: () => void): void {
 }
 
 /**
- * Whether somebody may read lines at the level `debug`. Another logger than Nest's own filters by itself, and Nest does not know
- * what: so it gets them. `Logger.isLevelEnabled()` of NestJS 11 says no wherever no levels were given to the application, also of
- * loggers that write such lines.
+ * Whether somebody may read lines at the level `debug`. A logger other than Nest's own filters by itself, and Nest does not know
+ * which levels: so that logger gets them all. `Logger.isLevelEnabled()` of NestJS 11 says no wherever the application was given no
+ * levels, even if its logger writes such lines.
  */
 export const isDebugRead = (): boolean => NestLogger.reads('debug');
 

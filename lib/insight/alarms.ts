@@ -6,16 +6,16 @@ import type { WatchedJob, Watcher } from './watched-job.js';
 
 /** How long the first instance that notes a miss waits for the reasons of others, ms. */
 const GATHER = 3_000;
-/** How long the others give it to tell, ms: if it has died, one of them does. */
+/** How long the others give the first instance to report it, ms: if it has died, one of them does. */
 const TRUST = 10_000;
-/** After what time a mark is sent again that was not answered, ms: well within the time that others give it. */
+/** After what time an unanswered mark is sent again, ms: well within the time that others give. */
 const AGAIN = 1_000;
 /** How many misses there may be of one tick: one of each instance. */
 const MANY = 1_000;
 
 type Reasons = OverdueEvent['reasons'];
 
-/** A miss of which this instance has not told, nor knows that another one has. */
+/** A miss that this instance has not reported, and of which it does not know that another one has. */
 interface Untold {
   readonly job: WatchedJob;
   readonly tick: number;
@@ -23,26 +23,26 @@ interface Untold {
   readonly own: Reasons;
   /** When it was noted, monotonic. */
   readonly since: number;
-  /** Whether the others leave it to this instance. */
+  /** Whether the others leave the report to this instance. */
   first: boolean;
   /** Whether the store did not answer when it was asked last. */
   unanswered: boolean;
-  /** Whether this instance may have marked it: the answer is missing. */
+  /** Whether this instance may have marked the miss: the answer is missing. */
   marked: boolean;
   timer?: Timer;
 }
 
 /**
- * Tells the fleet of ticks that nobody has started.
+ * Reports ticks that no instance has started, one instance for the whole fleet.
  *
- * 1. The first instance that has noted a miss asks for the reasons of the others, tells, and then marks the miss as told: again and
- *    again until the store has answered.
- * 2. The others give it some time, and then mark the miss: whoever is the first to mark it tells instead.
- * 3. An instance to which the store did not answer, or that was frozen, is no longer the first. The time that others are given begins
- *    when the store answers.
+ * 1. The first instance that has noted a miss asks for the reasons of the others, reports the miss, and then marks it as reported: again
+ *    and again until the store has answered.
+ * 2. The others give the first one some time, and then mark the miss: the one that marks it first reports it instead.
+ * 3. An instance that got no answer from the store, or was frozen, is no longer the first. The time that the others give begins when the
+ *    store answers.
  *
- * So each miss is told once. More than one instance tells of it only if the first one dies, or loses the store for seconds, between telling
- * and marking, or if others lose the store in the moment in which they mark it.
+ * So each miss is reported once. More than one instance reports a miss only if the first one dies, or loses the store for seconds, between
+ * its report and its mark, or if others lose the store in the moment in which they mark the miss.
  */
 export class Alarms {
   readonly #waiting = new Set<Untold>();
@@ -54,7 +54,7 @@ export class Alarms {
     private readonly watcher: Watcher,
   ) {}
 
-  /** Tells of a miss when other instances have noted their reasons. @param own the reason of this instance @param first to note it */
+  /** Reports a miss when the others have noted their reasons. @param own this instance's @param first whether it was the first to note it */
   soon(job: WatchedJob, tick: number, own: MissReason, first: boolean): void {
     const since = this.clock.monotonic();
     const reasons = [{ missedBy: this.watcher.instance, ...own }];
@@ -63,18 +63,19 @@ export class Alarms {
     this.#wait(miss, first ? GATHER : TRUST);
   }
 
-  /** Tells of a miss that the store does not keep: nobody can know whether another instance tells as well. */
+  /** Reports a miss that the store does not keep: nobody can know whether another instance reports it, too. */
   now(job: WatchedJob, tick: number, own: MissReason): void {
     this.#tell(job, tick, [{ missedBy: this.watcher.instance, ...own }]);
   }
 
-  /** The instance shuts down: it tells of what it was the first to note. */
+  /** The instance shuts down: it reports the misses that it was the first to note. */
   stop(): void {
     this.#stopped = true;
     for (const miss of this.#waiting) {
       const { job, tick, own, first, timer } = miss;
       timer?.cancel();
-      // A mark that is under way tells when it is answered; one whose answer was lost may have silenced the others.
+      // Another instance's miss whose mark was sent: the answer to a mark under way decides who reports it. If an answer was lost,
+      // the mark may have silenced the others: report it here.
       if (!first && !miss.marked) continue;
       this.#waiting.delete(miss);
       this.#tell(job, tick, own);
@@ -103,13 +104,13 @@ export class Alarms {
     if (this.clock.monotonic() - miss.since > TRUST - GATHER) miss.first = false;
     const { first } = miss;
     if (!first && !(await this.#isMine(miss))) return void this.#waiting.delete(miss);
-    // Not twice, if it was stopped meanwhile.
+    // `stop()` may have reported it meanwhile.
     if (!this.#waiting.delete(miss)) return;
     this.#tell(job, tick, reasons);
     if (first) this.#markOnce(job, tick);
   }
 
-  /** Whether this instance was the first to mark it, as far as it can know. */
+  /** Whether this instance was the first to mark the miss, as far as it can know. */
   async #isMine(miss: Untold): Promise<boolean> {
     const mark = this.#mark(miss.job, miss.tick);
     return mark.then(
@@ -132,7 +133,7 @@ export class Alarms {
     return this.history.told({ name: lock, job, tick, kept: this.watcher.kept });
   }
 
-  /** What instances have noted by now. What cannot be read keeps nobody from telling; a store that does not answer does. */
+  /** What instances have noted by now. Notes that cannot be read do not stop the report; a store that does not answer does. */
   async #reasonsOf({ job: { job, lock }, tick, own }: Untold): Promise<Reasons> {
     const entries = await this.history
       .entries({ name: lock, limit: MANY })

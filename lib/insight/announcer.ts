@@ -12,10 +12,10 @@ export type Skips = MissReason & { readonly tick: number | undefined };
 /** What an instance has to report of a job, and what it has reported. */
 export interface Announced {
   readonly job: WatchedJob;
-  /** When its scheduler may fire it, this machine's clock. */
+  /** From when on its scheduler may fire it, by this machine's clock. */
   readonly since: number;
   skips: Skips | undefined;
-  /** The newest tick that an outage has cost this instance, while that is not reported. */
+  /** The newest tick that this instance lost to an outage and has not reported yet. */
   lost: number | undefined;
   /** The missed tick that was noted last. */
   noted: number | undefined;
@@ -54,9 +54,9 @@ export class Announcer {
   }
 
   /**
-   * Has the store keep why this instance did not start a tick, and the fleet report it.
+   * Has the store keep why this instance did not start a tick, and one instance of the fleet report the miss.
    *
-   * @returns the tick that was started, if that one or a newer one was: somebody has done so in this moment
+   * @returns the tick that was started, if this one or a newer one was started in this moment
    */
   async missed(state: Announced, tick: number, lost?: Skips): Promise<number | undefined> {
     const { job } = state;
@@ -80,7 +80,7 @@ export class Announcer {
     return undefined;
   }
 
-  /** `undefined`: the store refuses to keep that, as where a table lacks a column. */
+  /** `undefined`: the store refuses to keep the miss, for instance because a table lacks a column. */
   async #miss(miss: Miss): Promise<MissResult | undefined> {
     return this.history.miss(miss).catch((error: unknown) => {
       if (error instanceof StoreUnavailableError && error.refused) return undefined;
@@ -88,12 +88,12 @@ export class Announcer {
     });
   }
 
-  /** Why a tick was not even called here. */
+  /** Why the scheduler did not even call the tick here. */
   #idleReason({ job: { shown, grace }, since }: Announced, tick: number): string {
     const offset = this.watcher.clockOffset() ?? 0;
     if (!shown().enabled) return 'disabled';
     if (since + offset > tick) return 'not-up';
-    // By the clock of this machine it came before this instance did.
+    // By this machine's clock, the tick came before the instance had started.
     const isAhead = offset < -grace;
     return this.watcher.idleReason() ?? (isAhead ? 'clock-skew' : 'not-fired');
   }

@@ -15,7 +15,7 @@ export interface Shown {
   readonly instance: string;
   readonly application?: string | undefined;
   readonly version: string | undefined;
-  /** Milliseconds between two beats; or they come with the ticks of its jobs. */
+  /** Milliseconds between two beats, or `'with-ticks'`: beats come with the ticks of its jobs. */
   readonly every: number | 'with-ticks';
   readonly jobs: () => readonly ShownJob[];
   /** The elections that it leads. */
@@ -25,7 +25,7 @@ export interface Shown {
   readonly kept: Kept;
   /** The store has answered a beat. @param took how long that took, ms @param problem why it can keep no runs */
   readonly answered: (took: number, problem: string | undefined) => void;
-  /** What the store cannot keep of a history, and what to do: once, until that is over. */
+  /** Called once for each problem that keeps the store from keeping a history, with what to do. */
   readonly problem?: (problem: string) => void;
   /** Called once if another live process has the same instance id, with its start by its own clock, epoch milliseconds. */
   readonly twin?: (startedAt: number) => void;
@@ -36,13 +36,13 @@ const JITTER = 0.1;
 /** The shortest and the longest time between two beats that come with ticks, ms: the longest keeps the instance remembered. */
 const SHORTEST = 30_000;
 const LONGEST = 86_400_000;
-/** How long a call of the scheduler may take to come with its tick, ms. After that the beat comes without one: the job may have been stopped. */
+/** How long the beat waits for the scheduler's call at a tick, ms. After that it comes without one: the job may have been stopped. */
 const PATIENCE = 2_000;
-/** Before how many beats it looks for a process with its instance id, after the first one. */
+/** Before how many beats, after the first one, it looks for another process with its instance id. */
 const LOOKS = 4;
-/** How often it has to find one: a process that was killed may have beaten right before that, one that shuts down says so. */
+/** How often it has to find one: a process that was killed may have beaten just before its end; one that shuts down says so. */
 const SIGHTINGS = 2;
-/** After what time the list of jobs is told anew, ms: somebody may have damaged it, so that nobody can read it. */
+/** After what time it sends the list of jobs again, ms: the stored list may have been damaged, so that nobody can read it. */
 const TELL_ANEW = 3_600_000;
 /** How long the last beat may take, ms: a shutdown waits for it. */
 const LAST_BEAT = 1_000;
@@ -54,12 +54,12 @@ export class Beats {
   #clockOffset: number | undefined;
   #answeredAt: number | undefined;
   #failedAt: number | undefined;
-  /** When it has begun to beat last, monotonic. */
+  /** When it last began a beat, monotonic. */
   #beganAt = -Infinity;
-  /** The list of jobs that the store knows, by its name, and when it was told, monotonic. */
+  /** The list of jobs that the store knows, by its hash, and when it was sent, monotonic. */
   #known: string | undefined;
   #toldAt = -Infinity;
-  /** What was told last of a history that cannot be kept. */
+  /** The problem that was reported last. */
   #problem: string | undefined;
   #isSoon = false;
   #stopped = false;
@@ -79,7 +79,7 @@ export class Beats {
     return { answeredAt: this.#answeredAt, failedAt: this.#failedAt };
   }
 
-  /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */
+  /** By how much the store's clock is ahead of this machine's, ms; `undefined`: not known yet. */
   get clockOffset(): number | undefined {
     return this.#clockOffset;
   }
@@ -91,9 +91,9 @@ export class Beats {
     this.#beganAt = this.clock.monotonic();
     const next = every === 'with-ticks' ? this.#untilTick() : every;
     this.#again(every === 'with-ticks' ? next + PATIENCE : next * (1 - JITTER * Math.random()));
-    // A beat that fails is made up for by the next one. If the store is away, the calls that ask for locks report it.
+    // The next beat makes up for one that fails. If the store is away, the calls that ask for locks report it.
     void inModuleContext(() => this.#beat(false, next)).catch((error: unknown) => {
-      // A store that refuses beats may grant locks. It has answered: the next beat comes when it would come.
+      // A store that refuses beats may grant locks. It has answered, so the next beat comes at its usual time.
       if (error instanceof StoreUnavailableError && error.refused) return this.#tell(error.message);
       this.#failedAt = this.clock.now();
       // The next tick may be a day away.
@@ -106,7 +106,7 @@ export class Beats {
     if (this.shown.every !== 'with-ticks' || this.#timer === undefined) return;
     const now = this.clock.monotonic();
     if (now - this.#beganAt < SHORTEST) return;
-    // Others have the same tick.
+    // Other jobs may have the same tick: one beat serves them all.
     this.#beganAt = now;
     this.#next();
   }
@@ -150,7 +150,7 @@ export class Beats {
   }
 
   #next(): void {
-    // A tick may come before its time.
+    // A tick may have come before the timer.
     this.#timer?.cancel();
     if (this.#looks > 0 && this.shown.twin !== undefined)
       void inModuleContext(() => this.#look(this.shown.twin))
@@ -160,8 +160,8 @@ export class Beats {
   }
 
   /**
-   * Looks whose beat was the last one under this id: that of another process came after this one's, so it is alive. Both beat about as
-   * often, so the later one to start finds the other, or all that start at a time find each other.
+   * Looks which process sent the last beat under this id: if it was another one, that process beat after this one, so it is alive. Both
+   * beat about equally often, so the one that started later finds the other, and processes that start together find each other.
    */
   async #look(found: Shown['twin']): Promise<void> {
     this.#looks--;
@@ -201,7 +201,7 @@ export class Beats {
     const isNew = this.#known !== catalogue || sent - this.#toldAt >= TELL_ANEW;
     const { time, known, problem } = await this.history.beat(isNew ? { ...beat, jobs } : beat);
     if (isNew || !known) this.#toldAt = sent;
-    // The store has looked at its clock about half-way.
+    // The store read its clock about half-way through the call.
     const took = this.clock.monotonic() - sent;
     this.#clockOffset = Math.round(time - now - took / 2);
     this.#known = catalogue;

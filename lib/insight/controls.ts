@@ -5,8 +5,8 @@ import { given } from './facts.js';
 import type { ControlInfo, PauseInfo, RunInfo } from './types.js';
 
 /*
- * What people did to a lock is in its history among the runs: a pause is a lease that a person held, an end of a lease says who has ended
- * it, a run who has started it. Here it is told apart.
+ * The acts of people on a lock are in its history among the runs: a pause is a lease that a person held; the record of a lease says who
+ * ended it, the record of a run who started it. This file tells acts and runs apart.
  */
 
 /** Whether a lease was for a run, and not for a person. */
@@ -47,7 +47,7 @@ export function pauseNow(lock: LockInfo | undefined): PauseInfo | undefined {
   return { lock: name, actor, ...given({ reason }), since, until: endOf(lock, said), fencingToken };
 }
 
-/** How long after a tick its instances ask for the lock, ms; and so long a lock is reserved for a pause before that begins. */
+/** How long after a tick its instances ask for the lock, ms; as long, a lock is reserved for a pause before the pause begins. */
 const AROUND = 2_000;
 
 /** The pause that kept a job from a tick. */
@@ -85,7 +85,7 @@ function actsOf(entry: RunInfo, lock: LockInfo | undefined): ControlInfo[] {
   return [...acts, { ...act, lock: entry.lock, at, ...about }];
 }
 
-/** Whether the fencing token of what a person did is that of a lease, and not only a number that says when. */
+/** Whether the fencing token of the entry is that of a lease, and not only a number that says when a person acted. */
 const isOfLease = (entry: RunInfo): boolean => isRun(entry) || readPause(entry.instance) !== undefined;
 
 /** A store may have anything there: a newer version may have written it. */

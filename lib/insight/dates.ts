@@ -61,10 +61,10 @@ export function dueOf(facts: JobFacts): number | undefined {
   return start === Infinity ? undefined : start + interval;
 }
 
-/** Ticks that come more often are judged this often, at the same ones on all instances, ms. */
+/** Ticks that come more often than this, ms, are judged only this often, and all instances judge the same ones. */
 const MINUTE = 60_000;
 
-/** The newest tick whose time of grace is over. `undefined`: none is, or the job is never overdue, or nobody knows its runs. */
+/** The newest tick whose grace is over. `undefined`: there is none, or the job is never overdue, or its runs are not known. */
 export function ripeTick(facts: JobFacts): number | undefined {
   const { known, time } = facts;
   const { overdue: grace, kind } = known;
@@ -100,8 +100,8 @@ export function nextRipe(facts: JobFacts): number {
 const unitOf = (grace: number): number => Math.max(1_000, Math.min(MINUTE, grace));
 
 /**
- * How much later than by the store's clock the ticks of a cron job come, ms: those on which it may run fire it by their own clocks. Of
- * several the one that is first counts.
+ * How much later than by the store's clock the ticks of a cron job come, ms: each instance on which it may run fires it by its own clock.
+ * The earliest one counts.
  */
 export function lateness({ known, knownBy }: JobFacts): number {
   if (known.kind !== 'cron') return 0;

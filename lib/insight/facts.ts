@@ -2,7 +2,7 @@ import type { KnownJob, MissEntry } from '../stores/history-store.js';
 import type { JobInfo, LockInfo } from '../stores/lock-info.js';
 import type { InstanceInfo, PauseInfo, RunInfo } from './types.js';
 
-/* What is known of one job at one time. How it is, and why, follow from this alone: see judgement.ts. */
+/* What is known of one job at one time. Its status, and why, follow from this alone: see judgement.ts. */
 
 /** The dates of one cron expression, epoch milliseconds. */
 export interface TickDates {
@@ -13,16 +13,15 @@ export interface TickDates {
 }
 
 /**
- * Finds the dates of a cron expression in a zone, by the package `cron`. Without one, only those dates are known that
- * are on record.
+ * Finds the dates of a cron expression in a zone, by the package `cron`. Without a finder, only the dates on record are known.
  *
- * @returns `undefined` for an expression that it cannot read
+ * @returns `undefined` for an expression that `cron` cannot read
  */
 export type TickFinder = (schedule: string, timeZone: string | undefined) => TickDates | undefined;
 
 /** An instance that knows the job. */
 export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seenAt'> {
-  /** By the store's clock, as far as it is known by how much the own one is off. */
+  /** By the store's clock, if the instance knows by how much its own clock is off. */
   readonly startedAt: number;
   readonly kept?: InstanceInfo['kept'] | undefined;
   readonly clockOffset?: number | undefined;
@@ -30,7 +29,7 @@ export interface KnownBy extends Pick<InstanceInfo, 'instance' | 'state' | 'seen
   readonly hung?: InstanceInfo['hung'] | undefined;
   /** The job, as this instance knows it. */
   readonly job: KnownJob;
-  /** Its next date there, and the newest that has passed, as far as they are told. */
+  /** Its next date there, and the newest that has passed, if the instance has sent them. */
   readonly next?: number | undefined;
   readonly last?: number | undefined;
 }
@@ -41,7 +40,7 @@ export interface JobFacts {
   readonly known: KnownJob;
   /** The time that is asked about: now, by the store's clock. */
   readonly time: number;
-  /** When the store has told this, by its clock. Absent: it has not yet. */
+  /** When the store answered this, by its clock. Absent: it has not yet. */
   readonly asOf?: number;
   /** What this instance has seen by itself since then. */
   readonly seen?: Seen;
@@ -49,7 +48,7 @@ export interface JobFacts {
   readonly knownBy: readonly KnownBy[];
   /** Its lock. Absent if the store does not know it, or its name is made from arguments. */
   readonly lock?: LockInfo;
-  /** The runs of the job, newest first: those that go on and that were interrupted, too. */
+  /** The runs of the job, newest first, with those that go on or were interrupted. */
   readonly runs: readonly RunInfo[];
   /** The runs of anything else under its lock, newest first. */
   readonly others: readonly RunInfo[];
@@ -57,7 +56,7 @@ export interface JobFacts {
   readonly pauses?: readonly PauseInfo[];
   /** The missed ticks of the job, newest first: one entry for each instance that noted the miss. */
   readonly misses: readonly MissEntry[];
-  /** Why the store tells nothing of its runs; or of its lock: then there is no `asOf`. */
+  /** Why the store does not show its runs; or not its lock: then there is no `asOf`. */
   readonly refusal?: string;
   /** Since when all runs under its lock are kept, if older ones were dropped. */
   readonly since?: number;
@@ -82,7 +81,7 @@ const GRACE = 60_000;
 /** How long after its tick a start may come, milliseconds. */
 export const graceOf = ({ overdue }: KnownJob): number => (overdue === false ? GRACE : overdue);
 
-/** Whether an instance was up at a time. It may have died some time after it was seen last: then nobody knows. */
+/** Whether an instance was up at a time, for certain: after it was last seen, it may have died at any moment. */
 export const wasUp = ({ startedAt, seenAt, state }: KnownBy, at: number): boolean =>
   startedAt <= at && (state === 'up' || seenAt >= at);
 
@@ -102,7 +101,7 @@ export function wasStarted(facts: JobFacts, tick: number): boolean {
 
 /**
  * Whether the job was there before a tick: an instance, which may be gone, knew this schedule then. If none is remembered from that
- * time (one that restarts under the same id is not), its last start tells, if it was for a date of this schedule.
+ * time (one that restarts under the same id is not), the last start of the job decides, if it was for a date of this schedule.
  */
 export function wasExpected(facts: JobFacts, tick: number): boolean {
   const { known, knownBy, ticks } = facts;
@@ -121,8 +120,8 @@ const hadDate = ({ last, next }: KnownBy, tick: number): boolean =>
   (last === undefined && next === undefined) || (last ?? -Infinity) >= tick || (next ?? Infinity) <= tick;
 
 /**
- * Whether a run went on at a time, for certain: of one that was interrupted nobody knows when it ended. The store may have been told of
- * an end long after it, when an outage was over: then the holder's clock counts.
+ * Whether a run went on at a time, for certain: nobody knows when an interrupted run ended. After an outage, the store may learn of an end
+ * long after it: then the holder's clock counts.
  */
 export function wentOn(
   { startedAt, endedAt = -Infinity, duration = Infinity, outcome }: RunInfo,
@@ -131,7 +130,7 @@ export function wentOn(
   return startedAt <= at && (outcome === 'running' || Math.min(endedAt, startedAt + duration) > at);
 }
 
-/** Whether nobody let the run end by itself. */
+/** Whether the run did not end by itself: it was interrupted or aborted. */
 export const wasInterrupted = ({ outcome }: RunInfo): boolean =>
   outcome === 'interrupted' || outcome === 'aborted';
 

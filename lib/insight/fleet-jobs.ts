@@ -3,7 +3,7 @@ import type { KnownBy } from './facts.js';
 import { isUp } from './join.js';
 import type { InstanceInfo } from './types.js';
 
-/** An instance: what people are shown of it, and the record that the store keeps. */
+/** An instance: what people see of it, and the record that the store keeps. */
 export interface Told {
   readonly info: Omit<InstanceInfo, 'jobs'>;
   readonly record: InstanceRecord;
@@ -12,14 +12,14 @@ export interface Told {
 export type KnownByAll = readonly [KnownBy, ...KnownBy[]];
 
 /**
- * So many of the instances that are not up any more tell all that they know: those seen last. What the others still have to say is that
- * the job was there, since when, and whether it was switched on: that the first one of each list of jobs says for all that had it.
+ * How many of the instances that are no longer up count in full: those seen last. The others only show that the job was there, since
+ * when, and whether it was switched on: the first one with a list of jobs shows this for all that had the same list.
  */
 const RECENT = 100;
 
 /**
- * The jobs of a fleet, each with the instances that know it. After a week of deploys most instances are not up any more, and tell nothing
- * of today that others do not: so not all are looked at for each job, and only when somebody asks.
+ * The jobs of a fleet, each with the instances that know it. After a week of deploys most instances are no longer up, and add nothing to
+ * what the others show of today: so it looks at few instances for each job, and only when somebody asks.
  */
 export class FleetJobs {
   readonly #recent: readonly Told[];
@@ -27,12 +27,12 @@ export class FleetJobs {
   readonly #few: readonly Told[];
   readonly #lists: readonly (readonly KnownJob[])[];
   readonly #upLists: readonly (readonly KnownJob[])[];
-  /** The names of those that are up and have one of some lists of jobs, by the indexes of these lists. */
+  /** The names of the instances that are up and have one of several lists of jobs, by the indexes of these lists. */
   readonly #up = new Map<string, readonly string[]>();
   /** By the list of jobs, which many instances share: the index of each job in it. */
   readonly #indexes = new Map<readonly KnownJob[], Map<string, number>>();
 
-  /** @param told those that are up first, then those seen last @param recent how many that are not up tell all that they know */
+  /** @param told those that are up first, then those seen last @param recent how many that are not up count in full */
   constructor(
     private readonly told: readonly Told[],
     recent = RECENT,
@@ -51,8 +51,8 @@ export class FleetJobs {
   }
 
   /**
-   * The few instances that tell whether a job is well, the newest first, without its dates: of those with the same list of jobs the others
-   * say no more. If these say that it is not well, ask for more: a job that was made at run time may be younger than its instance.
+   * The few instances that decide whether a job is well, the newest first, without its dates: others with the same list of jobs add
+   * nothing. If the job is not well by these, ask for more: a job that was made at run time may be younger than its instance.
    */
   few(job: string): KnownByAll | undefined {
     return asKnown(this.#of(job, this.#few, true));
@@ -71,7 +71,7 @@ export class FleetJobs {
     return found;
   }
 
-  /** The instances that know a job, the newest first: those that are up, and as many others as it takes to tell how it is. */
+  /** The instances that know a job, the newest first: those that are up, and as many others as the judgement needs. */
   get(job: string): KnownByAll | undefined {
     const recent = this.#of(job, this.#recent);
     return recent.length === 0 ? this.every(job) : asKnown([...recent, ...this.#of(job, this.#first)]);
@@ -82,14 +82,14 @@ export class FleetJobs {
     return asKnown(this.#of(job, this.told));
   }
 
-  /** A job as each of the lists has it that are remembered. */
+  /** A job, as each remembered list has it. */
   listed(job: string): KnownJob[] {
     return this.#lists.flatMap((jobs) => jobs[this.#indexesIn(jobs).get(job) ?? -1] ?? []);
   }
 
   /**
-   * Whether a deploy has removed the job: the last instance that knew it is followed by one of the same application (it knows other jobs
-   * of it), which does not know this one. If there is no such instance, the whole application may be down.
+   * Whether a deploy has removed the job: after the last instance that knew it, one of the same application started (it knows other jobs
+   * of that instance) that does not know this one. If there is no such instance, the whole application may be down.
    */
   wasRemoved([last]: KnownByAll): boolean {
     if (isUp(last)) return false;
@@ -134,12 +134,12 @@ const listsOf = (told: readonly Told[]): (readonly KnownJob[])[] => [
 const asKnown = ([first, ...others]: readonly KnownBy[]): KnownByAll | undefined =>
   first === undefined ? undefined : [first, ...others];
 
-/** An instance that knows a job. There may be a hundred thousand of them: each says what its instance says, and copies nothing. */
+/** An instance that knows a job. There may be a hundred thousand of these: each reads from its instance, and copies nothing. */
 class KnowsJob implements KnownBy {
   constructor(
     private readonly told: Told,
     readonly job: KnownJob,
-    /** Of the job in the list of its instance; `undefined`: its dates are not asked for. */
+    /** Index of the job in the list of its instance; `undefined`: nobody asks for its dates. */
     private readonly index: number | undefined,
   ) {}
 
@@ -167,7 +167,7 @@ class KnowsJob implements KnownBy {
     return this.told.info.kept;
   }
 
-  /** What goes on there ends with it. */
+  /** The runs of an instance end with it. */
   get hung(): KnownBy['hung'] {
     const { hung, state } = this.told.info;
     return state === 'up' ? hung?.filter(({ job }) => job === this.job.job) : undefined;
@@ -182,7 +182,7 @@ class KnowsJob implements KnownBy {
   }
 }
 
-/** The first to start of each list of jobs: of those that are gone, and of those that have left. */
+/** For each list of jobs the first instance to start: one among those that are gone, and one among those that have left. */
 function firstOf(told: readonly Told[]): Told[] {
   const first = new Map<readonly KnownJob[], Map<string, Told>>();
   for (const one of told) {
@@ -196,8 +196,8 @@ function firstOf(told: readonly Told[]): Told[] {
 }
 
 /**
- * Of those with the same list of jobs and the same state: the newest, by which the job is known; the first to start; the one whose clock is
- * least behind; and those on which a run hangs.
+ * Of the instances with the same list of jobs and the same state: the newest, whose view of the job counts; the first to start; the one
+ * whose clock is least behind; and those on which a run hangs.
  */
 function fewOf(told: readonly Told[]): Told[] {
   const groups = new Map<readonly KnownJob[], Map<string, { newest: Told; first: Told; clock: Told }>>();

@@ -1,7 +1,7 @@
 /*
- * lib/insight: reads what instances have told the store of jobs and runs, and judges each job: there is one judgement (judgement.ts), and
- * many readers.
- * May not enter: Nest, drivers, cron expressions. What changes a lock has no place here.
+ * lib/insight: reads what instances have written to the store about jobs and runs, and judges each job: there is one judgement
+ * (judgement.ts), and many readers.
+ * May not enter: Nest, drivers, cron expressions, code that changes a lock.
  */
 import { SchedulerLockConfigError } from '../errors.js';
 import type { LockStore } from '../stores/lock-store.js';
@@ -22,8 +22,8 @@ import { why, whyUnknown } from './why.js';
 /** Options of {@link Insight}. */
 export interface InsightReadingOptions {
   /**
-   * Finds the dates of cron expressions. Without it only the dates are known that instances have told of: their next and their newest
-   * ones, and those of runs that are kept.
+   * Finds the dates of cron expressions. Without it only the dates that instances have written down are known: their next and their
+   * newest ones, and those of runs that are kept.
    */
   readonly ticks?: TickFinder;
   /**
@@ -50,8 +50,8 @@ export interface InsightQuery {
 const ALL = 1_000;
 
 /**
- * Who ran what, when, and why not: what the instances of a fleet have told the store, joined with what it knows of their locks. It only
- * reads: nothing changes, and no lock waits for it. Works without Nest, too:
+ * Who ran what, when, and why not: what the instances of a fleet have written to the store, joined with what the store knows of their
+ * locks. It only reads: nothing changes, and no lock waits for it. Works without Nest, too:
  *
  * ```ts
  * const store = new RedisLockStore(url);
@@ -61,7 +61,7 @@ const ALL = 1_000;
  * await store.close();
  * ```
  *
- * Each method asks the store anew, some calls for each of the locks that it is about, and rejects as the calls of the store do
+ * Each method asks the store again, some calls for each lock in question, and rejects as the calls of the store do
  * (`StoreUnavailableError`). Times are the store's, epoch milliseconds.
  */
 export class Insight {
@@ -85,14 +85,14 @@ export class Insight {
   }
 
   /**
-   * What the calls of this object could not read, of what they looked at last: their answers are without it. How that is is not known, so
-   * it is never a sign that all is well.
+   * What the calls of this object could not read when they last looked: their answers lack it. Its state is not known, so it is never a
+   * sign that all is well.
    */
   get unreadable(): Unreadable {
     return this.#reader.unreadable;
   }
 
-  /** The store's clock at its newest answer about instances, epoch milliseconds. Absent before, and if it remembers none. */
+  /** The store's clock at its newest answer about instances, epoch milliseconds. Absent before, and if the store remembers none. */
   get time(): number | undefined {
     return this.#reader.time;
   }
@@ -102,14 +102,14 @@ export class Insight {
     return (await this.look()).jobs;
   }
 
-  /** All jobs, and all instances without theirs, of one look at the store. @internal */
+  /** All jobs, and all instances without their lists of jobs, of one look at the store. @internal */
   async status(): Promise<{ readonly jobs: JobView[]; readonly instances: Told['info'][] }> {
     const { jobs, told } = await this.look();
     return { jobs, instances: told.map(({ info }) => info) };
   }
 
   /**
-   * All that one look at the store tells.
+   * All that one look at the store shows.
    *
    * @param most how many entries of a lock that one job has. Absent: as few as tell how it is
    * @internal
@@ -164,7 +164,7 @@ export class Insight {
       .slice(0, limit);
   }
 
-  /** What is kept of a lock, or of several. */
+  /** The history of a lock, or of several. */
   async #kept(
     method: string,
     { job, lock, limit = 20 }: Omit<InsightQuery, 'bad'>,
@@ -189,15 +189,15 @@ export class Insight {
    * Why a job ran, or did not run.
    *
    * @param at the time in question: epoch milliseconds, a `Date`, or a text such as `2026-11-22 03:00`, `2026-11-22T03:00:00Z` or
-   * `2026-11-22T03:00+01:00`; without an offset it is in the option `zone`. A whole minute asks for the tick of just then, any other time
-   * for the newest tick not after it. Without it: what the status of the job is about, or else its newest tick
+   * `2026-11-22T03:00+01:00`; a text without an offset is read in the option `zone`. A whole minute asks for the tick of exactly then, any
+   * other time for the newest tick not after it. Without `at`: what the status of the job is about, or else its newest tick
    * @throws SchedulerLockConfigError if the job has no name, or `at` is no such time. A job that no instance knows is an answer
    */
   async why(job: string, at?: number | Date | string): Promise<Why> {
     checkName('why()', job);
     const time = at === undefined ? undefined : readAt(at, this.#zone);
     const fleet = await this.#reader.fleet();
-    // Who was up at another time, all may have to tell.
+    // For another time, any instance that was up then may know more.
     const knownBy = time === undefined ? fleet.jobs.get(job) : fleet.jobs.every(job);
     if (knownBy === undefined) return whyUnknown(job, fleet.jobs.names.sort());
     return why(jobFacts(knownBy, await this.#locksOf(knownBy, ALL), fleet.time, this.#more), time);

@@ -5,21 +5,21 @@ import { given, type JobFacts, type KnownBy } from './facts.js';
 import type { InstanceState, RunInfo } from './types.js';
 
 /*
- * Joins what a store tells in three answers: its instances, its locks, and what it has kept of runs.
+ * Joins three answers of a store: its instances, its locks, and the runs that it has kept.
  */
 
 /** After how many beats without one an instance counts as gone. */
 const BEATS = 3;
-/** How late a beat with a tick may come, ms: a database may have to wake up for it, and one that fails is sent again after 30 s. */
+/** How late a beat with a tick may come, ms: a database may have to wake up for it, and a beat that fails is sent again after 30 s. */
 const LATE = 90_000;
 /** From this part of its age on an entry may be the oldest that is left. */
 const NEARLY = 0.9;
-/** Of an outcome for a lease under which nothing ran. */
+/** The outcome of a lease under which nothing ran. */
 const NO_RUN = 'abandoned';
 
 export const isUp = ({ state }: { readonly state: InstanceState }): boolean => state === 'up';
 
-/** How it is with an instance. One that beats with its ticks is silent until the tick that it has told, and may be up. */
+/** The state of an instance. One that beats with its ticks is silent until the tick that it has announced, and may be up. */
 export function stateOf({ left, every, withTicks, time, seenAt }: InstanceRecord): InstanceState {
   if (left) return 'left';
   return time - seenAt > (withTicks ? every + LATE : BEATS * every) ? 'gone' : 'up';
@@ -29,16 +29,16 @@ export function stateOf({ left, every, withTicks, time, seenAt }: InstanceRecord
 export interface LockFacts {
   readonly lock?: LockInfo;
   readonly entries: readonly HistoryEntry[];
-  /** Why the store tells of none. */
+  /** Why the store does not show runs. */
   readonly refusal?: Error;
-  /** Why the store does not tell how the lock is now. */
+  /** Why the store does not show the lock as it is now. */
   readonly lockRefusal?: Error;
 }
 
-/** The runs under a lock, newest first, with the one that goes on, or was interrupted, and of which nothing is kept yet. */
+/** The runs under a lock, newest first, with the one that goes on or was interrupted, of which no record is kept yet. */
 export const runsOf = (facts: LockFacts): RunInfo[] => leasesOf(facts).filter(isRun);
 
-/** The same with what people did. */
+/** The same with the acts of people. */
 export function leasesOf({ lock, entries }: LockFacts): RunInfo[] {
   const ended = entries.filter((entry) => entry.type === 'run').map((entry) => asOfNow(entry, lock));
   const newest = lock && newestRun(lock, ended);
@@ -47,7 +47,7 @@ export function leasesOf({ lock, entries }: LockFacts): RunInfo[] {
   );
 }
 
-/** A run that a person has started is noted when it begins: then it is not interrupted yet. */
+/** A run that a person has started is recorded as interrupted when it begins: while its lease lives, it is running. */
 function asOfNow(entry: RunEntry, lock: LockInfo | undefined): Entry {
   const goesOn =
     entry.outcome === 'interrupted' && lock?.state === 'held' && lock.fencingToken === entry.fencingToken;
@@ -72,13 +72,13 @@ function runOf(entry: Entry): RunInfo {
 const isEnd = ({ outcome }: Pick<Entry, 'outcome'>): boolean =>
   outcome !== 'interrupted' && outcome !== 'running';
 
-/** Of most runs the lease tells it. */
+/** What started a run: for most runs, the lease shows it. */
 function triggerOf({ trigger, attempt = 1, tick }: Entry): Trigger {
   if (attempt > 1) return 'rerun';
   return trigger ?? (tick === undefined ? 'hand' : 'schedule');
 }
 
-/** The run of the newest lease, if no entry tells of it. */
+/** The run of the newest lease, if no entry has it. */
 function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefined {
   const { name, fencingToken, holder, job } = lock;
   if (fencingToken === undefined || holder === undefined) return undefined;
@@ -96,11 +96,11 @@ function newestRun(lock: LockInfo, entries: readonly Entry[]): RunInfo | undefin
   };
 }
 
-/** How it is with the run of a lease that was not released. */
+/** The state of the run of a lease that was not released. */
 const openOutcomeOf = ({ state, interrupted }: LockInfo): 'running' | 'interrupted' | undefined =>
   state === 'held' ? 'running' : interrupted ? 'interrupted' : undefined;
 
-/** The tick that the newest lease has started. The last tick of its job may be older: then that one has ended, and the run is by hand. */
+/** The tick that the newest lease has started. The last tick of its job may be older: then its run has ended, and the newest run is by hand. */
 function startUnder(lock: LockInfo, entries: readonly Entry[]): JobInfo | undefined {
   const start = lock.jobs.find(({ job }) => job === lock.job);
   if (start?.tick === undefined) return undefined;
@@ -136,7 +136,7 @@ export function factsOf(
   };
 }
 
-/** A run that its live instance says to go on was not interrupted, though its lease has ended by itself. */
+/** A run was not interrupted if its live instance says that it goes on, though its lease has ended by itself. */
 function withHung(runs: readonly RunInfo[], knownBy: readonly KnownBy[]): readonly RunInfo[] {
   const hung = new Map<number, RunInfo>();
   for (const { hung: told = [], instance, job } of knownBy)
@@ -146,7 +146,7 @@ function withHung(runs: readonly RunInfo[], knownBy: readonly KnownBy[]): readon
     }
   if (hung.size === 0) return runs;
   for (const { fencingToken, outcome, by } of runs)
-    // Of one whose lease a person has ended its instance knows more.
+    // If a person has ended its lease, the instance of the run knows more than the record.
     if (outcome !== 'running' && outcome !== 'interrupted' && by?.action !== 'break')
       hung.delete(fencingToken);
   return [...hung.values(), ...runs.filter(({ fencingToken }) => !hung.has(fencingToken))].sort(
@@ -163,7 +163,7 @@ function keptSince(
   const completed = runs.filter(({ outcome }) => outcome === 'completed');
   const oldest = completed.at(-1)?.startedAt;
   if (oldest === undefined) return undefined;
-  // Of an instance that does not tell how many it keeps, nobody knows whether that is all.
+  // If the instance does not say how many runs it keeps, some may be missing.
   const { count = 1, age = 0 } = kept ?? {};
   return completed.length >= count || oldest < time - age * NEARLY ? oldest : undefined;
 }

@@ -21,20 +21,20 @@ import type { JobStatus, PauseInfo, RunInfo, UnknownReason } from './types.js';
  * is `unknown`, with its reason, and never `ok`.
  */
 
-/** How a job is, and what says so. */
+/** The state of a job, and what it rests on. */
 export interface Judgement {
   readonly status: JobStatus;
   /** Whether a person should look at it. */
   readonly attention: boolean;
-  /** The run that it is about: that goes on, was interrupted, or failed. */
+  /** The run in question: it goes on, was interrupted, or failed. */
   readonly run?: RunInfo;
-  /** The tick that it is about: that has passed during the run, is overdue, or of which nobody knows. */
+  /** The tick in question: it has passed during the run, is overdue, or nothing is known of it. */
   readonly tick?: number;
   /** For `unknown`. */
   readonly reason?: UnknownReason;
   /** For `paused`. */
   readonly pause?: PauseInfo;
-  /** Whether the instances do not agree when it runs, or all are late, whatever goes first. Absent: nobody has told who is there. */
+  /** Whether the instances disagree about when it runs, or all are late, whatever the status. Absent: the instances are not known. */
   readonly disagree?: boolean;
 }
 
@@ -76,7 +76,7 @@ function aRunGoesOn(facts: JobFacts): Judgement | undefined {
   return { status: 'overrun', attention, run, tick };
 }
 
-/** An instance that has just started knows nothing of the others: they may have it switched on. Or the store refuses to tell of the lock. */
+/** An instance that has just started knows nothing of the others: the job may be on there. Or the store refuses to show the lock. */
 function nobodyHasAnswered({ asOf, refusal }: JobFacts): Judgement | undefined {
   if (asOf !== undefined) return undefined;
   return refusal === undefined
@@ -97,14 +97,14 @@ function aPersonHasPausedIt({ lock, time }: JobFacts): Judgement | undefined {
 }
 
 /**
- * The newest tick that somebody should have started by now, and nobody has. One that found a run of the job is none, nor is one that found
- * it paused.
+ * The newest tick that an instance should have started by now, and none has. A tick that found a run of the job does not count, nor does
+ * one that found the job paused.
  */
 function aTickWasMissed(facts: JobFacts): Judgement | undefined {
   const tick = ripeTick(facts);
   if (tick === undefined || wasStarted(facts, tick) || !wasExpected(facts, tick)) return undefined;
   if (facts.runs.some((run) => wentOn(run, tick)) || wasPaused(facts, tick)) return undefined;
-  // What the store said before the time of grace was over says nothing of a start within it.
+  // An answer of the store from before the end of the grace says nothing about a start within it.
   const isOld = (facts.asOf ?? -Infinity) < tick + (facts.known.overdue || 0);
   return isOld
     ? { status: 'unknown', attention: false, tick, reason: 'old-facts' }
@@ -130,7 +130,7 @@ function theInstancesDisagree(facts: JobFacts): Judgement | undefined {
   return doDisagree(facts) ? { status: 'disagree', attention: true } : undefined;
 }
 
-/** Before the first double run: nobody can tell by what has run. */
+/** Compares schedules and clocks, not runs: so it shows before the first double run. */
 function doDisagree(facts: JobFacts): boolean {
   const [first, ...others] = running(facts);
   const differ = first !== undefined && others.some(({ job }) => !agree(job, first.job));
@@ -138,7 +138,7 @@ function doDisagree(facts: JobFacts): boolean {
   return differ || isLate;
 }
 
-/** How its last run ended may be known of the lock, but not whether there was another one. */
+/** The lock may show how its last run ended, but not whether there was another one. */
 function theStoreRefuses({ refusal }: JobFacts): Judgement | undefined {
   return refusal === undefined ? undefined : { status: 'unknown', attention: true, reason: 'refused' };
 }
@@ -156,7 +156,7 @@ function noDateIsKnown(facts: JobFacts): Judgement | undefined {
   return hasDates(facts) ? undefined : { status: 'unknown', attention: false, reason: 'no-dates' };
 }
 
-/** How the newest start has ended, as far as is known. The lock knows it of a tick even if no run is kept. */
+/** How the newest start ended, as far as is known. The lock knows the end of a tick even if no run is kept. */
 function lastEndOf({ runs: [run], seen, ...facts }: JobFacts): End | undefined {
   const start = lastStartOf(facts);
   let newest: End | undefined = run;
@@ -174,15 +174,15 @@ const running = ({ knownBy }: JobFacts): JobFacts['knownBy'] =>
   knownBy.filter(({ state, job }) => state === 'up' && job.enabled);
 
 /**
- * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it. One that is gone does: it may
- * have died, as the only one on which the job was switched on.
+ * Whether the job may run nowhere. An instance that was shut down does not count: a deploy has replaced it. One that is gone counts: it may
+ * have died as the only one on which the job was switched on.
  */
 export function isOff({ knownBy }: JobFacts): boolean {
   const there = knownBy.filter(({ state }) => state !== 'left');
   return (there.length > 0 ? there : knownBy).every(({ job }) => !job.enabled);
 }
 
-/** Whether it is known when the job has to run; a job that is started by hand has to at no time. */
+/** Whether it is known when the job has to run; a job that is started by hand never has to. */
 function hasDates(facts: JobFacts): boolean {
   const { kind } = facts.known;
   if (kind === 'hand') return true;

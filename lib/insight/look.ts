@@ -12,7 +12,7 @@ const FEW = 20;
 /** The same where several jobs share a lock: one may push out the entries of the others. */
 export const SOME = 200;
 
-/** What one look at a store tells. */
+/** What one look at a store shows. */
 export interface Look {
   /** The store's time. 0: it remembers no instance. */
   readonly time: number;
@@ -56,12 +56,12 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
   });
   const short = most === undefined ? locksOf(unwell).filter((name) => isShort(name, locks, sharing)) : [];
   for (const [name, more] of await reader.locks(short, () => FEW)) locks.set(name, more);
-  // Of those people want to know why: what more instances know, with their dates.
+  // For these jobs, people want to know why: that takes more instances, with their dates.
   const all = unwell.length > 0 ? await reader.fleet() : fleet;
   const facts = new Map<string, JobFacts>();
   const more = await inTurns(unwell, (few) => {
     const { job } = few[0].job;
-    // Its lock was read before that: it says nothing of a tick that has come since.
+    // As of `fleet.time`: the lock was read before these instances, and says nothing about a tick that has come since.
     const known = jobFacts(all.jobs.get(job) ?? few, locks, fleet.time, beside);
     facts.set(job, known);
     return [viewOf(known)];

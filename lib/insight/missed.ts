@@ -2,27 +2,27 @@ import type { MissEntry, MissReason } from '../stores/history-store.js';
 import { given, type JobFacts, wentOn } from './facts.js';
 import type { RunInfo, WhyCause } from './types.js';
 
-/** How long after a tick its instances ask for the lock, ms: what took it in that time may have been in their way. */
+/** How long after a tick its instances ask for the lock, ms: a lease that begins in that time may have been in their way. */
 const ASKED_BY = 1_000;
 
-/** Says nothing of why the job did not run: somebody else should have run it. */
+/** A reason that explains nothing: another instance should have run the job. */
 const PASSIVE = 'not-leader';
-/** Reasons of instances that could not have run it. */
+/** Reasons of instances that could not have run the job. */
 const BESIDE = new Set(['disabled', 'not-up']);
 /** Reasons for which something else had the lock. */
 const TAKEN = new Set(['held', 'cooling-down', 'queued', 'queue-full']);
 
-/** Why a tick that has come was not started, as far as runs and instances tell. */
+/** Why a tick that has come was not started, as far as runs and instances show. */
 export function causesOfMiss(facts: JobFacts, tick: number): WhyCause | undefined {
   if (tick > facts.time) return undefined;
-  // That it is disabled somewhere, or that an instance started later, keeps nobody else from it.
+  // An instance that had the job disabled, or started later, kept no other instance from the tick.
   const misses = missesOf(facts, tick).filter(({ reason }) => !BESIDE.has(reason));
   const overrun = facts.runs.find((run) => run.startedAt <= tick && wasInTheWay(run, tick, misses));
   if (overrun !== undefined) return { cause: 'overrun', run: overrun };
   return lockTaken(facts, tick, misses) ?? storeAway(tick, misses) ?? missed(misses);
 }
 
-/** What each instance told of a tick. One line may tell of many ticks in a row, of which it names the newest. */
+/** What each instance noted of a tick. One entry may stand for many ticks in a row, and names the newest. */
 function missesOf(facts: JobFacts, tick: number): MissEntry[] {
   const byInstance = new Map<string, MissEntry>();
   for (const miss of facts.misses) if (tellsOf(miss, tick)) byInstance.set(miss.instance, miss);
@@ -33,7 +33,7 @@ function tellsOf({ tick: newest, since }: MissEntry, tick: number): boolean {
   return newest === tick || (since !== undefined && tick >= since - ASKED_BY && tick < newest);
 }
 
-/** Whether a run had the lock at a tick. The lease of one that was interrupted may outlive it: those who were refused say so. */
+/** Whether a run had the lock at a tick. The lease of an interrupted run may outlive it: the misses of refused instances name its holder. */
 const wasInTheWay = (run: RunInfo, tick: number, misses: readonly MissReason[]): boolean =>
   wentOn(run, Math.max(tick, run.startedAt)) ||
   (run.outcome === 'interrupted' && misses.some(({ holder }) => holder === run.instance));
@@ -44,7 +44,7 @@ function lockTaken(
   misses: readonly MissEntry[],
 ): WhyCause | undefined {
   const taken = misses.find(({ reason }) => TAKEN.has(reason));
-  // What those say who asked counts more than a run at the same time.
+  // The reasons of instances that asked count more than a run at the same time.
   if (taken === undefined && misses.length > 0) return undefined;
   const run =
     taken?.reason === 'cooling-down'
@@ -68,7 +68,7 @@ function storeAway(tick: number, misses: readonly MissEntry[]): WhyCause | undef
   };
 }
 
-/** When the last one was answered again, if all have told. */
+/** When the last of these instances got an answer again, if all have noted that. */
 function endOf(telling: readonly MissEntry[]): number | undefined {
   const ends = telling.map(({ until }) => until).filter((until) => until !== undefined);
   return ends.length < telling.length ? undefined : Math.max(...ends);

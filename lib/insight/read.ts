@@ -21,7 +21,7 @@ export interface Fleet {
 const LOCKS_PER_INSPECT = 100;
 const ASKED_AT_ONCE = 8;
 
-/** Whether a store answers, and refuses to tell of this: it may tell of the rest. */
+/** Whether a store answers, but refuses to show this part: it may show the rest. */
 export const isRefusal = (error: unknown): error is StoreUnavailableError =>
   error instanceof StoreUnavailableError && error.refused;
 
@@ -31,7 +31,7 @@ export class Reader {
   #unreadableInstances = 0;
   readonly #unreadableRuns = new Map<string, number>();
   #time: number | undefined;
-  /** What the store has refused to tell when it was asked last, and why. */
+  /** What the store refused to show when it was last asked, and why. */
   readonly #refusals = new Map<string, string>();
 
   constructor(
@@ -72,7 +72,7 @@ export class Reader {
     const found = await this.#unlessRefused('locks', this.#locks(names));
     const lockRefusal = found instanceof StoreUnavailableError ? { lockRefusal: found } : {};
     const locks = found instanceof StoreUnavailableError ? new Map<string, LockInfo>() : found;
-    // The other way round, a run that ends in between would be in neither answer.
+    // First the lock, then its history: in the other order, a run that ends in between would be in neither answer.
     const facts = await fewAtOnce(names, async (name) => {
       const lock = locks.get(name);
       const limit = limitOf(name);
@@ -84,7 +84,7 @@ export class Reader {
     return new Map(facts);
   }
 
-  /** The locks of all jobs: what could not be read of others before does not count any more. */
+  /** The locks of all jobs. Records of other locks that could not be read before no longer count. */
   async allLocks(
     names: readonly string[],
     limitOf: (name: string) => number,
@@ -94,7 +94,7 @@ export class Reader {
     return facts;
   }
 
-  /** Why the store refuses to tell of runs; `undefined` if it does not. All locks are asked about in the same way. */
+  /** Why the store refuses to show runs; `undefined` if it does not. The answer is the same for all locks. */
   async refusalOf(name: string): Promise<Error | undefined> {
     const { refusal } = await this.#entries(name, 1);
     this.#told('runs', refusal);
@@ -145,7 +145,7 @@ export const instanceOf = ({ info, record }: Told): InstanceInfo => ({
   })),
 });
 
-/** Without its dates, which are most of it: they are read when somebody asks for them. */
+/** An instance, without the dates of its jobs, which are most of the record: they are read when somebody asks for them. */
 export function toldOf(record: InstanceRecord): Told {
   const { instance, startedAt, seenAt, application, version, clockOffset, leads, hung, kept } = record;
   const more = given({ application, version, clockOffset, hung, kept });

@@ -2,18 +2,18 @@ import type { Judgement } from './judgement.js';
 
 /** How long to wait after a call that failed, ms: while the store is away, nobody knows what the others have done. */
 export const AGAIN = 5_000;
-/** After what time it is asked again how a job is that is not well, and who is up, ms. */
+/** After what time it asks again about a job that needs attention, and which instances are up, ms. */
 export const RECHECK = 300_000;
-/** After what time it is asked again whether instances agree that did not, ms: a deploy replaces them in a few minutes. */
+/** After what time it asks again whether instances that disagreed still do, ms: a deploy replaces them in a few minutes. */
 export const REPLACED = 60_000;
 
 /** What decides, beside the judgement, when a job is looked at again. Durations in milliseconds. */
 interface Circumstances {
   /** The instance that asks. */
   readonly instance: string;
-  /** Whether the store is only asked where ticks come anyway. */
+  /** Whether the instance asks the store only when ticks come anyway. */
   readonly withTicks: boolean | undefined;
-  /** Of the job, if it has one. */
+  /** Milliseconds between two runs of the job, if it has an interval. */
   readonly interval: number | undefined;
   /** For how long instances have not agreed; `undefined`: they do. */
   readonly disagreeFor: number | undefined;
@@ -21,7 +21,7 @@ interface Circumstances {
   readonly seenFor: number;
 }
 
-/** After what time to ask again how a job is, ms; Infinity: its next tick tells. */
+/** After what time to ask again about a job, ms; Infinity: its next tick is soon enough. */
 export function recheckOf(judgement: Judgement, seen: Circumstances): number {
   const { status, attention } = judgement;
   if (isOpen(judgement)) return AGAIN;
@@ -32,13 +32,13 @@ export function recheckOf(judgement: Judgement, seen: Circumstances): number {
   return status === 'off' ? offFor(seen.seenFor) : RECHECK;
 }
 
-/** After what time to ask again whether a job is off everywhere: where it is on may be about to start, too. */
+/** After what time to ask again whether a job is off everywhere: an instance on which it is on may be about to start, too. */
 export const offFor = (seenFor: number): number => (seenFor < RECHECK ? REPLACED : RECHECK);
 
-/** Whether another answer of the store may tell how the job is. */
+/** Whether another answer of the store may settle the judgement. */
 export const isOpen = ({ reason }: Judgement): boolean => reason === 'not-asked' || reason === 'old-facts';
 
-/** Of a run that goes on here the store is not asked. After a deploy the old instance has left when it is. */
+/** A run that goes on here costs no question to the store. By the next question after a deploy, the old instance has left. */
 function rarely({ run }: Judgement, { instance, interval, disagreeFor = Infinity }: Circumstances): number {
   const isHere = run?.outcome === 'running' && run.instance === instance;
   if (isHere || disagreeFor < RECHECK - AGAIN) return RECHECK;

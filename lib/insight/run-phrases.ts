@@ -17,7 +17,7 @@ export function begunOf(run: RunInfo, words: Words): string {
   return `It ran on ${on}: started${startedBy(run, words)} at ${words.time(startedAt)}`;
 }
 
-/** Who or what has started a run without a tick. */
+/** Who or what started a run without a tick. */
 function startedBy(run: RunInfo, { facts: { known } }: Words): string {
   const { trigger } = run;
   const by = starterOf(run);

@@ -8,22 +8,22 @@ import type { Judgement } from './judgement.js';
 import type { RunInfo } from './types.js';
 import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 
-/** What one instance knows of a job besides that. */
+/** What one instance knows besides the job itself. */
 interface Known {
   readonly watcher: Watcher;
   /** By the store's clock. */
   readonly time: number;
-  /** The instances that know each job; `undefined`: the store has not told yet. */
+  /** The instances that know each job; `undefined`: the store was not asked yet. */
   readonly fleet: Pick<FleetJobs, 'get'> | undefined;
   /** The runs that go on here. */
   readonly here: readonly RunInfo[];
-  /** Why the store tells of no runs. */
+  /** Why the store does not show runs. */
   readonly refusal: Error | undefined;
 }
 
-/** A job, as one instance sees it: by what the store has told, and by its own calls since then. */
+/** A job, as one instance sees it: by the store's last answer, and by its own calls since then. */
 export class SeenJob implements Announced {
-  /** What the store has told, and when, by its clock. */
+  /** What the store has answered, and when, by its clock. */
   told: LockFacts = { entries: [] };
   asOf: number | undefined;
   judgement: Judgement | undefined;
@@ -39,7 +39,7 @@ export class SeenJob implements Announced {
   #ranHere = false;
 
   /**
-   * @param since when its scheduler may fire it, this machine's clock
+   * @param since from when on its scheduler may fire it, by this machine's clock
    * @param lookAt when to look at it again, by the store's clock
    */
   constructor(
@@ -48,7 +48,7 @@ export class SeenJob implements Announced {
     public lookAt: number,
   ) {}
 
-  /** It has seen that a tick was started, or found a run of the job. @param due when an interval is due again */
+  /** The instance has seen that a tick was started, or that it found a run of the job. @param due when an interval is due again */
   see(tick: number, due = -Infinity): void {
     this.judgement = undefined;
     this.skips = undefined;
@@ -58,7 +58,7 @@ export class SeenJob implements Announced {
     this.#seen = { tick: Math.max(last, tick), due: Math.max(lastDue, due) };
   }
 
-  /** What the store has told of a pause is over: somebody has started the job. */
+  /** A pause in the store's last answer is over: somebody has started the job. */
   #forgetPause(): void {
     if (pauseNow(this.told.lock) !== undefined) this.told = { entries: this.told.entries };
   }
@@ -75,7 +75,7 @@ export class SeenJob implements Announced {
     if (why.tick !== undefined) this.see(why.tick);
     if (why.reason === 'already-ran') {
       if (tick !== undefined) return;
-      // It is due in that time, and a part of the interval that it may come early.
+      // An interval may come early by a part of it: so it is due that much later than the store says.
       const left = Math.min(why.expiresIn ?? interval, interval) + interval * INTERVAL_ALLOWANCE;
       this.see(now, now + left);
     } else if (isTaken(why.reason) && !this.job.sharesLock)
@@ -107,7 +107,7 @@ export class SeenJob implements Announced {
       { ...told, ...given({ refusal }) },
       {
         time,
-        // Without the others it is not known whether a tick was expected, and whether the job is off.
+        // Only the other instances show whether a tick was expected, and whether the job is off.
         ...(asOf !== undefined && fleet !== undefined && { asOf }),
         seen: { ...this.#seen, ...(outcome && { outcome }) },
         ticks: (schedule) => (schedule === shown.schedule ? job.dates : undefined),
@@ -122,7 +122,7 @@ export class SeenJob implements Announced {
     return { ...facts, runs: [...here, ...rest] };
   }
 
-  /** What went on when the store was asked is over if a newer start was seen, and here that is known for certain. */
+  /** Whether a run in the store's last answer may still go on: not if the instance has seen a newer start. */
   #isOpen({ outcome, hung, tick, startedAt }: RunInfo): boolean {
     return outcome !== 'running' || hung === true || (tick ?? startedAt) >= this.#seen.tick;
   }

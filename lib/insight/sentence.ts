@@ -7,7 +7,7 @@ import type { ScheduleView, UnknownReason, WhyCause } from './types.js';
 import { capital, some, Words } from './words.js';
 
 /*
- * What a person reads who is on call, at night, and has not seen this job before.
+ * Sentences for a person who is on call, at night, and has not seen this job before.
  */
 
 type Of<C extends WhyCause['cause']> = Extract<WhyCause, { readonly cause: C }>;
@@ -45,7 +45,7 @@ const SENTENCES: { readonly [C in WhyCause['cause']]: (cause: Of<C>, words: Word
   unknown: ({ reason }, words) => (reason === undefined ? unknown(words) : UNKNOWN[reason](words)),
 };
 
-/** Why nobody can tell how a job is. */
+/** Why the state of a job is unknown. */
 const UNKNOWN: { readonly [R in UnknownReason]: (words: Words) => string } = {
   'not-asked': () => 'Nothing is known of it yet: the store has not answered this instance.',
   'old-facts': (words) =>

@@ -20,7 +20,7 @@ export class Times {
     this.#today = dayOf(this.full(now));
   }
 
-  /** As short as it can be told from other times: `03:00`, `03:00:05`, `Sat 03:00`, `2026-11-22 03:00`. */
+  /** As short as it is unambiguous: `03:00`, `03:00:05`, `Sat 03:00`, `2026-11-22 03:00`. */
   short(time: number): string {
     const full = this.full(time);
     const clock = full.slice(11, 19).replace(/:00$/, '');
@@ -39,7 +39,7 @@ export class Times {
 /** The day of a time that is shown, as a number that only orders days. */
 const dayOf = (full: string): number => Date.parse(`${full.slice(0, 10)}T00:00Z`);
 
-/** When a job runs: its expression, with its zone if that is not the one of the times beside it. */
+/** When a job runs: its expression, with its zone if that differs from the zone of the times beside it. */
 export function scheduleOf(
   { schedule, timeZone, interval }: Pick<JobView, 'schedule' | 'timeZone' | 'interval'>,
   zone?: string,

@@ -16,8 +16,8 @@ type Known = Pick<InstanceInfo, 'instance' | 'state' | 'application'> & {
 };
 
 /**
- * The other applications that are up and have a job of the same name under the same lock: of its ticks each takes some. Who does not tell
- * the name of its application is no stranger, and jobs that are called by hand have no ticks.
+ * The other applications that are up and have a job of the same name under the same lock: each takes some of its ticks. An instance
+ * that does not give the name of its application is no stranger, and jobs that are called by hand have no ticks.
  */
 export function strangersOf(
   application: string,

@@ -1,6 +1,6 @@
 /*
- * Times as people read and write them: `2026-11-22 03:00:00Z`, or with the offset of a zone, `2026-11-22 04:00:00+01:00`. What is
- * shown can be given back as the time of a question.
+ * Times as people read and write them: `2026-11-22 03:00:00Z`, or with the offset of a zone, `2026-11-22 04:00:00+01:00`. A time that is
+ * shown can be given back in a question.
  */
 
 /**
@@ -27,7 +27,7 @@ function suffix(offset: number): string {
 
 /** How far the clocks of a zone are ahead of UTC at a time, milliseconds. */
 function offsetsOf(zone: string): (time: number) => number {
-  // Most ask for this one, and a format takes its time.
+  // The usual zone, and a formatter is slow to make.
   if (zone === 'UTC') return () => 0;
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
@@ -64,6 +64,6 @@ export function readTime(text: string, zone = 'UTC'): number | undefined {
   if (Number.isNaN(asUtc) || !new Date(asUtc).toISOString().startsWith(date)) return undefined;
   if (offset !== undefined) return Date.parse(`${date}T${time}${offset.toUpperCase()}`);
   const offsetAt = offsetsOf(zone);
-  // The offset of the first guess is wrong near a change of the clocks.
+  // The offset of the first guess is wrong near a change of daylight saving time.
   return asUtc - offsetAt(asUtc - offsetAt(asUtc));
 }

@@ -1,11 +1,11 @@
 import { atEndOfTurn, type Clock, systemClock } from '../clock.js';
 
-/** For how long jobs, or instances, are looked at before whatever else waits in the event loop has its turn, ms. */
+/** How long one stretch of work may last before the event loop has its turn, ms. */
 const TURN = 5;
 
 /**
- * Does something for each, a few milliseconds at a stretch: there may be hundreds of jobs, each with hundreds of instances.
- * On a manual clock no time passes, and nothing else has its turn.
+ * Calls a function for each, a few milliseconds at a stretch: there may be hundreds of jobs, each with hundreds of instances.
+ * On a manual clock no time passes, so all is one stretch.
  */
 export async function inTurns<T, R>(
   items: Iterable<T>,

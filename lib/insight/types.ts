@@ -14,20 +14,20 @@ export interface RunInfo {
   /** Which run of the tick it is, from 1. */
   readonly attempt?: number;
   readonly startedAt: number;
-  /** When the store was told of its end. Absent while it goes on; and if it was interrupted: then nobody knows. */
+  /** When the store recorded its end. Absent while it goes on, and if it was interrupted: then nobody knows. */
   readonly endedAt?: number;
   /** How long it ran by its holder's clock, milliseconds. */
   readonly duration?: number;
   /** How it ended. `interrupted`: its lease ended by itself, as its instance died, froze or lost the store. */
   readonly outcome: ReleaseOutcome | 'running' | 'interrupted';
-  /** It should be over, and goes on: past its `timeout`, or though its lease is over. Its instance starts no other run of the job. */
+  /** The run should be over, and goes on: past its `timeout`, or though its lease is over. Its instance starts no other run of the job. */
   readonly hung?: true;
   /** What it threw, as far as the option `insight.error` lets it be kept. */
   readonly error?: string;
   readonly traceId?: string;
-  /** What has started it. Absent while it goes on, and if it was interrupted: then nobody has told. */
+  /** What started it. Absent while it goes on, and if it was interrupted: no record says so then. */
   readonly trigger?: Trigger;
-  /** What a person did to it: has started it (`run`), or ended its lease (`break`). */
+  /** What a person did to it: started it (`run`), or ended its lease (`break`). */
   readonly by?: ControlAct;
 }
 
@@ -35,9 +35,9 @@ export interface RunInfo {
 export interface ControlInfo extends ControlAct {
   readonly lock: string;
   readonly at: number;
-  /** The job of the lease that it was about, if it had one. */
+  /** The job of the lease in question, if it had one. */
   readonly job?: string;
-  /** Of the lease that it began or ended. Absent if there was none. */
+  /** Fencing token of the lease that the act began or ended. Absent if there was none. */
   readonly fencingToken?: number;
   /** For `pause`: until when it lasts, or has lasted. */
   readonly until?: number;
@@ -54,13 +54,13 @@ export interface PauseInfo {
   readonly fencingToken: number;
 }
 
-/** What of a store could not be read, and is left out of what is told. */
+/** The parts of a store that could not be read, and are missing from the answers. */
 export interface Unreadable {
   /** Instances, and lists of their jobs: those jobs are missing from the answers. */
   readonly instances: number;
   /** Runs and missed ticks. */
   readonly runs: number;
-  /** Why the store told nothing at all of a part, as its table is missing, locked, or not for this user to read: each reason once. */
+  /** Why the store showed nothing at all of a part (its table is missing, locked, or not readable for this user): each reason once. */
   readonly parts: readonly string[];
 }
 
@@ -74,25 +74,25 @@ export interface InstanceInfo extends Omit<
 > {
   readonly state: InstanceState;
   readonly jobs: readonly (KnownJob & {
-    /** Its next fire time on this instance, and the newest that has passed, as the last beat has told them. */
+    /** Its next fire time on this instance, and the newest that has passed, by the last beat. */
     readonly next?: number;
     readonly last?: number;
   })[];
 }
 
 /**
- * How a job is, the first that applies:
+ * The state of a job, the first that applies:
  *
  * - `hung`: a run goes on past its `timeout`, or though its lease is over
  * - `overrun`: a run goes on past the next tick. It needs attention once that tick would be overdue
  * - `running`
  * - `off`: disabled on all instances, but for those that were shut down
  * - `paused`: a person has paused its lock
- * - `unknown`: too little is known to tell: see the answer to `why`
- * - `overdue`: its newest tick was not started in time, by nobody
- * - `interrupted`: its last run was, or was aborted (its instance shut down, or lost the lock)
+ * - `unknown`: too little is known: see the answer to `why`
+ * - `overdue`: no instance started its newest tick in time
+ * - `interrupted`: its last run was interrupted, or was aborted (its instance shut down, or lost the lock)
  * - `failing`: its last run failed or passed its timeout
- * - `disagree`: instances that are up have other schedules or time zones for it, or the clocks of all are behind
+ * - `disagree`: instances that are up have other schedules or time zones for it, or the clocks of all instances are behind
  * - `new`: it never ran, and no tick has come yet
  * - `ok`
  */
@@ -111,11 +111,11 @@ export type JobStatus =
   | 'ok';
 
 /**
- * Why nobody can tell how a job is:
+ * Why the state of a job is unknown:
  *
  * - `not-asked`: this instance has had no answer of the store yet
  * - `old-facts`: a tick should have been started by now, and the store has not answered since
- * - `refused`: the store refuses to tell of its lock or its runs, as their table is not as it should be, or locked. This needs attention
+ * - `refused`: the store refuses to show its lock or its runs, as their table is not as it should be, or locked. This needs attention
  * - `no-lock`: the name of its lock is made from arguments, so its runs are not kept
  * - `no-dates`: none of the dates at which it should run is known
  */
@@ -137,7 +137,7 @@ export interface JobView extends Pick<
   readonly overdue?: number;
   /** For `paused`. */
   readonly paused?: PauseInfo;
-  /** How many of its runs in a row have failed, up to now. One that was interrupted neither counts nor ends the row. */
+  /** How many of its runs in a row have failed, up to now. An interrupted run neither counts nor ends the row. */
   readonly failures: number;
   /** The instances that are up and know it. */
   readonly instances: readonly string[];
@@ -173,16 +173,16 @@ export type WhyCause =
   | { readonly cause: 'lock-taken'; readonly run?: RunInfo; readonly holder?: string }
   | {
       readonly cause: 'store-away';
-      /** When an instance first found it away: it may have been so before. */
+      /** When an instance first found the store away: the outage may have begun before. */
       readonly from: number;
-      /** When the last of these instances was answered again, as far as they have told. */
+      /** When the last of these instances got an answer again, if all have noted that. */
       readonly to?: number;
-      /** Those that could not ask it. */
+      /** The instances that could not ask the store. */
       readonly instances: readonly string[];
     }
-  /** What kept each instance from it. */
+  /** What kept each instance from the tick. */
   | { readonly cause: 'missed'; readonly reasons: readonly (MissReason & { readonly instance: string })[] }
-  /** The clocks of these instances, on which alone it runs, are so much behind that of the store, milliseconds: its ticks come late. */
+  /** The clocks of all instances on which it runs are behind the store's, by at least `behind` milliseconds: its ticks come late. */
   | { readonly cause: 'clocks-behind'; readonly behind: number; readonly instances: readonly string[] }
   /** No instance on which the job is switched on was up: since the `last` one was seen (`from`), until another one started (`to`). */
   | { readonly cause: 'no-instance'; readonly from?: number; readonly to?: number; readonly last?: string }
@@ -198,9 +198,9 @@ export type WhyCause =
     }
   /** It is not overdue yet. */
   | { readonly cause: 'pending'; readonly due: number }
-  /** No instance knows it. The jobs whose names are near, or some that there are. */
+  /** No instance knows it. `jobs`: a similar name, or some of the known jobs. */
   | { readonly cause: 'unknown-job'; readonly jobs: readonly string[] }
-  /** Older than the runs that are kept: those since then. */
+  /** Older than the runs that are kept: these begin at `since`. */
   | { readonly cause: 'too-old'; readonly since?: number }
-  /** No start of it is known, and no instance has told why. Or only that it was started: nothing is kept of its run. */
+  /** No start of it is known, and no instance has noted why; or it was started, but no record of its run is kept. */
   | { readonly cause: 'unknown'; readonly reason?: UnknownReason };

@@ -51,7 +51,7 @@ function nextOf(facts: JobFacts): number | undefined {
   return next === Infinity ? undefined : next;
 }
 
-/** The compiler checks that none is missing. */
+/** The compiler checks that no status is missing. */
 const RANKS: Readonly<Record<JobStatus, number>> = {
   overdue: 0,
   hung: 1,

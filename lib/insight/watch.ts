@@ -16,28 +16,28 @@ import type { Refused, WatchedJob, Watcher } from './watched-job.js';
 const SOONEST = 1_000;
 /** How long a run may go on before it hangs when it should be over, ms: it may be about to end. */
 export const HUNG = 60_000;
-/** How many of the newest runs may tell that one went on at the time of a tick. */
+/** Among how many of the newest runs to look for one that went on at the time of a tick. */
 const RUNS = 20;
 
 /**
- * How each job is, as far as one instance knows: the same judgement as everybody's. Calls that its scheduler makes show it which ticks
- * were started, here or elsewhere. It asks the store when it begins, and then only if its facts do not tell. It notes ticks that were
- * missed, and tells people of them, and of runs that hang here.
+ * The state of each job, as far as one instance knows, by the same judgement as everywhere. The calls of its scheduler show which ticks
+ * were started, here or elsewhere. It asks the store when it begins, and then only if its own facts do not suffice. It notes ticks that
+ * were missed, and reports them and the runs that hang here.
  */
 export class Watch {
   readonly #states = new Map<string, SeenJob>();
   readonly #announcer: Announcer;
   #fleet: (Fleet & { readonly askedAt: number }) | undefined;
-  /** Why the store tells of no runs. All locks are the same in that. */
+  /** Why the store does not show runs: the same reason for all locks. */
   #refusal: Error | undefined;
-  /** Why it can keep none, as the last beat was told. */
+  /** Why the store can keep no runs, by the answer to the last beat. */
   #problem: string | undefined;
-  /** Whether to ask with the next look if it tells of runs. */
+  /** Whether the next look has to ask if the store shows runs. */
   #asksOfRuns = true;
   /** The runs that go on here. */
   #here: readonly RunInfo[] = [];
   #timer: Timer | undefined;
-  /** When it is to wake up, by the store's clock. */
+  /** When the timer fires, by the store's clock. */
   #armedFor = Infinity;
   /** Whether the clock of the store is known. */
   #knowsTime = false;
@@ -52,7 +52,7 @@ export class Watch {
     this.#announcer = new Announcer(history, clock, watcher);
   }
 
-  /** How each job is that is watched. */
+  /** The judgement of each job that is watched. */
   get judgements(): ReadonlyMap<string, Judgement> {
     this.#here = this.watcher.runs();
     return new Map([...this.#states].map(([job, state]) => [job, this.#judged(state)]));
@@ -63,7 +63,7 @@ export class Watch {
     return [...this.#states.keys()];
   }
 
-  /** Watches a job from now on, in place of one that had its name. */
+  /** Watches a job from now on, instead of an earlier one with its name. */
   add(job: WatchedJob): void {
     if (this.#stopped) return;
     const lookAt = this.#firstLookAt(job);
@@ -86,7 +86,7 @@ export class Watch {
     this.#states.get(job)?.refused(tick, why, this.#now(), this.clock.now());
   }
 
-  /** A run of the job should be over: it looks some time later whether it hangs. */
+  /** A run of the job should be over: looks some time later whether it hangs. */
   soon(job: string | undefined): void {
     const state = this.#states.get(job ?? '');
     if (state === undefined) return;
@@ -95,13 +95,13 @@ export class Watch {
   }
 
   /**
-   * The store answers again. What this instance skipped meanwhile it tells when its grace is over, and others may have started it: also
-   * if newer ticks hide it by then.
+   * The store answers again. This instance notes the tick that it skipped meanwhile, unless another one has started it: when the grace of
+   * that tick is over, and even if newer ticks hide it by then.
    */
   available(): void {
     for (const state of this.#states.values()) {
       const { skips, job } = state;
-      // A tick that may still run late is only judged.
+      // A tick that may still run late is only judged, not noted.
       if (skips?.reason !== 'store-unavailable' || skips.tick === undefined || skips.until !== undefined)
         continue;
       const lost = { ...skips, tick: skips.tick, until: this.clock.now() };
@@ -121,7 +121,7 @@ export class Watch {
     this.#announcer.stop();
   }
 
-  /** A beat was answered. @param problem why the store can keep no runs: then it may tell of none, either */
+  /** A beat was answered. @param problem why the store can keep no runs: then it may show none, either */
   answered(problem: string | undefined): void {
     if (problem !== this.#problem || this.#refusal !== undefined) {
       this.#asksOfRuns = true;
@@ -151,7 +151,7 @@ export class Watch {
     return this.clock.now() + (this.watcher.clockOffset() ?? 0);
   }
 
-  /** What it missed while nobody was up it may be running in this moment. */
+  /** When to look for the first time: a tick that was missed while no instance was up may be running late in this moment. */
   #firstLookAt({ comesLate }: WatchedJob): number {
     return comesLate ? this.#now() + AGAIN : -Infinity;
   }
@@ -172,10 +172,10 @@ export class Watch {
   #wake(): void {
     const now = this.#now();
     const states = [...this.#states.values()].filter(({ lookAt }) => lookAt <= now);
-    // While the store answers, they wait for nothing else.
+    // Until this look has ended, no other one is due.
     for (const state of states) state.lookAt = Infinity;
     void inModuleContext(() => this.#look(states)).catch(() => {
-      // Whoever asks for locks reports an outage.
+      // The calls that ask for locks report the outage.
       for (const state of states) state.lookAt = Math.min(state.lookAt, this.#now() + AGAIN);
       this.arm();
     });
@@ -185,7 +185,7 @@ export class Watch {
   async #look(states: readonly SeenJob[]): Promise<void> {
     this.#here = this.watcher.runs();
     for (const state of states) {
-      // Ticks that come while it is stopped are not its business.
+      // Ticks that come while the job is stopped here do not count.
       if (!state.job.isOn()) state.see(this.#now());
       state.judgement = undefined;
     }
@@ -197,7 +197,7 @@ export class Watch {
     this.arm();
   }
 
-  /** Those of which something is true. */
+  /** The states for which `isTrue` answers true. */
   #those(states: readonly SeenJob[], isTrue: (state: SeenJob) => boolean): Promise<SeenJob[]> {
     return inTurns(states, (state) => (isTrue(state) ? [state] : []), this.clock);
   }
@@ -208,7 +208,7 @@ export class Watch {
     return state.facts({ watcher, time: this.#now(), fleet, here: this.#here, refusal: this.#refusal });
   }
 
-  /** Whether the store has to tell how a job is. */
+  /** Whether the judgement of a job needs an answer of the store. */
   #isDoubtful(state: SeenJob): boolean {
     const judgement = this.#judged(state);
     const { status, run, disagree } = judgement;
@@ -254,7 +254,7 @@ export class Watch {
   #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
     for (const state of states) {
       const { lock, entries = [], lockRefusal } = locks.get(state.job.lock) ?? {};
-      // It is asked again, as if the store had not answered.
+      // Asks again later, as if the store had not answered.
       if (lockRefusal !== undefined) throw lockRefusal;
       state.told = {
         entries: entries.length > 0 ? entries : state.told.entries,
@@ -265,7 +265,7 @@ export class Watch {
     }
   }
 
-  /** Tells people what they have to know, and looks again when that may be something else. */
+  /** Reports what people have to know, and sets when to look again. */
   async #tell(state: SeenJob): Promise<void> {
     const judgement = this.#judged(state);
     const { status, attention, tick, run } = judgement;
@@ -273,7 +273,7 @@ export class Watch {
     if (status === 'overdue' && tick !== undefined && tick !== state.noted) await this.#note(state, tick);
     const now = this.#now();
     state.disagreeSince = judgement.disagree === true ? (state.disagreeSince ?? now) : undefined;
-    // Its schedule may have changed: the store is not asked for that.
+    // Its schedule may have changed, which needs no answer of the store.
     const next = Math.min(nextRipe(this.#facts(state)), now + this.#again(state, judgement));
     state.lookAt = Math.min(state.lookAt, Math.max(next, now + SOONEST));
   }

@@ -4,12 +4,12 @@ import type { TickDates } from './facts.js';
 import type { ShownJob } from './beats.js';
 import type { RunInfo } from './types.js';
 
-/** A job that is watched: where it is disabled, too, as somebody has to see that nobody runs it. */
+/** A job that is watched, also where it is disabled: some instance has to notice that none runs it. */
 export interface WatchedJob {
   readonly job: string;
   /** Name of its lock. */
   readonly lock: string;
-  /** Whether other jobs share its lock: then a lock that is taken says nothing of this one. */
+  /** Whether other jobs share its lock: then a taken lock says nothing about this job. */
   readonly sharesLock: boolean;
   /** Whether a tick that was skipped may still run. */
   readonly comesLate: boolean;
@@ -41,11 +41,11 @@ export interface Watcher {
   readonly instance: string;
   readonly kept: Kept;
   readonly emit: Emit;
-  /** Whether it asks the store with the ticks of the jobs only. */
+  /** Whether it asks the store only when ticks of its jobs come. */
   readonly withTicks?: boolean;
-  /** Why nothing is fired here, if that is so. */
+  /** Why this instance fires no job, if it fires none. */
   readonly idleReason: () => string | undefined;
-  /** How much the store's clock is ahead of that of this machine, ms; `undefined`: not known yet. */
+  /** By how much the store's clock is ahead of this machine's, ms; `undefined`: not known yet. */
   readonly clockOffset: () => number | undefined;
   /** The runs of jobs that go on here. */
   readonly runs: () => readonly RunInfo[];

@@ -26,14 +26,14 @@ const SOME = 10;
 /**
  * Why a job ran, or did not run: the first cause that applies.
  *
- * @param at epoch milliseconds. A whole minute asks for the tick of just then; any other time for the newest tick not after it. If it
- * is absent: what the status of the job is about, or else the newest tick that should have been started by now
+ * @param at epoch milliseconds. A whole minute asks for the tick of exactly then; any other time for the newest tick not after it.
+ * Without `at`: what the status of the job is about, or else the newest tick that should have been started by now
  */
 export function why(facts: JobFacts, at?: number): Why {
   return at === undefined ? whyOf(facts, judge(facts)) : whyAt(facts, at);
 }
 
-/** Why a job is as it was judged to be. */
+/** Why a job was judged so. */
 export function whyOf(facts: JobFacts, { status, run, tick, reason, pause }: Judgement): Why {
   if (status === 'hung' && run !== undefined) return answer(facts, hung(facts, run), run.tick);
   if (status === 'off') return answer(facts, switchedOff(facts));
@@ -75,7 +75,7 @@ export function whyUnknown(job: string, jobs: readonly string[]): Why {
   return { job, sentence: unknownJobSentence(job, cause.jobs, near.size > 0), ...cause };
 }
 
-/** @param ripe what was due by then should have been started */
+/** @param ripe ticks until this time should have been started by now */
 function whyInterval(facts: JobFacts, run: RunInfo | undefined, ripe: number): Why {
   const due = dueOf(facts);
   if (run !== undefined && (due === undefined || due > ripe)) return whyRun(facts, run);
@@ -93,13 +93,13 @@ function whyNewest(facts: JobFacts): Why {
   const coming = next === Infinity ? newest : next;
   if (run !== undefined && isWithoutTick(facts, run, newest)) return whyRun(facts, run);
   if (newest === undefined) return run === undefined ? whyTick(facts, coming) : whyRun(facts, run);
-  // As long as the newest tick may still be started, the one before tells more.
+  // While the newest tick may still be started, the one before says more.
   const tick = wasStarted(facts, newest) ? newest : (dates.newest(ripe) ?? newest);
   const isNew = runs.length === 0 && knownBy.every(({ startedAt }) => startedAt > tick);
   return whyTick(facts, isNew ? coming : tick);
 }
 
-/** Whether nobody knows which ticks were started, as with `oncePerTick: false`: then the newest run tells more than they do. */
+/** Whether nobody knows which ticks were started, as with `oncePerTick: false`: then the newest run says more than the ticks. */
 const isWithoutTick = ({ known }: JobFacts, { tick, startedAt }: RunInfo, newest = 0): boolean =>
   known.overdue === false && tick === undefined && startedAt >= newest;
 
@@ -135,11 +135,11 @@ function whyWithoutTicks(facts: JobFacts, at: number): Why {
   return whyTick(facts, run === undefined ? at : start + known.interval);
 }
 
-/** Whether something was in the minute, or else in the millisecond, that a question names. */
+/** Whether a time lies in the minute that a question names, or is its very millisecond. */
 const isIn = (time: number, at: number): boolean =>
   time >= at && time < at + (at % MINUTE === 0 ? MINUTE : 1);
 
-/** Why a tick was started, or was not. The first one that answers decides. */
+/** Why a tick was started, or was not. The first function that answers decides. */
 const CAUSES: readonly ((facts: JobFacts, tick: number) => WhyCause | undefined)[] = [
   ({ runs }, tick) => {
     const run = runs.find((candidate) => candidate.tick === tick);
@@ -190,9 +190,9 @@ function knownAt(facts: JobFacts, at: number): readonly KnownJob[] {
 }
 
 function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
-  // On which it may run: those that have it disabled can only look on.
+  // Only instances on which the job may run.
   const knownBy = facts.knownBy.filter(({ job }) => job.enabled);
-  // Before that, instances may have been up of which nobody knows any more.
+  // An older tick: instances that were up then may have left no record.
   const isRemembered =
     tick > facts.time - INSTANCES_KEPT || knownBy.some(({ startedAt }) => startedAt <= tick);
   if (!isRemembered || knownBy.length === 0 || knownBy.some((by) => wasUp(by, tick))) return undefined;
@@ -200,7 +200,7 @@ function noInstance(facts: JobFacts, tick: number): WhyCause | undefined {
     .filter(({ seenAt }) => seenAt < tick)
     .sort((one, other) => other.seenAt - one.seenAt);
   const to = Math.min(...knownBy.map(({ startedAt }) => startedAt).filter((start) => start > tick));
-  // All that were up had it disabled, and nobody has died: that was meant.
+  // The job was disabled on all instances that were up, and none has died: somebody wanted that.
   if (upAt(facts, tick).length > 0 && last?.state !== 'gone' && to === Infinity) return undefined;
   return {
     cause: 'no-instance',
@@ -223,7 +223,7 @@ function schedulesDiffer(facts: JobFacts, tick: number): WhyCause | undefined {
   const enabled = facts.knownBy.filter(({ job }) => job.enabled);
   const then = enabled.filter((by) => wasUp(by, tick));
   const hadTick = ({ job }: KnownBy): boolean => agree(job, facts.known);
-  // To none of them it was a tick. The judgement takes it for one: an instance to which it was is gone.
+  // None of these instances has the tick, and the judgement counts it: an instance that had it is gone.
   const isTheirs = then.length === 0 || then.some(hadTick) || judge(facts).tick !== tick;
   const schedules = schedulesOf(isTheirs ? then : [...then, ...enabled.filter(hadTick)]);
   return schedules.length > 1 ? { cause: 'schedules-differ', schedules } : undefined;
@@ -243,7 +243,7 @@ function schedulesOf(knownBy: readonly KnownBy[]): ScheduleView[] {
   }));
 }
 
-/** Not all dates are known. But a time between two of them, of which instances that were up have told nothing, is hardly one. */
+/** Not all dates are known. But a time between two known dates, which no instance that was up has recorded, is hardly a tick. */
 function isProbablyNoTick(facts: JobFacts, tick: number): WhyCause | undefined {
   if (facts.known.kind !== 'cron') return undefined;
   const dates = datesOf(facts, knownAt(facts, tick));
@@ -263,7 +263,7 @@ function notATick(facts: JobFacts, at: number): WhyCause {
   };
 }
 
-/** Older than what is kept of runs, or else than the instances that are remembered. */
+/** The tick is older than the runs that are kept, or else than the instances that are remembered. */
 function tooOld({ since, time }: JobFacts, tick: number): WhyCause | undefined {
   const oldest = since ?? time - INSTANCES_KEPT;
   return tick < oldest ? { cause: 'too-old', since: oldest } : undefined;

@@ -60,7 +60,7 @@ interface Leadership {
 
 /**
  * The part of one instance in one election: it asks for the lease until it gets it, leads until it loses the lease or
- * resigns, and begins anew. The heartbeat renews the lease.
+ * resigns, and begins again. The heartbeat renews the lease.
  *
  * Campaigns lie a third of the ttl apart, at a random phase: so instances that start together, or lose their leader
  * together, do not ask together. If the store sends hints, a campaign stands in line instead: a leader that resigns is
@@ -142,7 +142,7 @@ export class Election {
     } catch (error) {
       // The runner has reported a failing store as an outage: all that is left is to ask again.
       if (error instanceof LockNotAcquiredError && error.waited !== undefined && error.reason === 'held') {
-        // Its place in line is void: it enters anew.
+        // Its place in line is void: it enters the line again.
         return this.#alarm.set(clock.monotonic());
       }
       if (error instanceof LockNotAcquiredError) expiresIn = error.expiresIn ?? Infinity;

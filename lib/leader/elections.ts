@@ -8,7 +8,7 @@ import type { LockCall, LockSettings } from '../lease/lock-call.js';
 import { Election, type ElectionHooks, type ElectionParts } from './election.js';
 import type { LeaderGrant } from './leader-lease.js';
 
-/** How long an instance stands in line before it enters anew, ms: the place of one that died is void then. */
+/** How long an instance stands in line before it enters again, ms: after this time, the place of a dead instance is void. */
 const WAIT = 60_000;
 
 /** The elections that an application takes part in, by name. */

@@ -14,14 +14,14 @@ export type Around = <T>(lock: Lock, proceed: () => Promise<T>) => Promise<T>;
 export class Wrappers {
   #all: readonly { readonly wrap: Around }[] = [];
 
-  /** Returns a function that takes it out again. */
+  /** Adds a wrapper. Returns a function that removes it. */
   add(wrap: Around): () => void {
     const entry = { wrap };
     this.#all = [...this.#all, entry];
     return () => void (this.#all = this.#all.filter((one) => one !== entry));
   }
 
-  /** Puts them around a job: the first one that was added is the outermost. */
+  /** Puts the wrappers around a job: the one added first is the outermost. */
   around<T>(job: (lock: Lock) => T | PromiseLike<T>): (lock: Lock) => T | PromiseLike<T> {
     if (this.#all.length === 0) return job;
     return this.#all.reduceRight(
@@ -40,7 +40,7 @@ async function wrapped<T>(wrap: Around, lock: Lock, job: (lock: Lock) => T | Pro
   try {
     await wrap(lock, proceed);
   } catch (error) {
-    // Its own error, or that of the job.
+    // If the job has failed, its error counts, not the wrapper's.
     await work;
     throw error;
   }

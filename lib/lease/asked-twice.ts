@@ -4,18 +4,19 @@ import type { AcquireResult } from '../stores/lock-store.js';
 import type { LockCall } from './lock-call.js';
 
 /**
- * How long what a closed connection has not delivered may still arrive, ms: Linux tries for 100 s, or a little longer
+ * For how long data that a closed connection has not delivered may still arrive, ms: Linux tries for 100 s, or a little longer
  * (`tcp_orphan_retries`).
  */
 const LONGEST_COPY = 120_000;
 
 /**
- * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as those that are seldom used do,
- * and the job would be skipped each time.
+ * Whether an attempt that has failed is worth another one: the connection may have died unnoticed, as seldom used ones do, and the
+ * job would be skipped each time.
  *
- * Only if the first can do no harm. It has the same token, so of two that are carried out one is the lease, and the other is
- * answered with it. One that is carried out when the run is over is refused: its tick has run already. So it is in an interval
- * that is longer than such a delay. A call without a start could leave a lease behind that nobody uses.
+ * Only if the first attempt can do no harm. Both have the same token: if the store carries out both, one becomes the lease, and the
+ * store answers the other with that lease. If an attempt is carried out after the run, the store refuses it, as its tick has run
+ * already; an interval refuses it, too, if it is longer than such a delay. A call without a start could leave a lease behind that
+ * nobody uses.
  *
  * An outage that is known (`not-applied`) fails at once, and a refusal is an answer.
  */

@@ -20,13 +20,13 @@ export class InLine extends Turn {
   place: number | undefined;
   readonly #began: number;
   #ahead = 0;
-  /** Whether the store may have it in line. */
+  /** Whether the call may stand in the store's line. */
   #stands = false;
-  /** Whether an ask was not answered: it may be on its way still. */
+  /** Whether an ask was not answered, and may still be on its way. */
   #unsure = false;
   /** When the lease that refused it can be over, monotonic. */
   #leaseEnds = -Infinity;
-  /** Until the lock may be free, ms, if the last ask has told. */
+  /** How long until the lock may be free, ms, if the last answer said so. */
   #expiresIn: number | undefined;
   /** How the last ask was answered. */
   #refusal: Skipped;
@@ -83,12 +83,12 @@ export class InLine extends Turn {
     return { ...request, wait };
   }
 
-  /** An ask was not answered, though the next one may be: it may be on its way still. */
+  /** An ask was not answered: it may still be on its way, even if the next one is answered. */
   doubt(): void {
     this.#unsure = true;
   }
 
-  /** Whether an ask was not answered, and may be on its way still. */
+  /** Whether an ask was not answered, and may still be on its way. */
   get isUnsure(): boolean {
     return this.#unsure;
   }
@@ -100,7 +100,7 @@ export class InLine extends Turn {
     this.#expiresIn = expiresIn;
     this.place = waiting?.place ?? this.place;
     this.#ahead = waiting?.ahead ?? this.#ahead;
-    // The lease of another program is written back by nobody. A store that has lost its data knows no holder.
+    // Nobody writes the lease of another program back. A store that has lost its data knows no holder.
     if (holder !== undefined) this.#leaseEnds = this.engine.clock.monotonic() + (expiresIn ?? 0);
   }
 
@@ -110,9 +110,9 @@ export class InLine extends Turn {
     if (!wasNotApplied(error)) this.doubt();
   }
 
-  /** An ask was refused. Returns whether it goes on waiting. */
+  /** An ask was refused. Returns whether the call goes on waiting. */
   goesOnAfter(refusal: Skipped): boolean {
-    // Nothing is made up when a pause ends, but what was kept is worked off.
+    // After a pause no skipped call is made up for, but queued calls still run: so a drain waits.
     const isPassing =
       PASSING.has(refusal.reason) || (refusal.reason === 'paused' && this.call.kind === 'drain');
     if (!isPassing) return false;
@@ -120,7 +120,7 @@ export class InLine extends Turn {
     return true;
   }
 
-  /** Begins to wait, and tells of that. */
+  /** Begins to wait, and reports it. */
   enter(): void {
     this.engine.waits.enter(this);
     this.#report();
@@ -133,7 +133,7 @@ export class InLine extends Turn {
     return this.engine.waits.next(this, expiresIn);
   }
 
-  /** Leaves the line, and comes back to its place with another token: what is abandoned may be released at any later time. */
+  /** Leaves the line, and comes back to its place with another token: the release of an abandoned ask may come at any later time. */
   startOver(): undefined {
     if (!this.#stands) return;
     this.#leave();
@@ -148,7 +148,7 @@ export class InLine extends Turn {
     return lease;
   }
 
-  /** The start of its job is refused: it is not to be called any more. */
+  /** The store refuses the start of its job: the call leaves the line. */
   refused(refusal: Skipped): Skipped {
     this.#leave();
     return { ...refusal, waited: this.#waited };
@@ -170,7 +170,7 @@ export class InLine extends Turn {
     return Math.round(this.engine.clock.monotonic() - this.#began);
   }
 
-  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, for nobody. */
+  /** The call is over. An ask that is still on its way must not stand in line, or take the lock, without a caller. */
   over(): void {
     if (this.#unsure) this.#abandon();
   }
@@ -194,7 +194,7 @@ export class InLine extends Turn {
     const { engine, call, holding } = this;
     const { holder } = this.#refusal;
     const { wait = 0, priority = 0 } = call.settings;
-    // Nothing reports an instance that stands by.
+    // Nothing reports a standby or a drain.
     if (isBehindTheScenes(call) || !engine.hears('waiting')) return;
     const event: Writable<WaitingEvent> = {
       type: 'waiting',

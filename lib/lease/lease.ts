@@ -31,7 +31,7 @@ const MAX_RETRY_DELAY = 1_000;
 export class Lease {
   /** Whether the store granted it. */
   readonly confirmed: boolean;
-  /** What has started its run, if the lease itself does not tell. */
+  /** What started its run, if the lease itself does not say. */
   started: Annotation | undefined;
   #renewal: Promise<unknown> | undefined;
   #abortReason: Error | undefined;
@@ -96,7 +96,7 @@ export class Lease {
     return this.#abortReason;
   }
 
-  /** When that was, monotonic; `Infinity` if it was not. */
+  /** When the signal aborted, monotonic; `Infinity` if it has not. */
   get abortedAt(): number {
     return this.#abortedAt;
   }
@@ -116,7 +116,7 @@ export class Lease {
     this.#waited = waited;
   }
 
-  /** Of the trace that its run belongs to. */
+  /** The id of the trace that its run belongs to. */
   get traceId(): string | undefined {
     return this.#traceId;
   }

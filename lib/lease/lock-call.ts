@@ -57,9 +57,9 @@ export interface LockCall {
   readonly brief?: boolean;
   /** Ends the wait in line. */
   readonly signal?: AbortSignal | undefined;
-  /** The place that it takes in line. */
+  /** The place that the call takes in line. */
   readonly place?: number | undefined;
-  /** What has started it, and which person has, if its lease does not tell: see `Annotation`. */
+  /** What started the call, and which person did, if its lease does not say: see `Annotation`. */
   readonly started?: Annotation | undefined;
 }
 

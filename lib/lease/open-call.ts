@@ -6,7 +6,7 @@ export interface OpenRun extends Pick<LeaseRef, 'tick' | 'attempt' | 'fencingTok
   readonly lock: string;
   readonly job: string;
   readonly instance: string;
-  /** For how long it should have been over, as its `timeout` has passed or its lease is lost, ms; below 0: it should not. */
+  /** How long ago its signal aborted (its `timeout` has passed, or its lease is lost), ms; below 0: it has not. */
   readonly overFor: number;
 }
 
@@ -15,7 +15,7 @@ export interface OpenCall {
   readonly call: LockCall;
   /** Whether its job goes on under a live lease. */
   readonly isLive: boolean;
-  /** What there is to know of it while its job runs. */
+  /** The facts about its run, while its job runs. */
   readonly info: OpenRun | undefined;
   /** Another call for the lock was refused, or not even made, because of this one. */
   refused(call: LockCall): void;

@@ -2,7 +2,7 @@ import { LockStateError } from '../errors.js';
 import { readQueued } from '../stores/queued-arguments.js';
 import type { ControlAct } from '../stores/history-store.js';
 
-/** Which person has made a call that was kept; `undefined` if it was the application. */
+/** The person who made a queued call; `undefined` if the application made it. */
 export const personOf = (args: string): ControlAct | undefined => readQueued(args)?.by;
 
 /** A call whose arguments cannot be read fails, and becomes a dead letter. */

@@ -54,11 +54,11 @@ export class Recorder {
     try {
       this.history.interrupted({ name, kept, ...run }).catch(() => undefined);
     } catch {
-      // A store of somebody's own may throw at once.
+      // A store that a user has written may throw at once.
     }
   }
 
-  /** Keeps that a run begins that a person has asked for. Its end takes the place of this. */
+  /** Records that a run begins that a person has asked for. The record of its end replaces this one. */
   noteStart(lease: Lease): void {
     if (!lease.isRemembered) return;
     const { name, fencingToken, holder, job, tick, attempt } = lease.ref;

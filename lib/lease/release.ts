@@ -54,8 +54,8 @@ export class Release {
   #answeredAt: number | undefined;
 
   /**
-   * @param copies how many copies of its acquire may still be on their way: then finding nothing to release proves nothing. If it was
-   *   sent twice, an end proves nothing either
+   * @param copies how many copies of its acquire may still be on their way: then finding nothing to release proves nothing. If the
+   *   acquire was sent twice, an end proves nothing either
    */
   constructor(
     public facts: ReleaseFacts,
@@ -88,7 +88,7 @@ export class Release {
     this.answersBefore = answersBefore;
   }
 
-  /** The try under way has ended. Returns what is to be done, as far as is known now. */
+  /** The try under way has ended. Returns what to do next, as far as is known now. */
   tried(answer: ReleaseResult | Error, now: number): 'nothing' | 'try again' | 'try later' {
     this.trying = undefined;
     const failed = answer instanceof Error;

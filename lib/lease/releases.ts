@@ -12,7 +12,7 @@ const PROBE = 10_000;
 /** The longest pause between two tries of a release that the store leaves unsettled while it answers others, ms. */
 const LONGEST_PAUSE = 30_000;
 /**
- * How many releases are tried again at a time: as many as a store answers in no time. Renewals must not wait behind thousands.
+ * How many releases are tried again at a time: as many as a store answers at once. Renewals must not wait behind thousands.
  */
 const WINDOW = 250;
 /** How much later the releases are tried that did not fit into the window, ms. */
@@ -145,7 +145,7 @@ export class Releases {
   async #settle(release: Release): Promise<ReleaseResult | Error> {
     const asked = this.send(release);
     const answer = this.tried(release, asked, await asked.outcome);
-    // If the release is tried again at once, whoever waits for it waits for that try.
+    // If the release is tried again at once, its callers wait for that try.
     return release.trying ?? answer;
   }
 

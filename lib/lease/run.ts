@@ -64,7 +64,7 @@ export abstract class Holding extends Take {
     }
   }
 
-  /** A person has asked for the run: what becomes of it is asked for, too. */
+  /** A person has asked for the run, and will ask how it went: records and reports its start. */
   #noteStart(lease: Lease, by: ControlAct): void {
     const { engine } = this;
     engine.recorder?.noteStart(lease);

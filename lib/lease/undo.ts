@@ -21,8 +21,8 @@ interface Undone {
 }
 
 /**
- * Undoes an acquire that may have been carried out: releases what it may have taken, at once, and again
- * when it is answered after all.
+ * Undoes an acquire that the store may have carried out: releases the lease that it may have taken, at once, and again
+ * when the store answers the acquire after all.
  */
 export function undo(releases: Releases, request: AcquireRequest, { asked, isStart }: Undone): void {
   const lease = { ...request, fencingToken: 0 };
@@ -33,7 +33,7 @@ export function undo(releases: Releases, request: AcquireRequest, { asked, isSta
     if ('result' in outcome) {
       const { result } = outcome;
       // A client may have sent the acquire twice. If the lease of the first copy ran out in between, its start refuses the second one.
-      // A call in line stands there.
+      // A call that waits may stand in the store's line.
       if (!result.acquired && leavesNothing) return releases.end(release);
       release.arrived(result.acquired ? result.fencingToken : 0);
     } else {

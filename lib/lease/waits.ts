@@ -31,11 +31,11 @@ export abstract class Turn {
   abstract readonly deadline: number;
   /** Ends the wait. */
   abstract readonly signal: AbortSignal | undefined;
-  /** Its place in line, if the store has told it. */
+  /** Its place in line, if the store has answered it. */
   abstract readonly place: number | undefined;
   /** When to ask, monotonic. */
   askAt = -Infinity;
-  /** Whether it is, or was, the first of its lock here: it may have been called before another one came before it. */
+  /** Whether it is, or was, the first of its lock here: a hint may have called it before another call came ahead of it. */
   wasFirst = false;
   /** How often it has asked. */
   asks = 0;
@@ -47,7 +47,7 @@ export abstract class Turn {
 
 /**
  * The calls of one application that stand in line. Asks the store for the first of each lock only, and for one that was the first: it
- * represents the process, the others follow. A hint wakes the call that is called.
+ * represents the process, the others follow. A hint wakes the call that it names.
  */
 export class Waits {
   /** Names this process, for hints. */
@@ -113,7 +113,7 @@ export class Waits {
   /**
    * Waits until this call has to ask, or its wait is over.
    *
-   * @param expiresIn until the lock may be free, ms
+   * @param expiresIn how long until the lock may be free, ms
    */
   next(turn: Turn, expiresIn = Infinity): Promise<Next> {
     this.#sort(turn);
@@ -161,7 +161,7 @@ export class Waits {
     for (const turn of this.#byToken.values()) this.#go(turn, 'closing');
   }
 
-  /** Hears no more. */
+  /** Receives no more hints, and asks no more. */
   stop(): void {
     this.#channel?.close();
     this.#alarm.stop();

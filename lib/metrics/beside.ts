@@ -35,7 +35,7 @@ export async function packageFor<T>(asker: string, name: string, load: () => Pro
     return await load();
   } catch (cause) {
     const { code, message } = Object(cause) as { code?: unknown; message?: unknown };
-    // Those of Node, Jest and bundlers. A package may also miss one of its own.
+    // The codes of Node, Jest and bundlers. The package may also miss a dependency of its own.
     const isMissing = String(code).endsWith('MODULE_NOT_FOUND') && String(message).includes(`'${name}'`);
     const why = isMissing
       ? `is not installed. Run: npm install ${name}`

@@ -22,7 +22,7 @@ export const ELECTION = 'scheduler_lock.election.name';
 /** As the semantic conventions of OpenTelemetry name it. */
 export const ERROR_TYPE = 'error.type';
 
-/** From a job that only looks whether there is work to one that takes an hour, seconds. */
+/** From a job that only looks whether there is work, to a job of an hour, seconds. */
 const BUCKETS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1_800, 3_600];
 
 /** All that is measured. Names and units follow OpenTelemetry: seconds, no `total`; there is no convention for jobs or locks yet. */

@@ -32,7 +32,7 @@ export interface Source {
     readonly led: readonly string[];
     /** Runs of jobs that go on here, by the store's clock. */
     readonly runs: readonly { readonly job?: string; readonly startedAt: number }[];
-    /** How much the clock here is behind that of the store, ms. */
+    /** By how much this machine's clock is behind the store's, ms. */
     readonly clockOffset: number | undefined;
     /** By the store's clock, as far as it is known. */
     readonly at: number;
@@ -47,7 +47,7 @@ type Measured = 'interrupted' | 'acquired' | 'released' | 'skipped' | 'lost' | '
 
 const SECOND = 1_000;
 
-/** Turns what happens to locks, and how they are at a moment, into values of instruments. */
+/** Turns events of locks, and their state at a moment, into values of instruments. */
 export class Measurements {
   readonly #jobs: Names;
   readonly #errorTypes = new Names();
@@ -57,7 +57,7 @@ export class Measurements {
   }
 
   /**
-   * Listens from now on, to what is measured only: other events are not made for its sake.
+   * Listens from now on, only to events that are measured: no other event is made for this listener.
    *
    * @returns a function that ends this
    */

@@ -1,7 +1,7 @@
-/** What stands for names that are too many, as in the semantic conventions of OpenTelemetry. */
+/** The value for names beyond the limit, as in the semantic conventions of OpenTelemetry. */
 export const OTHER = '_OTHER';
 
-/** How many names are let through that a caller has made up. */
+/** How many names that the application does not know are let through. */
 const MAX_NAMES = 100;
 
 /**

@@ -83,13 +83,13 @@ export class DynamicJobs implements OnModuleDestroy {
   /** The application has started: its jobs are watched, and a new one looks for missed ticks when it is made. */
   start(): void {
     this.#started = true;
-    // Those that a constructor has made came before anybody knew whether the store keeps queued calls.
+    // When a constructor made its jobs, it was not known yet whether the store keeps queued calls.
     for (const bound of this.known.made) this.#takeQueued(bound);
     this.#warnOfSharedLocks(this.known.all);
     this.insight.start(this.known);
   }
 
-  /** @param tell called when the next job was made, and those that are made in the same turn */
+  /** @param tell called once, after the turn in which the next job is made */
   onFirst(tell: () => void): void {
     this.#onFirst = tell;
   }
@@ -186,7 +186,7 @@ export class DynamicJobs implements OnModuleDestroy {
     this.leader.catchUp(bound);
   }
 
-  /** Calls of a job that are queued can run here. */
+  /** Queued calls of the job can run here from now on. */
   #takeQueued(bound: BoundJob): void {
     this.host.addQueueJob(bound, () => bound.state() === 'gone');
   }
@@ -198,7 +198,7 @@ export class DynamicJobs implements OnModuleDestroy {
     if (warning !== undefined) logWarning(() => warning);
   }
 
-  /** The same for a new job and those that have its lock. Two of these that could lose a tick would have been named before. */
+  /** The same for a new job and the jobs under its lock. If two of those could lose a tick, an earlier warning has named them. */
   #warnOfSharedLock(bound: BoundJob): void {
     if (this.#shared.has(String(bound.name))) return;
     const mayLose = losesTicks(bound.settings);

@@ -73,7 +73,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     });
   }
 
-  /** How each job is that is watched, as far as this instance knows. */
+  /** The judgement of each job that is watched, as far as this instance knows. */
   get judgements(): ReadonlyMap<string, Judgement> {
     const known = this.#names;
     return new Map([...(this.#watch?.judgements ?? [])].filter(([job]) => known.has(job)));
@@ -84,7 +84,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return this.#beats?.last ?? { answeredAt: undefined, failedAt: undefined };
   }
 
-  /** How much the clock of this machine is behind that of the store, ms; `undefined`: not known yet. */
+  /** By how much this machine's clock is behind the store's, ms; `undefined`: not known yet. */
   get clockOffset(): number | undefined {
     return this.#beats?.clockOffset;
   }
@@ -113,12 +113,12 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     for (const job of jobs.all) this.#add(job);
     this.#beats?.start();
     const stops = [
-      // What the store has lost, or was not there to hear, it hears at once.
+      // Tells the store at once what it has lost, or could not receive while it was away.
       this.host.store.onAvailable?.(() => this.#beats?.start()),
       this.events.on('outage-ended', () => this.#watch?.available()),
       this.events.on('timeout', ({ job }) => this.#watch?.soon(job)),
       this.events.on('lost', ({ job }) => this.#watch?.soon(job)),
-      // What this instance says of it, others are to say, too.
+      // A beat soon: other instances are to report the hung run, too.
       this.events.on('hung', () => this.#beats?.soon()),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop?.());
@@ -136,7 +136,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     return new Set(this.#jobs?.all.map(({ job }) => job));
   }
 
-  /** The jobs of this instance as a beat has them. A deleted job is not watched any more. */
+  /** What this instance reports of its jobs. A deleted job is not watched any more. */
   #tell(): ShownJob[] {
     const known = this.#names;
     for (const job of this.#watch?.jobs ?? []) if (!known.has(job)) this.#watch?.remove(job);
@@ -156,7 +156,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     const watched: WatchedJob = {
       job,
       lock: name,
-      // A job that is made later may do so, too.
+      // Asked each time: a job that is made later may share the lock, too.
       get sharesLock() {
         return jobs?.sharesLock(bound) ?? false;
       },
@@ -195,7 +195,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
     await this.#left;
   }
 
-  /** Once, when the store has answered, so that of two applications that start at a time one sees the other. */
+  /** Looks once, after an answer of the store: so if two applications start at the same time, one sees the other. */
   #lookForStrangers(history: HistoryStore, application: string | undefined): void {
     if (this.#hasLooked || application === undefined) return;
     this.#hasLooked = true;
@@ -207,7 +207,7 @@ export class InsightHost implements OnModuleDestroy, BeforeApplicationShutdown {
       for (const stranger of strangersOf(application, this.#shownJobs(), instances))
         logWarning(() => strangerOf(application, stranger));
     };
-    // It is a hint: with another answer of the store it looks again.
+    // Only a hint: it looks again at the next answer of the store.
     void look().catch(() => (this.#hasLooked = false));
   }
 
@@ -273,11 +273,11 @@ function describe(
   return { kind: 'cron', schedule: expressions.join(' and '), timeZone: first.zone };
 }
 
-/** How long after its tick a job counts as overdue, ms. A call that stands in line is late by its own choice. */
+/** How long after its tick a job counts as overdue, ms. A call may stand in line for all of its `wait`. */
 function graceOf(settings: JobSettings, insight: InsightSettings | undefined): number | false {
   const { overdue, wait = 0, oncePerTick, history } = settings;
   const grace = overdue ?? insight?.overdue ?? false;
-  // Nobody knows which ticks were started, or which found a run.
+  // Without these, nobody knows which ticks were started, or which found a run.
   return grace === false || !oncePerTick || history !== true ? false : Math.max(grace, wait);
 }
 

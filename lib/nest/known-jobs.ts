@@ -1,6 +1,6 @@
 import type { BoundJob } from './bound-job.js';
 
-/** Of so few jobs it is not worth while to look for those that were deleted. */
+/** Among so few jobs it is not worthwhile to look for deleted ones. */
 const FEW = 100;
 
 type Named = Pick<BoundJob, 'job' | 'name'>;
@@ -17,7 +17,7 @@ export class KnownJobs {
   readonly #sharing = new Map<unknown, Set<BoundJob>>();
   /** The locks by what the store keeps them apart by: one each, unless two have the same key. */
   readonly #locks = new Map<unknown, Set<unknown>>();
-  /** How many may be made until those that were deleted are looked for. */
+  /** How many may be made before it looks for deleted ones. */
   #room = FEW;
 
   /** @param keyOf what a store keeps locks apart by: their keys, or their names */
@@ -40,7 +40,7 @@ export class KnownJobs {
     for (const job of decorated) this.#put(job);
   }
 
-  /** A job was made at run time. One that had its name is gone. */
+  /** A job was made at run time. An earlier one with its name is gone. */
   add(job: BoundJob): void {
     const before = this.#made.get(job.job);
     if (before !== undefined) this.#remove(before);
@@ -79,7 +79,7 @@ export class KnownJobs {
     return undefined;
   }
 
-  /** Those that were deleted. */
+  /** Removes the jobs that were deleted. */
   #forget(): void {
     for (const job of this.#made.values()) if (!this.#isThere(job)) this.#remove(job);
     this.#room = FEW + 2 * this.#made.size;

@@ -31,7 +31,7 @@ export type KnownName = readonly [where: string, name: string];
 
 /** How long the start waits for a store that does not answer, ms: a frozen server must not keep an instance from starting. */
 const START_LIMIT = 10_000;
-/** The same for its history, and for what it has to warn of, ms: no lock needs that. */
+/** The same for the store's history, and for its warnings, ms: no lock needs these. */
 const HISTORY_LIMIT = 2_000;
 const WARNING_LIMIT = 2_000;
 /** How long the shutdown waits for a store that does not close, ms: the other parts of the application close after it. */
@@ -46,11 +46,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   readonly elections: Elections;
   readonly queues: Queues;
   readonly #runner: LockRunner;
-  /** Who ran what, if the store and the options allow it. */
+  /** The record of who ran what, if the store and the options allow it. */
   readonly history: HistoryStore | undefined;
   /** Whether the store remembers runs, as far as is known. */
   remembers = true;
-  /** Whether it keeps calls that persons make elsewhere. */
+  /** Whether the store keeps calls that people make elsewhere. */
   takesCalls = false;
   #started: Promise<void> | undefined;
   #ready = false;
@@ -103,10 +103,10 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /**
-   * Opens the queues of the store. One that cannot be reached does not stop the start.
+   * Opens the queues of the store. A store that cannot be reached does not stop the start.
    *
-   * @param isNeeded whether jobs queue calls of their own. If not, and it can keep none, persons cannot run jobs from elsewhere
-   * @throws SchedulerLockConfigError if that is needed, and it can keep none
+   * @param isNeeded whether jobs queue their calls. If not, and the store can keep none, people cannot run jobs from elsewhere
+   * @throws SchedulerLockConfigError if queues are needed, and the store can keep none
    */
   async startQueues(isNeeded: boolean): Promise<void> {
     const { queuedCalls } = this.store;
@@ -130,9 +130,9 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /**
-   * A job was found: calls of it that are queued can run here, if it queues any, or persons may ask for it.
+   * A job was found: its queued calls can run here, if it queues calls, or if people may ask for it.
    *
-   * @param isGone whether it was deleted since: never, by default
+   * @param isGone whether the job was deleted since: never, by default
    */
   addQueueJob(
     { job, name, settings, queue, call }: BoundJob,
@@ -144,12 +144,12 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     this.queues.add({ job, lock, settings, run, isGone });
   }
 
-  /** Whether persons can run a job here from elsewhere: they have to hear of its end. */
+  /** Whether people can run a job here from elsewhere: they read the end of its run in the history. */
   #takesCallsOf({ name, settings }: Pick<BoundJob, 'name' | 'settings'>): boolean {
     return this.takesCalls && typeof name === 'string' && settings.history !== false;
   }
 
-  /** The same for all that know how a job is. */
+  /** The same, and false for a job that is switched off here. */
   takesCallsOf(bound: BoundJob): boolean {
     return bound.settings.enabled && this.#takesCallsOf(bound);
   }
@@ -242,11 +242,11 @@ export class LockHost implements OnModuleDestroy, OnApplicationShutdown {
     if (warning !== undefined) logWarning(() => warning);
   }
 
-  /** That the store cannot remember runs is no reason not to start: no lock depends on it. */
+  /** A store that cannot remember runs does not stop the start: no lock depends on its history. */
   async #openHistory(): Promise<void> {
     const { history } = this.store;
     if (this.settings.insight === undefined || history?.init === undefined) return;
-    // One that is away, or slow, may be there later.
+    // A store that is away, or slow, may answer later.
     const problem = await this.#within(history.init(), HISTORY_LIMIT).catch((error: unknown) =>
       error instanceof StoreUnavailableError && error.refused !== true ? undefined : textOf(error),
     );

@@ -19,7 +19,7 @@ interface Parts {
 
 type End = { readonly ran: true; readonly failure?: unknown } | Skipped;
 
-/** Runs a job of this instance for a person, and tells the truth about it. */
+/** Runs a job of this instance for a person, and says what became of the run. */
 export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts): Promise<RunNowResult> {
   const { interceptor, settings } = parts;
   const args = checkRun(request);
@@ -30,7 +30,7 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
   const ended = result.then(
     (end): End => (end.ran ? { ran: true } : end),
     (error: unknown): End => {
-      // Before its run has begun that is the error of the call itself.
+      // If the run has not begun, this is the error of the call itself.
       if (own === undefined) throw error;
       return { ran: true, failure: error };
     },
@@ -46,7 +46,7 @@ export async function runHere(request: RunRequest, bound: BoundJob, parts: Parts
     instance: settings.instanceId,
   } as const;
   if (request.wait === undefined) {
-    // Nobody else hears of it.
+    // Nobody waits for the run: only the log can have its error.
     void ended.then((end) => 'failure' in end && logError(() => end.failure));
     return start;
   }

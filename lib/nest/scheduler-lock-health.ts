@@ -28,11 +28,11 @@ export interface LockHealth<Status extends string = 'up' | 'degraded' | 'down'> 
   readonly lost: number;
   /** Jobs whose last run, as far as this instance knows, failed or passed its timeout. */
   readonly failing: readonly string[];
-  /** Jobs of which a run goes on that should be over: past its timeout, past the next tick, or though its lease is over. */
+  /** Jobs with a run that should be over and goes on: past its timeout, past the next tick, or though its lease is over. */
   readonly hung: readonly string[];
   /** Other jobs that need attention: each has a status `interrupted` or `disagree`. */
   readonly attention: readonly string[];
-  /** Jobs of which this instance cannot tell how they are: it has not asked the store yet, or got no answer. */
+  /** Jobs whose state this instance does not know: it has not asked the store yet, or got no answer. */
   readonly unknown: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export interface HealthState {
   readonly away: boolean;
   /** Epoch milliseconds. */
   readonly answeredAt: number | undefined;
-  /** How each job is that is watched. */
+  /** The judgement of each job that is watched. */
   readonly jobs: ReadonlyMap<string, Judgement>;
   readonly lost: number;
   /** The jobs whose last run here has failed. */
@@ -62,9 +62,9 @@ export interface HealthState {
   readonly led: readonly string[];
   /** The runs of jobs that go on here. */
   readonly runs: readonly RunInfo[];
-  /** How much the clock here is behind that of the store, ms. */
+  /** By how much this machine's clock is behind the store's, ms. */
   readonly clockOffset: number | undefined;
-  /** When all this was so, by the store's clock, as ticks and runs are; by that of this machine while the store's is not known. */
+  /** The time of this state, by the store's clock, as ticks and runs are; by this machine's while the store's is not known. */
   readonly at: number;
 }
 
@@ -73,7 +73,7 @@ type Found = { readonly overdue: { job: string; tick: string }[] } & Record<
   string[]
 >;
 
-/** Where a job is told that needs attention, by its status. */
+/** The list of the answer that names a job that needs attention, by its status. */
 const LISTS: { readonly [S in JobStatus]?: 'failing' | 'hung' | 'unknown' } = {
   failing: 'failing',
   hung: 'hung',
@@ -86,7 +86,7 @@ function foundIn(jobs: HealthState['jobs'], failing: ReadonlySet<string>): Found
   for (const [job, { status, attention, tick = 0 }] of jobs)
     if (status === 'overdue') found.overdue.push({ job, tick: isoTime(tick) });
     else if (attention || status === 'unknown') found[LISTS[status] ?? 'attention'].push(job);
-  // Of one that is not watched, this instance knows its own runs only.
+  // Of a job that is not watched, this instance knows its own runs only.
   for (const job of failing) if (!jobs.has(job)) found.failing.push(job);
   return found;
 }
@@ -122,7 +122,7 @@ export class SchedulerLockHealth {
    * A health indicator for `@nestjs/terminus`, or an answer of your own: `health.check([() => jobs.check()])`.
    *
    * It answers from memory, without a call of the store, which each instance asks every `insight.beat` (30 s) anyway. With the beat
-   * `'with-ticks'` nothing is asked between two ticks: then the answer may be as old as the last one.
+   * `'with-ticks'` it asks nothing between two ticks: then the answer may be as old as the last tick.
    *
    * @returns `{ schedulerLock: { status, store, lastAnswer, overdue, lost, failing, hung, attention, unknown } }`. Never rejects
    */
@@ -151,7 +151,7 @@ export class SchedulerLockHealth {
     const { away, answeredAt: ofLocks, failing } = this.#host.condition;
     const { answeredAt: ofBeats, failedAt } = this.#insight.lastBeats;
     const answeredAt = Math.max(ofLocks ?? -Infinity, ofBeats ?? -Infinity);
-    // Where no job asks for a lock, a beat that fails is the only one to notice.
+    // Where no job asks for a lock, only a failed beat notices.
     const silent = failedAt !== undefined && failedAt > answeredAt;
     const { clockOffset, runs } = this.#insight;
     return {

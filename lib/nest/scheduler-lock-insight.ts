@@ -6,7 +6,7 @@ import { tickFinder } from '../scheduler/tick-finder.js';
 import { InsightHost } from './insight-host.js';
 import { LockHost } from './lock-host.js';
 
-/** For how long an answer about all jobs is given to others, too, ms. */
+/** For how long an answer about all jobs serves later callers, too, ms. */
 const SHARED = 2_000;
 
 /**
@@ -28,7 +28,7 @@ export class SchedulerLockInsight {
     this.#insights = insights;
   }
 
-  /** What the newest answers of these methods are without, as it could not be read. */
+  /** What could not be read, and is missing from the newest answers of these methods. */
   get unreadable(): Unreadable {
     return this.#insight?.unreadable ?? { instances: 0, runs: 0, parts: [] };
   }
@@ -40,7 +40,7 @@ export class SchedulerLockInsight {
       const asked = { askedAt: now, answer: this.#open().then((insight) => insight.jobs()) };
       this.#jobs = asked;
       asked.answer.catch(() => {
-        // Whoever asks next is not to hear of an outage that is over.
+        // The next caller must not get an outage that is over.
         if (this.#jobs === asked) this.#jobs = undefined;
       });
     }

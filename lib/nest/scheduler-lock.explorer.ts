@@ -151,7 +151,7 @@ export class SchedulerLockExplorer implements OnModuleInit, OnApplicationBootstr
     return false;
   }
 
-  /** Tells of what may be wrong, and what is guarded. An application may make its first job later. */
+  /** Logs what may be wrong, and what is guarded. An application may make its first job later. */
   #tellOfStart(): void {
     for (const warning of startWarnings(this.#found, this.#orchestrators.length > 0))
       this.#logger.warn(warning);

@@ -62,7 +62,7 @@ export class SchedulerLockInterceptor implements OnModuleDestroy {
   }
 
   /**
-   * Runs a job now, as a person wants it: through its lock, not inside of whoever has it here.
+   * Runs a job now, for a person: through its lock, never inside of a run here that holds the lock.
    *
    * @param began called with the lease when its run begins
    */
@@ -239,7 +239,7 @@ function made(
   }
 }
 
-/** What its tick does not tell of the start. */
+/** What started the call, where its tick does not say so. */
 function triggerOf({ again }: ScheduledCall, start: JobStart | undefined): Annotation | undefined {
   if (again) return CAUGHT_UP;
   return start?.tick === undefined ? BY_SCHEDULE : undefined;

@@ -83,8 +83,8 @@ export class SchedulerLockService {
    *
    * @param wrap has to call `proceed` once, and to return its promise. The result of the run is that of the job; if the wrapper itself
    *   fails, so does the run
-   * @returns a function that takes it out again
-   * @throws SchedulerLockConfigError if it is no function
+   * @returns a function that removes the wrapper
+   * @throws SchedulerLockConfigError if `wrap` is no function
    */
   around(wrap: Around): () => void {
     if (typeof wrap !== 'function')

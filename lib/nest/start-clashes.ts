@@ -78,7 +78,7 @@ export function comesAndGoes({
 }
 
 /**
- * Methods with the same job. They would share their ticks: a tick that one has started, the other would never run. Two classes
+ * Methods with the same job. They would share their ticks: the other method would never run a tick that the first has started. Two classes
  * with the same name are allowed if each method has a lock of its own.
  */
 function sharedNames(found: readonly Found[]): string[] {

@@ -58,7 +58,7 @@ function minifiedJobs(found: readonly Found[]): string | undefined {
   );
 }
 
-/** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and says nothing of the others. */
+/** A warning about methods with several schedules, in one line: `@nestjs/schedule` fires one of them, and ignores the others silently. */
 function schedulesLeftOut(found: readonly Found[]): string | undefined {
   const list = found.flatMap((one) => {
     const { fires, leftOut } = schedulesOf(Reflect.get(one.instance, one.method.key) as object);

@@ -8,7 +8,7 @@ import { readDuration } from './values.js';
 export interface InsightSettings {
   readonly keep: number;
   readonly age: number;
-  /** Milliseconds between two beats; or they come with the ticks of jobs. */
+  /** Milliseconds between two beats, or `'with-ticks'`: beats come with the ticks of jobs. */
   readonly beat: number | 'with-ticks';
   readonly overdue: number | false;
   readonly error: NonNullable<InsightOptions['error']>;

@@ -11,7 +11,7 @@ import type { LockOptions } from './lock-options.js';
  */
 export interface InsightOptions {
   /**
-   * How many runs are kept of each lock: so many that completed, and as many others, from 1 to 10000.
+   * How many runs are kept of each lock: this many that completed, and as many others, from 1 to 10000.
    *
    * @default 100
    */
@@ -25,7 +25,7 @@ export interface InsightOptions {
   /**
    * How often an instance shows the fleet that it is up, from 1 s to 1 h. After three times this it counts as gone.
    *
-   * `'with-ticks'`: when it starts, with the ticks of its jobs (every 30 s at most), and once a day. Each beat tells when the next tick
+   * `'with-ticks'`: when it starts, with the ticks of its jobs (every 30 s at most), and once a day. Each beat says when the next tick
    * comes. An instance that has not beaten 90 s after that counts as gone. Between ticks it sends nothing, so a database can sleep.
    *
    * @default '30s'
@@ -137,7 +137,7 @@ export interface SchedulerLockModuleOptions extends LockOptions {
 /** Options of `@LeaderElection()`. */
 export interface LeaderElectionOptions {
   /**
-   * How long the leader's lease lives without a renewal: that long, no other instance replaces a dead leader. The others
+   * How long the leader's lease lives without a renewal: for that long, no other instance replaces a dead leader. The others
    * ask once in a third of it.
    *
    * @default the module's `ttl`

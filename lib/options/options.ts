@@ -52,9 +52,9 @@ export interface SchedulerLockOptions<A extends readonly unknown[] = never> exte
   readonly job?: string | undefined;
   /**
    * What becomes of a call by hand that finds its lock taken (after its `wait`, if it has one). `'skip'`: it does not run. `'queue'`: it
-   * becomes a queued call: the store has it and its arguments until it has run, when the lock is free, at least once, also if this process
-   * dies. The method resolves `undefined` at once. `'once-more'`: all calls that come meanwhile become one queued
-   * call, with the newest arguments.
+   * becomes a queued call: the store keeps it with its arguments until it has run. It runs at least once, when the lock is free, also if
+   * this process dies. The method resolves `undefined` at once. `'once-more'`: all calls that come meanwhile become one queued call, with
+   * the newest arguments.
    * A call that finds its lock free runs at once and is not stored: if this process dies then, the call is lost.
    *
    * @default 'skip'

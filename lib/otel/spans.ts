@@ -5,7 +5,7 @@ import { ERROR_TYPE, JOB } from '../metrics/instruments.js';
 import { errorType } from '../metrics/names.js';
 import type { SchedulerLockService } from '../nest/scheduler-lock.service.js';
 
-/** What this library knows of a run besides. */
+/** What this library knows of a run beyond its `Lock`. */
 type RunLock = Lock & Partial<Pick<LeasedLock, 'isOwnStory' | 'traceId'>>;
 
 // The values of the API, which is loaded only where it is installed.
@@ -38,7 +38,7 @@ export class RunSpans {
 
   #run<T>(lock: RunLock, proceed: () => Promise<T>): Promise<T> {
     const { job, isOwnStory } = lock;
-    // What the scheduler fires has no cause: as a child, it would be one endless trace with all runs before it.
+    // A run that the scheduler fires has no parent: as a child, it would be one endless trace with all runs before it.
     const root = isOwnStory ?? lock.tick !== undefined;
     const name = job === undefined ? 'run' : `run ${job}`;
     return this.tracer.startActiveSpan(name, { root, attributes: attributesOf(lock) }, (span) =>
@@ -72,7 +72,7 @@ export class RunSpans {
   }
 }
 
-/** The first failure stands: what the job throws after it mostly follows from it. Texts of errors may hold personal data. */
+/** The first failure stands: later errors of the job mostly follow from it. Texts of errors may hold personal data. */
 function fail(open: Open, type: string): void {
   if (open.failed) return;
   open.failed = true;

@@ -16,7 +16,7 @@ export class Metrics {
   readonly #registry: Registry;
 
   /**
-   * @param registry that of the package if none is given
+   * @param registry by default that of the package
    * @param now reads the gauges
    * @throws SchedulerLockConfigError if the registry has one of them already
    */
@@ -44,7 +44,7 @@ export class Metrics {
     this.#record.get(instrument)?.(value, labelsOf(attributes));
   }
 
-  /** Takes them out of the registry. */
+  /** Takes the metrics out of the registry. */
   remove(): void {
     for (const name of this.#names) this.#registry.removeSingleMetric(name);
   }

@@ -78,7 +78,7 @@ export class SchedulerLockPrometheusModule {
     if (problems.length > 0) throw new SchedulerLockConfigError(problems);
     return {
       module: SchedulerLockPrometheusModule,
-      // Instead of those of the class, which are there without forRoot().
+      // Instead of the providers of the class, which serve without forRoot().
       providers: [{ provide: OPTIONS, useValue: options }],
     };
   }

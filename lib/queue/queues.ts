@@ -37,7 +37,7 @@ export interface CallToQueue extends QueueSettings {
   readonly args: string;
 }
 
-/** A lock whose queued calls this process is to run. */
+/** A lock whose queued calls this process has to run. */
 interface Backlog {
   readonly name: string;
   /** The place of the first queued call. */
@@ -206,7 +206,7 @@ export class Queues {
     else if (!result.ran && result.reason === 'held') this.#want(name, place, settings);
   }
 
-  /** The priority of the queued call with this place. A step of priority is longer than queued calls last, and than clocks are wrong. */
+  /** The priority of the queued call with this place. A step of priority is longer than a queued call lives, and than clocks can differ. */
   #priorityOf(place: number): number {
     return Math.round((this.clock.now() * 1_000 - place) / STEP_OF_PRIORITY);
   }

@@ -1,6 +1,6 @@
 import type { CronDate, CronTimeLike } from './scheduler-parts.js';
 
-/** A moment at which clocks were set back: some times of day come twice. */
+/** A moment at which clocks were set back, as at the end of daylight saving time: some times of day come twice. */
 interface SetBack {
   /** When the clocks were set back, epoch milliseconds. */
   readonly at: number;
@@ -22,7 +22,7 @@ const AROUND = 180 * MINUTE;
 /**
  * The dates of one cron expression: those at which `cron` fires in a process that is always up.
  *
- * When clocks are set back, the answer of `cron` depends on the start of the question. `30 2 * * *` has fired in the
+ * When daylight saving time ends, the answer of `cron` depends on the start of the question. `30 2 * * *` has fired in the
  * first of the two hours, and a process that starts in the second one fires it again. So a question from within the
  * second hour is asked from the beginning of that hour. Then all instances have the same dates, and the second fire has
  * no date of its own: it belongs to the date before. Either that date was started already, or this fire starts it. In

@@ -34,7 +34,7 @@ interface Made {
 }
 
 /**
- * Which cron job the scheduler has made from which method. Name or expression do not tell: jobs without a name look the
+ * Which cron job the scheduler has made from which method. Name and expression do not show it: jobs without a name look the
  * same, and another job can be given the same name.
  */
 export class CronJobState {

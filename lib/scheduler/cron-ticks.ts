@@ -23,7 +23,7 @@ const CLOSE = 64;
  * -- --only ticks` shows the most expensive ones. So the newest date, the next one and the one before are kept from call to call.
  */
 export class CronTicks {
-  /** The text by which people and the store tell this schedule from another one. */
+  /** The text by which people and the store distinguish this schedule from another one. */
   readonly schedule: string;
   /** Its expression, or its date, and its zone. */
   readonly expression: string;

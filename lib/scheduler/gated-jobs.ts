@@ -6,7 +6,7 @@ export interface Gate {
   pass(job: string, fire: () => unknown): unknown;
 }
 
-/** Whoever puts jobs behind a gate. */
+/** The code that puts jobs behind a gate. */
 export interface JobWatcher {
   /** A job was added to the registry. */
   added(): void;
@@ -15,7 +15,7 @@ export interface JobWatcher {
 }
 
 /**
- * Puts the jobs of a scheduler behind a gate: the decorated methods, and the cron jobs of the registry. Their timers go on,
+ * Puts the jobs of a scheduler behind a gate: the decorated methods, and the cron jobs of the registry. Their timers keep firing,
  * and the registry shows all jobs as started; the gate decides at each fire. Intervals and timeouts that the application adds to
  * the registry belong to the application: this library cannot stop them.
  */

@@ -194,12 +194,12 @@ export function intervalOf(registry: JobRegistry, name: string): unknown {
   try {
     return registry.getInterval(name);
   } catch {
-    // Whether it has one it tells by a list of all names only.
+    // The only other way to find out is a list of all names.
     return undefined;
   }
 }
 
-/** What Nest's `InstanceWrapper` tells of a provider or a controller, as far as it matters here. */
+/** The members of Nest's `InstanceWrapper` of a provider or a controller that matter here. */
 export interface Wrapper {
   readonly instance: unknown;
   /** The module that it belongs to. */

@@ -6,7 +6,7 @@ import type { CronJobLike } from './scheduler-parts.js';
  * `cron` sets a new `lastDate()` right before its timer fires the job, and at no other time. Versions 3 and 4 do so, and tests
  * pin it. Each `fireOnTick()` compares it, also one that does not run the job (`waitForCompletion`).
  *
- * Between the two, the timer starts the job anew. Version 4 fires inside that `start()` as well, with a newer `lastDate()`, if the
+ * Between the two, the timer starts the job again. Version 4 fires inside that `start()` as well, with a newer `lastDate()`, if the
  * process is so busy that the next date has passed by then. The timer's own call comes after that, with the same `lastDate()`.
  */
 export class TimerFires {
@@ -21,7 +21,7 @@ export class TimerFires {
   watch(job: Pick<CronJobLike, 'lastDate' | 'start' | 'fireOnTick'>): void {
     const { start, fireOnTick: fire } = job;
     let last = job.lastDate();
-    // Whether the timer has come, and its own call has not; whether that call cannot have come yet.
+    // `due`: the timer has fired, and its own call is still to come. `starting`: that call cannot come before `start()` returns.
     let [due, starting] = [false, false];
     job.start = () => {
       due ||= job.lastDate() !== last;

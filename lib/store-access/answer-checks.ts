@@ -1,6 +1,6 @@
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../stores/lock-store.js';
 
-// A store that is not ours may answer anything: numbers as texts, if its driver does so, or nothing at all.
+// A store that a user has written may answer anything: numbers as texts, if its driver does so, or nothing at all.
 
 /** What is wrong with an answer. */
 export interface Wrong {

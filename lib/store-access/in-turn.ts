@@ -33,8 +33,8 @@ class Turns {
 }
 
 /**
- * A history with a few calls under way at most. Its callers ask again and again without waiting: while somebody has locked its tables,
- * their calls would take one connection after another from the locks.
+ * A history with a few calls under way at most. Its callers ask again and again without waiting: while another client has locked its
+ * tables, their calls would take one connection after another from the locks.
  */
 export function inTurn(history: HistoryStore, clock: Clock): HistoryStore {
   const turns = new Turns(clock);

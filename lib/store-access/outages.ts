@@ -48,7 +48,7 @@ const MAX_LOCKS = 10_000;
 export class Outages {
   /** How many calls have been answered. */
   answers = 0;
-  /** When the last one was, epoch milliseconds; `undefined`: none yet. */
+  /** When the last call was answered, epoch milliseconds; `undefined`: none was. */
   answeredAt: number | undefined;
   readonly #outages = new Map<string, Outage>();
 
@@ -78,7 +78,7 @@ export class Outages {
     const isRefusal = error instanceof StoreUnavailableError && error.refused;
     // A store that reports a broken entry has answered.
     if (isLocks) this.#answered(STORE, call, error.lock);
-    // A refusal needs a repair, so an outage that began otherwise must not hide it.
+    // A refusal needs a repair, so an outage for another reason must not hide it.
     if (isRefusal) this.#reached();
     const outage = this.#begin(isLocks ? error.lock : STORE, error, false);
     outage.failedAt = this.clock.monotonic();

@@ -38,8 +38,8 @@ import type { TimeLimits } from './time-limits.js';
 const MAX_SHOWN = 60;
 
 /**
- * Calls of a store that answer in a later turn, and with what the contract lists: another answer of a store that is not ours counts
- * as a failure, and so does one that throws. `acquire` and `release` have a limit.
+ * Calls of a store that answer in a later turn, and with what the contract lists: any other answer counts as a failure,
+ * and so does a call that throws. `acquire` and `release` have a limit.
  */
 export class SafeStore {
   #reconnecting: Promise<void> | undefined;
@@ -119,7 +119,7 @@ export class SafeStore {
     return asked;
   }
 
-  /** Asks by a promise. A store of somebody's own may answer anything. */
+  /** Asks by a promise. A store that a user has written may answer anything. */
   async #ask<T>(
     call: string,
     send: () => Promise<T>,
@@ -147,7 +147,7 @@ export class SafeStore {
     });
   }
 
-  /** Without what it has thrown: that may be anything. */
+  /** An error without what the call has thrown: that may be anything. */
   #threw(call: string): StoreUnavailableError {
     return new StoreUnavailableError(
       `The store (${storeLabel(this.store)}) failed ${call}() with something that is no error.`,

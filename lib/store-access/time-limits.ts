@@ -28,7 +28,7 @@ export class TimeLimits {
   #late = false;
   #alive: Timer | undefined;
 
-  /** @param advice what to do if the store does not answer, if it knows */
+  /** @param advice what to do if the store does not answer, if the store knows */
   constructor(
     private readonly clock: Clock,
     private readonly advice: () => string | undefined = () => undefined,

@@ -7,11 +7,11 @@ import type {
   ReleaseResult,
 } from './lock-store.js';
 
-/** Who is told the outcome of a call: exactly one of the two is called, once. */
+/** Receives the outcome of a call: exactly one of the two functions is called, once. */
 export interface Told<T> {
   answered(result: T): void;
   failed(error: Error): void;
-  /** Whether nobody waits for the outcome any more: what has not been sent by then need not be. */
+  /** Whether nobody waits for the outcome any more: a call that has not been sent by then need not be sent. */
   readonly givenUp?: boolean;
   /** How long the call may take, ms, if that is limited. */
   readonly limit?: number | undefined;
@@ -28,7 +28,7 @@ export interface FastPort {
   readonly standsFor: Pick<LockStore, 'acquire' | 'release'>;
 }
 
-/** The fast port of a store, unless others have replaced the methods that it stands for: a spy or a wrapper has to be called. */
+/** The fast port of a store, unless somebody has replaced the methods that it stands for: a spy or a wrapper has to be called. */
 export function fastPortOf(store: LockStore & { readonly fastPort?: FastPort }): FastPort | undefined {
   const { acquire, release, fastPort } = store;
   if (fastPort === undefined) return undefined;

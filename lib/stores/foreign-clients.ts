@@ -1,8 +1,8 @@
 import { show } from '../wording.js';
 
-/** What a store can be given by mistake, and what there is to do. */
+/** A value that a user may give to a store by mistake, and what to give instead. */
 interface Foreign {
-  /** What it is, as a part of a sentence. */
+  /** What the value is, as a part of a sentence. */
   readonly what: string;
   is(has: Has): boolean;
   /** What to give instead, as sentences: by the kind of store, or the same for all. */
@@ -20,7 +20,7 @@ const BESIDE = {
   mysql: 'It has no such pool: make one of `mysql2` beside it.',
 };
 
-/** The first that fits decides. They are told by their members: bundlers rename classes. */
+/** The first that fits decides. They are recognised by their members: bundlers rename classes. */
 const FOREIGN: readonly Foreign[] = [
   {
     what: 'a client of ioredis',
@@ -135,8 +135,8 @@ const FOREIGN: readonly Foreign[] = [
 ];
 
 /**
- * What a value is that is none of the clients which a store takes, and what to give instead, as a part of a sentence and sentences behind
- * it; `undefined` if it is not known to be another one. Never quotes the value: it may hold a password.
+ * Describes a value that is none of the clients which a store takes: what it is, as a part of a sentence, and after that what to give
+ * instead, as sentences. `undefined` if the value is not known. Never quotes the value: it may hold a password.
  *
  * @param fits what the store takes, by its name in this file
  */

@@ -2,8 +2,8 @@ import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
 /**
  * Who ran what, and when: the runs under each lock, the ticks that nobody started, and the instances of the fleet. Rules 16 to 18 of
- * `LockStore` say what it keeps. It is for people: nothing here decides who gets a lock, and no lock fails because of it. It rejects as
- * the other calls of a store do.
+ * `LockStore` say what it keeps. It is for people: nothing here decides who gets a lock, and no lock fails because of it. Its methods
+ * reject as the other calls of a store do.
  */
 export interface HistoryStore {
   /**
@@ -12,19 +12,19 @@ export interface HistoryStore {
    * @returns why none can be kept, and what to do (a missing right, a missing table), for the log; `undefined` if they can
    */
   init?(): Promise<string | undefined>;
-  /** Keeps what no release can: that a run was interrupted, as the grant of the next one has told; or what a person did to the lock. */
+  /** Keeps what no release can: that a run was interrupted, by the grant of the next lease; or what a person did to the lock. */
   interrupted(run: Interruption): Promise<void>;
   /**
-   * The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. Leaves out those that it cannot read.
+   * The runs and misses of a lock, newest first: ends that the store has kept, not runs that go on. Leaves out unreadable entries.
    */
   entries(query: HistoryQuery): Promise<HistoryEntry[]>;
-  /** Keeps that a tick was missed, unless it, or a newer one, was started. */
+  /** Keeps that a tick was missed, unless that tick or a newer one was started. */
   miss(miss: Miss): Promise<MissResult>;
   /**
-   * Notes that people were told of a missed tick: by the instance that was the first to keep it, or, if that one has died before, by
-   * another one, which asks some time later.
+   * Notes that an instance has reported a missed tick to people: the first one that kept the miss, or, if that one has died before its
+   * report, another one, which asks some time later.
    *
-   * @returns whether nobody had noted it of this tick, or a newer one
+   * @returns whether no instance had noted this for the tick, or for a newer one
    */
   told(alarm: Alarm): Promise<boolean>;
   /** An instance shows that it is up, and which jobs it knows. */
@@ -34,14 +34,14 @@ export interface HistoryStore {
    * read; one whose list of jobs it cannot read has none.
    *
    * @param onUnreadable called for each record that it leaves out, before this resolves
-   * @param brief nobody will ask for the dates of these instances, which are most of it: the store may leave `next` and `last` empty
+   * @param brief nobody will ask for the dates of these instances, which are most of a record: the store may leave `next` and `last` empty
    */
   instances(onUnreadable?: () => void, brief?: boolean): Promise<InstanceRecord[]>;
 }
 
 /** How many entries are kept, and for how long. */
 export interface Kept {
-  /** Of each lock: so many runs that completed, and as many other entries. A store may keep some more. */
+  /** For each lock: this many runs that completed, and as many other entries. A store may keep some more. */
   readonly count: number;
   /** How old an entry may become, ms. */
   readonly age: number;
@@ -50,29 +50,29 @@ export interface Kept {
 /** What a person can do to a lock. */
 export type ControlAction = 'pause' | 'resume' | 'break' | 'run' | 'redeliver';
 
-/** What a person did. Plain data. */
+/** An act of a person. Plain data. */
 export interface ControlAct {
   readonly action: ControlAction;
-  /** Who: whatever the application or the shell calls people. */
+  /** Who acted: the name that the application or the shell gives this person. */
   readonly actor: string;
   /** Why. */
   readonly reason?: string;
-  /** For `redeliver`: how many. */
+  /** For `redeliver`: how many dead letters. */
   readonly count?: number;
-  /** For `run` by a queued call, and for the `resume` that lifts a pause for it: its id. */
+  /** For `run` by a queued call, and for the `resume` that lifts a pause for that call: the id of the call. */
   readonly call?: string;
-  /** For `break`: what a person did to start the run that it ended, if a person had. */
+  /** For `break`: the act that started the run, if a person had started it. */
   readonly started?: ControlAct;
 }
 
-/** What has started a run. */
+/** What started a run. */
 export type Trigger = 'schedule' | 'hand' | 'catch-up' | 'rerun' | 'queued' | 'control';
 
 /** What is kept of an entry besides the lease that it is about. */
 export interface Annotation {
-  /** What has started it, if the lease does not tell: `rerun` from its second attempt, `schedule` with a tick, `hand` without one. */
+  /** What started it, if not what the lease implies: `rerun` from the second attempt on, `schedule` with a tick, `hand` without one. */
   readonly trigger?: Trigger;
-  /** What a person did to it: has started it, or ended it. */
+  /** The act of a person that started or ended it. */
   readonly by?: ControlAct;
 }
 
@@ -83,13 +83,13 @@ export interface RunRecord extends Annotation {
   readonly duration: number;
   /** What it threw, shortened; absent if it threw nothing, or the options hide it. */
   readonly error?: string;
-  /** Of the trace that it belongs to, if there is one. */
+  /** Id of the trace that the run belongs to, if there is one. */
   readonly traceId?: string;
 }
 
 /**
- * A run whose lease ended by itself. With `by` it is no run, but what a person did to the lock: its fencing token is that of no lease, and
- * only says when.
+ * A run whose lease ended by itself. With `by` it is no run, but an act of a person on the lock: its fencing token is that of no lease, and
+ * only says when the person acted.
  */
 export interface Interruption
   extends Pick<LeaseRef, 'name' | 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>, Annotation {
@@ -102,19 +102,19 @@ export interface HistoryQuery {
   readonly name: string;
   /** How many runs, and how many misses, at most. */
   readonly limit: number;
-  /** Called for each entry that it leaves out as it cannot read it, before the answer. */
+  /** Called for each unreadable entry that the store leaves out, before the answer. */
   readonly onUnreadable?: (() => void) | undefined;
 }
 
 /** What a store has kept of a lock. */
 export type HistoryEntry = RunEntry | MissEntry;
 
-/** A run that has ended. The store has one for each fencing token: its end, if it is known, or else that it was interrupted. */
+/** A run that has ended. The store has one for each fencing token: the end of the run, if it is known, or else the interruption. */
 export interface RunEntry extends Annotation {
   readonly type: 'run';
   readonly lock: string;
   readonly job?: string;
-  /** Of its lease, which began at a thousandth of this, in epoch milliseconds by the store's clock. */
+  /** Of its lease, which began at a thousandth of this number, in epoch milliseconds by the store's clock. */
   readonly fencingToken: number;
   /** Instance id of its holder. */
   readonly instance: string;
@@ -122,7 +122,7 @@ export interface RunEntry extends Annotation {
   /** Which run of the tick it was, from 1. */
   readonly attempt?: number;
   readonly outcome: ReleaseOutcome | 'interrupted';
-  /** When the store was told of this, by its clock, epoch milliseconds. */
+  /** When the store recorded this, by its clock, epoch milliseconds. */
   readonly at: number;
   readonly duration?: number;
   readonly error?: string;
@@ -133,13 +133,13 @@ export interface RunEntry extends Annotation {
 export interface MissReason {
   /** A skip reason; `not-fired`: its scheduler never called the job; `not-up`: the instance started after the tick. */
   readonly reason: string;
-  /** How many ticks in a row, this one included, it did not start for that reason. */
+  /** How many ticks in a row, this one included, the instance did not start for that reason. */
   readonly count: number;
-  /** Instance id of whoever was in the way. */
+  /** Instance id of the holder that was in the way. */
   readonly holder?: string;
   /** When the first of these ticks was skipped, by the instance's clock, epoch milliseconds. */
   readonly since?: number;
-  /** For `store-unavailable`: when the store answered it again, by its clock, epoch milliseconds. Absent if it has not noticed. */
+  /** For `store-unavailable`: when the instance first got an answer again, by its own clock, epoch milliseconds. Absent if not yet. */
   readonly until?: number;
 }
 
@@ -155,16 +155,16 @@ export interface Miss extends MissReason {
   /** For an interval: how long after it was due it counts as missed, milliseconds. */
   readonly grace?: number;
   /**
-   * Whether newer ticks may have been started meanwhile, as this instance could not tell of it before. Then it is kept for people also
-   * if one was: but the tick does not count as missed.
+   * Whether newer ticks may have been started meanwhile, as this instance could not report the miss before. Then the store keeps the miss
+   * even if one was started, for people only: the tick does not count as missed.
    */
   readonly late?: boolean;
 }
 
-/** A missed tick of which people were told. Plain data. */
+/** A missed tick that was reported to people. Plain data. */
 export interface Alarm extends Pick<Miss, 'name' | 'job' | 'tick' | 'kept'> {}
 
-/** Whether a tick was missed, and who was the first to tell of it. */
+/** Whether a tick was missed, and who was the first to report it. */
 export interface MissResult {
   /** Whether the tick was missed. If not, it or a newer one was started, or a run of the job goes on. */
   readonly missed: boolean;
@@ -188,7 +188,7 @@ export interface MissEntry extends MissReason {
 /** A job that an instance knows. */
 export interface KnownJob {
   readonly job: string;
-  /** Name of its lock; absent if it is made from the arguments of each call. */
+  /** Name of its lock; absent if the name is made from the arguments of each call. */
   readonly lock?: string;
   /** How it is started: by `@Cron()`, `@Interval()`, or by hand (`@Timeout()` too). */
   readonly kind: 'cron' | 'interval' | 'hand';
@@ -202,24 +202,24 @@ export interface KnownJob {
   readonly enabled: boolean;
   /** How long after its tick a run counts as overdue, milliseconds; `false`: never. */
   readonly overdue: number | false;
-  /** Whether this instance takes calls of it that a person makes elsewhere. Absent: no. */
+  /** Whether this instance takes calls of the job that a person makes elsewhere. Absent: no. */
   readonly takesCalls?: true;
 }
 
-/** What an instance tells of itself, again and again. Plain data. */
+/** What an instance reports of itself, again and again. Plain data. */
 export interface Beat {
   readonly instance: string;
   /** When it started, by its own clock, epoch milliseconds. */
   readonly startedAt: number;
-  /** Milliseconds until its next beat. After three of these without one, it counts as gone. */
+  /** Milliseconds until its next beat. After three such times without a beat, it counts as gone. */
   readonly every: number;
-  /** Its next beat comes with the next tick of its jobs: if it does not within 90 s, the instance counts as gone. */
+  /** Its next beat comes with the next tick of its jobs: without a beat 90 s after that tick, the instance counts as gone. */
   readonly withTicks?: true;
   /** Name of the application. Absent if it has none. */
   readonly application?: string;
-  /** Of the application. */
+  /** Version of the application. */
   readonly version?: string;
-  /** How much the store's clock is ahead of its own, milliseconds. Absent until it is known. */
+  /** By how much the store's clock is ahead of the instance's, milliseconds. Absent until it is known. */
   readonly clockOffset?: number;
   /** The elections that it leads. */
   readonly leads: readonly string[];
@@ -229,11 +229,11 @@ export interface Beat {
   readonly jobs?: readonly KnownJob[];
   /** The next fire time of each job of the list, epoch milliseconds; `null` if there is none, or it is not known. */
   readonly next: readonly (number | null)[];
-  /** The newest fire time of each that has passed, or `null`. */
+  /** The newest fire time of each job that has passed, or `null`. */
   readonly last: readonly (number | null)[];
   /** Runs here that should be over, and go on. Absent: none. */
   readonly hung?: readonly HungRun[];
-  /** How many runs it has the store keep. */
+  /** How many runs the store keeps for this instance's jobs, and for how long. */
   readonly kept?: Kept;
   /** Whether it shuts down. */
   readonly left: boolean;
@@ -242,7 +242,7 @@ export interface Beat {
 /** A run that should be over, and goes on. */
 export interface HungRun {
   readonly job: string;
-  /** Of its lease, which may be over. It began at a thousandth of this, in epoch milliseconds by the store's clock. */
+  /** Of its lease, which may be over. The lease began at a thousandth of this number, in epoch milliseconds by the store's clock. */
   readonly fencingToken: number;
   readonly tick?: number;
 }
@@ -253,15 +253,15 @@ export interface BeatResult {
   readonly time: number;
   /** Whether the store knows the list of jobs. If not, the beat has to come again with it. */
   readonly known: boolean;
-  /** Why it can keep no runs at the moment, and what to do, for the log. Absent if it can, as far as it knows. */
+  /** Why the store can keep no runs at the moment, and what to do, for the log. Absent if it can, as far as it knows. */
   readonly problem?: string;
 }
 
 /** An instance, as the store knows it. */
 export interface InstanceRecord extends Omit<Beat, 'jobs' | 'catalogue'> {
-  /** When it was last heard of, by the store's clock, epoch milliseconds. */
+  /** When its last beat came, by the store's clock, epoch milliseconds. */
   readonly seenAt: number;
-  /** When the store has looked, by its clock, epoch milliseconds. */
+  /** The store's time at this answer, epoch milliseconds. */
   readonly time: number;
   readonly jobs: readonly KnownJob[];
 }
@@ -270,5 +270,5 @@ export interface InstanceRecord extends Omit<Beat, 'jobs' | 'catalogue'> {
 export const INSTANCES_KEPT = 7 * 86_400_000;
 /** How many instances are remembered. */
 export const MAX_INSTANCES = 1_000;
-/** How long a list of jobs is kept that no instance has, ms: one that has just told it may not have told of itself yet. */
+/** How long a list of jobs is kept that no instance has, ms: the instance that sent it may not have sent its own record yet. */
 export const UNUSED_LIST = 3_600_000;

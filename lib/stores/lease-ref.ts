@@ -30,7 +30,7 @@ export interface WaitRequest {
   readonly priority: number;
   /** Names the process, for hints. */
   readonly process: string;
-  /** The place that the store has told this call, or that of a call whose place it takes. */
+  /** The place that the store has answered to this call, or the place of the call that this one replaces. */
   readonly place?: number;
   /**
    * How long the lease that the call last heard of can still be live, milliseconds. A store that has lost all its data about the lock

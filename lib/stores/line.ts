@@ -11,10 +11,10 @@ export interface Standing {
   readonly until: number;
 }
 
-/** Who was called last. */
+/** The call that was called last. */
 export interface Called {
   readonly token: string;
-  /** Until when the lock is kept for it. */
+  /** Until when the lock is reserved for it. */
   readonly until: number;
 }
 
@@ -25,7 +25,7 @@ export const isWaiting = (request: AcquireRequest): request is WaitingRequest =>
 
 /** The calls that wait for one lock, by rules 10 to 14 of `LockStore`. Knows no clock: times are those of the store, ms. */
 export class Line {
-  /** In their order. */
+  /** In the order of their places. */
   #standing: Standing[];
   #called: Called | undefined;
   /** Processes that did not come when they were called. */
@@ -54,7 +54,7 @@ export class Line {
     return this.#missed.has(process);
   }
 
-  /** Where a call stands; `undefined` if it does not. */
+  /** Where a call stands; `undefined` if it is not in line. */
   find(token: string): Required<AcquireRefusal>['waiting'] | undefined {
     const ahead = this.#standing.findIndex((one) => one.token === token);
     const place = this.#standing[ahead]?.place;
@@ -78,9 +78,9 @@ export class Line {
   /**
    * The lock is free: calls the first in line, unless one is called already.
    *
-   * @param since when the lock became free, if nobody was called since
+   * @param since when the lock became free, if no call was called since
    * @param asks the token of the call that asks now: if it was called, it is late, but not gone
-   * @returns who is called; `undefined`: nobody is left, and the lock is free for all
+   * @returns the call that is called; `undefined`: none is left, and the lock is free for all
    */
   call(
     now: number,
@@ -102,7 +102,7 @@ export class Line {
     }
   }
 
-  /** The first call that may come. Who is passed over leaves the line, and comes back to its place when it asks. */
+  /** The first call that may come. A call that is passed over leaves the line, and comes back to its place when it asks. */
   #first(now: number): Standing | undefined {
     this.#standing = this.#standing.filter(({ until }) => until > now);
     const first = this.#standing.findIndex(({ process }) => !this.#missed.has(process));
@@ -114,6 +114,6 @@ export class Line {
 /** The place of a call that comes at this time of the store, microseconds. */
 export const placeAt = (time: number, priority: number): number => time - priority * STEP_OF_PRIORITY;
 
-/** A refusal of a call that stands there in line; `undefined`: it does not. */
+/** A refusal, with the place of the call in line, if it has one. */
 export const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>
   waiting === undefined ? refusal : { ...refusal, waiting };

@@ -4,7 +4,7 @@ import type { DeadLetter } from './queued-call-store.js';
 /** A lock, as the store knows it. */
 export interface LockInfo {
   readonly name: string;
-  /** When the store has looked, by its clock, epoch milliseconds. */
+  /** The store's time at this answer, epoch milliseconds. */
   readonly time: number;
   /** `held`: by a lease; `cooling-down`: its lease has ended, and it stays taken (`atLeast`); `free`. */
   readonly state: 'held' | 'cooling-down' | 'free';
@@ -17,8 +17,8 @@ export interface LockInfo {
   /** Fencing token of the newest lease of this library. */
   readonly fencingToken?: number;
   /**
-   * Token of the lease that has the lock, if it is one of this library: with it, a person can end that lease. For the switches, and not to
-   * be shown. Absent if the lock is not held.
+   * Token of the lease that has the lock, if this library granted it: with it, a person can end that lease. Only the switches need it: do
+   * not show it. Absent if the lock is not held.
    */
   readonly token?: string;
   /** The job of the newest lease, where the store knows it. */
@@ -31,11 +31,11 @@ export interface LockInfo {
   readonly queued?: number;
   /** Queued calls whose run failed, or was interrupted too often, newest first. Absent: none. */
   readonly dead?: readonly DeadLetter[];
-  /** Why the store cannot tell which queued calls there are: then `queued` and `dead` are absent. */
+  /** Why the store cannot read the queued calls: then `queued` and `dead` are absent. */
   readonly unknown?: string;
 }
 
-/** A lock as people are shown it. */
+/** A lock as people see it. */
 export const withoutToken = ({ token: _token, ...info }: LockInfo): LockInfo => info;
 
 /** The last start of a job. */

@@ -43,10 +43,10 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  *    4.4. `release` with the outcome `abandoned` also takes back the start that this token recorded (tick and attempt, or
  *         interval), even after the lease has run out, and even if another holder has or had the lock since. It does not if the job
  *         was started again, or the end of the run is recorded. Otherwise it answers and changes the same as for any outcome.
- * 5. The store's clock measures expiry, never the instances' clocks. A released lock stays free even if the store's clock is set
- *    back by hours after the release.
- * 6. Fencing tokens are safe integers and grow with every lease of a name. They keep growing after expiry, release, eviction of
- *    side data, and a restart of the store that lost all data.
+ * 5. The store's clock measures expiry, never the instances' clocks.
+ *    5.1. A released lock stays free even if the store's clock is set back by hours after the release.
+ * 6. Fencing tokens are safe integers and grow with every lease of a name.
+ *    6.1. They keep growing after expiry, release, eviction of side data, and a restart of the store that lost all data.
  * 7. Names are kept apart exactly; durations are whole milliseconds from 1 ms to 30 days.
  * 8. A refused attempt changes nothing.
  *    8.1. Each lease of a batch is judged alone: one broken lock does not stop the others. Each of several simultaneous calls is
@@ -58,16 +58,17 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  * A store with `hints` has lines as well, one for each lock:
  *
  * 10. An `acquire` with `wait` that finds the lock taken, or another call in line, stands in line from then on: greater priority
- *     first, then in the order in which the calls came. While a call stands in line, the store grants the lock to the first one
- *     only, and refuses every other call as `held`, also a call without `wait`.
- * 11. `acquire` again with the same token keeps its place. If the store does not know the token any more, the call enters at its
- *     `place`. A grant that is asked for again lives for a whole ttl from then on, or for as long as it would have, whichever is
- *     longer.
+ *     first, then in the order in which the calls came.
+ *    10.1. While a call stands in line, the store grants the lock to the first one only, and refuses every other call as `held`,
+ *          also a call without `wait`.
+ * 11. `acquire` again with the same token keeps its place.
+ *    11.1. If the store does not know the token any more, the call enters at its `place`.
+ *    11.2. A grant that is asked for again lives for a whole ttl from then on, or for as long as it would have, whichever is longer.
  * 12. When a live lease is released, and its lock is not kept, the store *calls* the first in line: for 2 s from then on it
- *     reserves the lock for that call, and sends a hint to the call's process. An attempt that finds a free lock calls the first in
- *     line, too.
- * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line. If the store had called that token, it calls the
- *     next one.
+ *     reserves the lock for that call, and sends a hint to the call's process.
+ *    12.1. An attempt that finds a free lock calls the first in line, too.
+ * 13. `release` with the outcome `abandoned` and `wait` takes a token out of line.
+ *    13.1. If the store had called that token, it calls the next one.
  * 14. A call that does not come in time after it was called is not in line any more.
  *    14.1. The store then passes over its whole process until that process asks again: so a dead process costs the others one such
  *          time, however many of its calls stand in line.
@@ -99,12 +100,13 @@ export type { LeaseRef, ReleaseOutcome, WaitRequest } from './lease-ref.js';
  * 17. `miss` keeps a tick that nobody has started, once for each instance that notes it.
  *    17.1. It keeps nothing if the tick or a newer one was started, if the grace of an interval has not passed since it was due, or
  *          while a run of the job goes on. A run of another job does not count.
- *    17.2. Of all instances that note one tick by `miss`, exactly one is the first. Of all that note by `told` that people know of
- *          the tick, exactly one is the first.
- * 18. `beat` remembers an instance as it was last seen, and each list of jobs once, from whichever instance it came. A beat with an
- *     unknown list may be ignored. `instances` answers all that were seen in the last days, with the store's time.
+ *    17.2. Of all instances that note one tick by `miss`, exactly one is the first. Of all that note by `told` that the
+ *          tick was reported, exactly one is the first.
+ * 18. `beat` remembers an instance as it was last seen, and each list of jobs once, from whichever instance it came.
+ *    18.1. The store may ignore a beat with an unknown list.
+ *    18.2. `instances` answers all instances that were seen in the last days, with the store's time.
  *
- * A hint only says that it is worth while to ask now: one that is lost, late or false costs time, nothing else.
+ * A hint only says that it is worthwhile to ask now: one that is lost, late or false costs time, nothing else.
  *
  * A call that fails rejects with `StoreUnavailableError`. The error has `outcome: 'not-applied'` if the call was certainly not
  * carried out. It has `refused: true` if the store answers, but refuses such calls until something there is repaired. A call
@@ -162,7 +164,7 @@ export interface LockStore {
    */
   inspect?(names?: readonly string[]): Promise<LockInfo[]>;
   /**
-   * Only a store with this method takes `wait`. Opens the channel on which a process hears that one of its calls in line is called.
+   * Only a store with this method takes `wait`. Opens the channel on which a process receives the hints for its calls in line.
    * Each application opens one, with its first call that waits. Answers at once, also if the channel cannot be opened yet.
    *
    * @param process its name, as in {@link WaitRequest.process}
@@ -191,7 +193,7 @@ export interface LockStore {
   onLost?(listener: (name: string, holder: string) => void): () => void;
 }
 
-/** The channel on which a process hears of its calls in line. */
+/** The channel on which a process receives hints for its calls in line. */
 export interface HintChannel {
   /** Whether hints arrive. If not, calls in line ask more often. */
   readonly open: boolean;
@@ -209,7 +211,7 @@ export interface AcquireRequest extends Omit<LeaseRef, 'fencingToken' | 'tick'>,
    */
   readonly brief?: boolean;
   /**
-   * Whether the run is one that the store remembers: then a grant tells of the lease before, if it has ended by itself.
+   * Whether the store remembers the run: then a grant names the lease before it, if that one has ended by itself.
    *
    * @default false
    */
@@ -227,7 +229,7 @@ export type AcquireResult =
       readonly previousSchedule?: string;
       /**
        * The lease before this one, if it was never released. Its job, tick and attempt if it was asked for with `history`, and
-       * otherwise where they are known. An attempt that is sent again need not be told again.
+       * otherwise where they are known. The answer to an attempt that is sent again may leave it out.
        */
       readonly interrupted?: Pick<LeaseRef, 'fencingToken' | 'holder' | 'job' | 'tick' | 'attempt'>;
     }
@@ -241,7 +243,7 @@ export interface AcquireRefusal extends RefusalFacts {
   readonly waiting?: {
     /** Orders the line: smaller comes first. */
     readonly place: number;
-    /** How many stand before it. */
+    /** How many calls stand before it. */
     readonly ahead: number;
   };
 }
@@ -258,7 +260,7 @@ export interface RefusalFacts {
   readonly finished?: boolean;
   /** The store's time, epoch milliseconds, for `clock-skew`. */
   readonly storeTime?: number;
-  /** For `paused`: by whom, why, and until when. A store need not know of pauses: the text of the holder says it. */
+  /** For `paused`: by whom, why, and until when. A store need not know of pauses: the holder's text says it. */
   readonly paused?: PausedBy;
 }
 

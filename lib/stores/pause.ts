@@ -1,8 +1,8 @@
 import { holderText } from './holder-text.js';
 
 /*
- * A pause is a lease held by a person: nothing tells it from others but the text of its holder. It says who, why and until when, so that
- * whoever looks into the store reads it, and whoever is refused knows it.
+ * A pause is a lease held by a person: only its holder text distinguishes it from other leases. The text says who, why and until when, for
+ * people who look into the store, and for instances that are refused.
  */
 
 /** Who has paused a lock, why, and until when. */
@@ -15,7 +15,7 @@ export interface PausedBy {
 
 /** How long a holder text may become, characters, as the narrowest column keeps it: with a token and more behind it in 255. */
 const ROOM = 180;
-/** How much of it the actor may take. */
+/** How many characters of it the actor may take. */
 const ACTOR_ROOM = 90;
 
 const PAUSE = /^paused until (\d{4,}-\d\d-\d\dT\d\d:\d\d:\d\dZ) by (.*?)(?:: (.*))?$/s;
@@ -38,12 +38,12 @@ export function readPause(holder: string | undefined): PausedBy | undefined {
   return reason === undefined ? { actor, until } : { actor, reason, until };
 }
 
-/** So much of a text that it fits in where it is encoded. */
+/** As much of a text as fits in when it is encoded. */
 function shortened(text: string, room: number): string {
   const clean = text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]+/gu, ' ').trim();
   if (holderText(clean, Infinity).length <= room) return clean;
   let kept = '';
-  // The sign for what was left out takes nine characters where it is encoded.
+  // The ellipsis takes nine characters when it is encoded.
   for (const char of clean) {
     if (holderText(kept + char, Infinity).length > room - 9) break;
     kept += char;

@@ -3,14 +3,14 @@ import type { ControlAct } from './history-store.js';
 /** What a queued call carries. */
 export interface Queued {
   readonly args: readonly unknown[];
-  /** Which person has made it. Absent: the application. */
+  /** The person who made it. Absent: the application made it. */
   readonly by?: ControlAct;
 }
 
 /** The arguments of a call that a person makes, with that person: a store keeps both as one text. */
 export const writeQueued = (args: readonly unknown[], by: ControlAct): string => JSON.stringify({ args, by });
 
-/** The arguments that a store has kept: an array, or an object with a person beside it. `undefined` if they are neither. */
+/** The arguments that a store has kept: an array, or an object with a person beside it. `undefined` if the text is neither. */
 export function readQueued(text: string): Queued | undefined {
   let read: unknown;
   try {

@@ -3,7 +3,7 @@ import type { LeaseRef, ReleaseOutcome } from './lease-ref.js';
 
 /**
  * Where queued calls are kept until their run has ended: a queue for each lock. The rule that it keeps is number 15 of `LockStore`.
- * It rejects as the other calls of a store do.
+ * Its methods reject as the other calls of a store do.
  */
 export interface QueuedCallStore {
   /**
@@ -22,22 +22,22 @@ export interface QueuedCallStore {
    */
   next(lease: LeaseRef, options: NextOptions): Promise<NextResult>;
   /**
-   * Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or nobody stands in line for it who
-   * has the priority of the first of these calls.
+   * Locks with queued calls of these jobs that perhaps no process is about to run: the lock is free, or no call in line for it has the
+   * priority of the first queued call.
    */
   left(jobs: readonly string[]): Promise<LeftCalls[]>;
   /**
-   * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for their time once more. Later
-   * queued calls with their key do not become one with them. Returns how many.
+   * Puts the dead letters of a lock back to their places, with no deliveries counted, and keeps them for as long once more. Later
+   * queued calls with the same key do not merge with them. Returns how many.
    *
-   * @param id of the only one to put back
+   * @param id puts only this one back
    */
   redeliver(name: string, id?: string): Promise<number>;
 }
 
 /** Options of a call whose caller does not wait for ever. */
 export interface CallOptions {
-  /** Milliseconds after which the caller counts the call as failed. What has not been sent by then must not be. */
+  /** Milliseconds after which the caller counts the call as failed. A call that has not been sent by then must not be sent. */
   readonly limit?: number | undefined;
 }
 
@@ -48,7 +48,7 @@ export interface NewQueuedCall {
   /** UUID v4, drawn for this call only. */
   readonly id: string;
   readonly job: string;
-  /** Queued calls of one job with the same key become one. Absent: it stands alone. */
+  /** Queued calls of one job with the same key become one. Absent: the call stands alone. */
   readonly key?: string;
   /** JSON, 16 kB at most. */
   readonly args: string;
@@ -83,7 +83,7 @@ export type NextResult = {
   readonly dead: readonly DeadLetter[];
 } & (
   | { readonly held: true; readonly queuedCall: DeliveredCall; readonly fencingToken: number }
-  /** Nothing to take. With a `place`: a call in line stands before the first queued call, whose place it is. */
+  /** Nothing to take. With a `place`: a call in line stands before the first queued call, whose place that is. */
   | { readonly held: true; readonly queuedCall?: undefined; readonly place?: number }
   /** The lease is over. */
   | { readonly held: false; readonly queuedCall?: undefined }
@@ -111,11 +111,11 @@ export interface DeadLetter {
   /** How often it was delivered. */
   readonly deliveries: number;
   readonly reason: 'failed' | 'timed-out' | 'interrupted';
-  /** When it became one, by the store's clock, epoch milliseconds. */
+  /** When it became a dead letter, by the store's clock, epoch milliseconds. */
   readonly at: number;
 }
 
-/** A lock with queued calls that were left. */
+/** A lock with queued calls that perhaps no process is about to run. */
 export interface LeftCalls {
   readonly name: string;
   /** The place of the first queued call. */

@@ -1,8 +1,8 @@
 import type { InstanceRecord, KnownJob, MissEntry, RunEntry } from './history-store.js';
 
 /*
- * What a store has kept of a history is read back one record at a time: one that cannot be read, as somebody has changed it, or a newer
- * version wrote it otherwise, must not take the others with it. Here is what each has to have; more is not looked at.
+ * Reads the records of a history one at a time: an unreadable one (somebody has changed it, or a newer version wrote it in another form)
+ * must not hide the others. Only the fields that are checked here have to be there.
  */
 
 /** The value of a text, or `undefined` if it is no JSON, or not what it should be. */
@@ -15,7 +15,7 @@ export function readable<T>(text: unknown, isOne: (value: unknown) => value is T
   }
 }
 
-/** Reads each record, and tells of those that cannot be read. */
+/** Reads each record, and calls back for those that cannot be read. */
 export function readEach<Raw, T>(
   records: readonly Raw[],
   read: (record: Raw) => T | undefined,
@@ -28,7 +28,7 @@ export function readEach<Raw, T>(
   });
 }
 
-/** Around the dates of an instance, as `JSON.stringify` writes them. In a text of somebody else, its quotes would have backslashes. */
+/** Around the dates of an instance, as `JSON.stringify` writes them. Inside a JSON text, their quotes would have backslashes. */
 const [NEXT, LAST] = ['"next":[', '],"last":['];
 
 /**
@@ -60,7 +60,7 @@ export function instanceReader(): (text: unknown) => ToldInstance | undefined {
   };
 }
 
-/** A property that is read when it is asked for. */
+/** A property that is parsed at its first use. */
 function late<T>(text: string, read: (text: string) => T): PropertyDescriptor {
   let value: T | undefined;
   return { get: () => (value ??= read(text)), enumerable: true, configurable: true };
@@ -70,7 +70,7 @@ type Dates = InstanceRecord['next'];
 
 const isDates = (value: unknown): value is Dates => Array.isArray(value);
 
-/** What an instance tells of itself, but for what its store knows. */
+/** What an instance reports of itself, without what the store adds. */
 export type ToldInstance = Omit<InstanceRecord, 'instance' | 'jobs' | 'seenAt' | 'time'>;
 
 export const isInstance = (value: unknown): value is ToldInstance =>

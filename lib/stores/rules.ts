@@ -19,7 +19,7 @@ export const INTERVAL_ALLOWANCE = 0.1;
 /** How far a due time, kept in whole milliseconds, can lie behind the exact one, ms. */
 export const INTERVAL_ROUNDING = 1;
 
-/** The outcome of a run that was interrupted. A run that is over and has no outcome was, too: its holder died. */
+/** The outcome of a run that was interrupted. A run that is over without an outcome was interrupted, too: its holder died. */
 export const INTERRUPTED: ReleaseOutcome = 'aborted';
 /** The outcome of a lease under which nothing ran. */
 export const NOTHING_RAN: ReleaseOutcome = 'abandoned';
@@ -36,14 +36,14 @@ export function lastStart(tick: number, outcome: unknown): Pick<AcquireRefusal, 
 /** Whether a run that is not going on any more counts as interrupted. */
 export const isInterrupted = (outcome: unknown): boolean => (outcome ?? INTERRUPTED) === INTERRUPTED;
 
-/** How long a lock is reserved for the one in line that is called, ms. */
+/** How long a lock is reserved for the call in line that is called, ms. */
 export const CALLED = 2_000;
 /** By how much one step of priority comes before others, in microseconds, the unit of a place: longer than any line lasts. */
 export const STEP_OF_PRIORITY = 1e13;
 
 /**
- * Whether somebody in line has the priority of a queued call, or a greater one. Whoever has a lesser one runs it only when it is the turn
- * of that.
+ * Whether a call in line has the priority of a queued call, or a greater one. A worker with a lower priority runs the queued call only when
+ * its own turn comes.
  *
  * @param first the place of the first in line
  */

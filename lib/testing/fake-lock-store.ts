@@ -19,8 +19,8 @@ import { MemoryLockStore } from '../stores/memory/memory-lock.store.js';
 const FOR_LONG = 30 * 86_400_000;
 
 /**
- * A store for tests of an application: what it does when a lock is taken, when the store is away, and when a lease is lost. By
- * default, it keeps leases as `MemoryLockStore` does.
+ * A store to test what an application does when a lock is taken, when the store is away, and when a lease is lost. By default, it
+ * keeps leases as `MemoryLockStore` does.
  *
  * ```ts
  * const store = new FakeLockStore();
@@ -60,7 +60,7 @@ export class FakeLockStore implements LockStore {
     this.#theirs.set(name, { ...request, fencingToken: result.fencingToken });
   }
 
-  /** Lets the other instance release a lock. Does nothing if it does not hold it. */
+  /** Lets the other instance release a lock. Does nothing if that instance does not hold the lock. */
   async free(name: string): Promise<void> {
     const lease = this.#theirs.get(name);
     this.#theirs.delete(name);

@@ -1,5 +1,5 @@
 /*
- * lib/testing: what users test with: the contract suite for a store of their own, a clock that stands still, stores that fail, jobs
+ * lib/testing: tools for users' tests: the contract suite for a store of their own, a clock that stands still, stores that fail, jobs
  * without locks.
  * May not enter: Nest, databases, a test runner.
  */

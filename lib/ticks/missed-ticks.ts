@@ -66,12 +66,12 @@ const TURN = 10;
  * have done: so such a tick never runs without the store, whatever `onStoreError` says.
  *
  * - An instance asks for the newest tick of a job when it starts, and when it is elected.
- * - A tick that is refused because of a lease asks again when that lease can have ended; one that found the store away, when it
- *   may be back. `ask.ts` says what for.
- * - It does so only while the tick is the newest of its job, the job is not stopped, and the tick is young enough to begin. It
- *   is within its `catchUp`: a new leader gives each job a least one.
+ * - If a lease is in the way of a tick, the instance asks again when that lease can have ended; if the store is away, when the store
+ *   may be back. `ask.ts` says what it asks for.
+ * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
+ *   `catchUp` of its job: a new leader gives each job a minimum.
  *
- * To fire a tick is a ring at run time: from here through the gate of the leader, the method and its interceptor, back to
+ * Firing a tick is a loop at run time: from here through the gate of the leader, the method and its interceptor, back to
  * `ended()`.
  */
 export class MissedTicks {
@@ -124,9 +124,9 @@ export class MissedTicks {
   }
 
   /**
-   * The same for an instance that runs the jobs of the fleet from now on, with a least `catchUp` for each job.
+   * The same for an instance that runs the jobs of the fleet from now on, with a minimum `catchUp` for each job.
    *
-   * @param maxAge the least `catchUp`, milliseconds; the ttl of the job's lock is added
+   * @param maxAge the minimum `catchUp`, milliseconds; the ttl of the job's lock is added
    */
   lead(jobs: Iterable<TickedJob>, maxAge: number): void {
     const term = new Term(this.clock, maxAge);

@@ -5,7 +5,7 @@ export class Term {
   /** Monotonic. */
   readonly #begin: number;
 
-  /** @param maxAge the least `catchUp` of each job, milliseconds; the ttl of its lock is added */
+  /** @param maxAge the minimum `catchUp` of each job, milliseconds; the ttl of its lock is added */
   constructor(
     private readonly clock: Clock,
     private readonly maxAge: number,
@@ -19,8 +19,8 @@ export class Term {
   }
 
   /**
-   * Whether the leader may begin a tick, also if its job has no `catchUp`: one from before the election, or from so soon after it
-   * that a lease of the last leader can be in its way. That one lives for one ttl.
+   * Whether the leader may begin a tick even if its job has no `catchUp`: a tick from before the election, or so soon after it that
+   * a lease of the last leader can be in the way. That lease lives for one ttl.
    *
    * @param ttl of the job's lock
    */

@@ -24,7 +24,7 @@ import { Registry } from './registry.js';
 interface Logged {
   readonly entry: HistoryEntry;
   readonly until: number;
-  /** Whether it is a tick that was missed when it was noted: a late note of one that a newer tick hides is for people only. */
+  /** Whether the tick counted as missed when it was noted: if a newer tick hides it, a late note is for people only. */
   readonly counts?: boolean;
 }
 
@@ -44,7 +44,7 @@ const NOT_MISSED: MissResult = { missed: false, first: false };
 export class MemoryHistory implements HistoryStore {
   /** Of each lock its entries, newest first. */
   readonly #logs = new Map<string, readonly Logged[]>();
-  /** The newest missed tick of each job of which people were told. */
+  /** The newest missed tick of each job that was reported to people. */
   readonly #told = new Map<string, number>();
   readonly #registry: Registry;
 
@@ -121,7 +121,7 @@ export class MemoryHistory implements HistoryStore {
     return due + grace <= this.clock.now() ? due : undefined;
   }
 
-  /** Once for each instance, however often it tells. */
+  /** Keeps one entry for each instance, however often it notes the miss. */
   #keepMiss(miss: Omit<MissEntry, 'type' | 'at'>, kept: Kept, counts = false): void {
     const { lock, job, tick, instance } = miss;
     const log = this.#log(lock);
@@ -161,7 +161,7 @@ export class MemoryHistory implements HistoryStore {
     return undefined;
   }
 
-  /** Puts an entry before all others, in place of an interruption of the same run. What completed and what went wrong count apart. */
+  /** Puts an entry before all others, instead of an interruption of the same run. Completed runs and other entries count separately. */
   #keep(entry: HistoryEntry, { count, age }: Kept, counts = false): void {
     const old = entry.type === 'run' ? this.#runOf({ ...entry, name: entry.lock }) : undefined;
     const others = this.#log(entry.lock).filter((each) => each.entry !== old);

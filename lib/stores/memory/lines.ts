@@ -5,7 +5,7 @@ import { Line, placeAt, placed, type WaitingRequest } from '../line.js';
 /** The calls that wait, in the memory of this process: rules 10 to 14 of `LockStore`. */
 export class MemoryLines {
   readonly #lines = new Map<string, Line>();
-  /** Who hears hints, by process. */
+  /** The listeners for hints, by process. */
   readonly #listeners = new Map<string, (token: string) => void>();
   /** The newest place, without its priority. */
   #newest = 0;
@@ -42,7 +42,7 @@ export class MemoryLines {
   }
 
   /**
-   * Why a free lock is not for this call: another one is before it in line. Then that one is called.
+   * Why a free lock is not for this call: another one is before it in line. Then it calls that one.
    *
    * @param waits the call, if it may stand in line
    */
@@ -57,7 +57,7 @@ export class MemoryLines {
     return left === undefined ? undefined : placed(held(Math.ceil(left)), line.find(token));
   }
 
-  /** Takes a call out of line. Returns whether it was called: then the next one has to be. */
+  /** Takes a call out of line. Returns whether it was called: then the next one has to be called. */
   leave({ name, token }: Pick<LeaseRef, 'name' | 'token'>): boolean {
     const line = this.#lines.get(name);
     const wasCalled = line?.called?.token === token;
@@ -84,7 +84,7 @@ export class MemoryLines {
     return called.until - now;
   }
 
-  /** In a later turn: the caller is not done yet. */
+  /** Sends the hint in a later turn: the caller is not done yet. */
   #hint(process: string, token: string): void {
     void Promise.resolve().then(() => this.#listeners.get(process)?.(token));
   }

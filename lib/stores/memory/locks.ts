@@ -11,14 +11,14 @@ import type { JobInfo } from '../lock-info.js';
 import { RETENTION, TICK_RETENTION } from '../rules.js';
 import type { MemoryDocuments } from './memory-documents.js';
 
-/** The locks in this memory, and what lines, queued calls and histories ask of them: answered at once. */
+/** The locks in this memory. Answers lines, queued calls and histories at once. */
 export class MemoryLocks {
   constructor(
     private readonly documents: MemoryDocuments,
     private readonly clock: Clock,
   ) {}
 
-  /** Does to a lock what a rule decides. */
+  /** Applies the decision of a rule to a lock. */
   decide<T>(name: string, decide: (document: LockDocument | undefined, now: number) => Decision<T>): T {
     // Its lease may end between the look and the write, which the next look finds.
     for (;;) {

@@ -107,7 +107,7 @@ export class MemoryDocuments implements LockDocuments {
 /** Until when a lock is taken, by the wall clock. */
 const untilOf = ({ end }: Stored, { now, monotonic }: Time): number => now + (end - monotonic);
 
-/** As who has read it finds: a difference of the last digits would be one between a look and the write after it. */
+/** Calculated as a reader calculates it: a difference in the last digits would be one between a look and the write after it. */
 const isTaken = (row: Stored, time: Time): boolean => untilOf(row, time) > time.now;
 
 function isAsSeen(row: Stored | undefined, seen: Seen | null, time: Time): boolean {

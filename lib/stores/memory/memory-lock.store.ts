@@ -73,7 +73,7 @@ export class MemoryLockStore implements LockStore {
     const { outcome = 'completed', record } = options;
     this.#queuedCalls.end(lease, outcome);
     this.#history.ended(lease, outcome, record);
-    // Who gives up is not in line any more.
+    // A call that gives up leaves the line.
     const wasCalled = lease.wait !== undefined && outcome === NOTHING_RAN && this.#lines.leave(lease);
     const result = this.#locks.decide(lease.name, (document, now) => release(document, now, lease, options));
     if (result.released || wasCalled) this.#lines.call(lease.name);

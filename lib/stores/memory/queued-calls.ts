@@ -28,9 +28,9 @@ interface StoredCall extends NewQueuedCall {
   delivery: number;
   /** The token of the lease that has taken it. */
   taken: string | undefined;
-  /** Whether no lease has taken it yet: then it becomes one with later calls for its key. */
+  /** Whether no lease has taken it yet: then later calls with its key merge with it. */
   open: boolean;
-  /** From when on the time counts for which it is stored. */
+  /** When the time for which it is stored began. */
   keptSince: number;
 }
 
@@ -89,7 +89,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
     const dead: DeadLetter[] = [];
     const newer = this.locks.newer(lease);
     if (newer !== undefined) {
-      // It is asked for again: what was taken then is told again.
+      // The same `next` again: answers with what it took the first time.
       const queuedCall = queue.calls.find(({ taken }) => taken === token);
       if (queuedCall === undefined) return { held: false, dead };
       return { held: true, queuedCall: delivered(queuedCall), fencingToken: newer, dead };
@@ -124,7 +124,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
     const fencingToken = this.locks.renew(lease, taker);
     if (fencingToken === undefined) return { held: false, dead };
     const { token } = lease;
-    // Otherwise the answer was lost, and it is asked for again.
+    // If the lease has taken it already, this is the same `next` again, whose answer was lost.
     if (queuedCall.taken !== token)
       Object.assign(queuedCall, { taken: token, delivery: queuedCall.delivery + 1, open: false });
     return { held: true, queuedCall: delivered(queuedCall), fencingToken, dead };
@@ -158,7 +158,7 @@ export class MemoryQueuedCalls implements QueuedCallStore {
     else queuedCall.taken = undefined;
   }
 
-  /** What a lock has of them, for people. */
+  /** The queued calls and dead letters of a lock, for people. */
   of(name: string): Pick<LockInfo, 'queued' | 'dead'> {
     const { calls = [], dead = [] } = this.#queues.get(name) ?? {};
     return {

@@ -44,7 +44,7 @@ export class Registry {
     });
   }
 
-  /** Forgets who was not seen for days, whoever is one too many, and lists of jobs that nobody has any more. */
+  /** Forgets instances that were not seen for days or exceed the limit, and lists of jobs that no instance has any more. */
   #forget(): void {
     const oldest = this.#now() - INSTANCES_KEPT;
     for (const [instance, { seenAt }] of this.#seen)

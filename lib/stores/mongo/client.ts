@@ -29,9 +29,9 @@ export interface MongooseConnectionLike {
 export type MongoGiven = MongoDatabase | MongoClientLike | MongooseConnectionLike;
 
 /**
- * How to get at the database of what was given. A connection of Mongoose has none until it is connected.
+ * How to get the database of the given value. A connection of Mongoose has none until it is connected.
  *
- * @throws SchedulerLockConfigError unless it is something that has one. The message says what it is, and what to give
+ * @throws SchedulerLockConfigError for a value without a database. The message says what the value is, and what to give
  */
 export function databaseOf(given: MongoGiven): () => MongoDatabase {
   const has = (name: string): boolean =>

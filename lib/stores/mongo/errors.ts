@@ -5,17 +5,17 @@ import { asClause } from '../../wording.js';
 export interface DriverError {
   readonly code?: unknown;
   readonly message?: string;
-  /** Of a batch: which of its writes failed. */
+  /** In a batch: which of its writes failed. */
   readonly writeErrors?: readonly { readonly index: number; readonly code: number }[];
   readonly matchedCount?: number;
   readonly result?: { getWriteConcernError?(): unknown };
 }
 
-/** Unauthorized, AuthenticationFailed, and the same of Atlas: the next try will fail as well. */
+/** Unauthorized, AuthenticationFailed, and the code of Atlas for both: the next try will fail as well. */
 const DENIED = [13, 18, 8000];
 /**
- * A write that was not made because of another one: there is a document with this `_id`, and WriteConflict. TooManyRequests is Cosmos DB's
- * answer to more than was paid for. It is worth another try after a pause, which is what one that was not made gets.
+ * A write that was not made because of another one: there is a document with this `_id`, or a WriteConflict. TooManyRequests is Cosmos DB's
+ * answer to more requests than were paid for. Such a write is tried again after a pause, as any write that was not made.
  */
 const NOT_MADE = [11000, 112, 16500];
 
@@ -23,7 +23,7 @@ const isOneOf = (codes: readonly number[], code: unknown): boolean => codes.incl
 
 export const isDenied = (error: unknown): boolean => isOneOf(DENIED, (error as DriverError).code);
 
-/** Which writes of a batch were certainly not made, and of how many the filter has matched; `undefined`: there is no telling. */
+/** Which writes of a batch were certainly not made, and for how many the filter matched; `undefined`: not known. */
 export function notMade(
   error: DriverError,
   count: number,
@@ -34,7 +34,7 @@ export function notMade(
       ? { failed: Array.from({ length: count }, (_, i) => i), matchedCount: 0 }
       : undefined;
   const isCertain = writeErrors.every((each) => isOneOf(NOT_MADE, each.code));
-  // Others of the batch were made, but perhaps not for good.
+  // The other writes of the batch were made, but a failover may take them back.
   if (!isCertain || result?.getWriteConcernError?.() !== undefined) return undefined;
   return { failed: writeErrors.map(({ index }) => index), matchedCount };
 }
@@ -42,7 +42,7 @@ export function notMade(
 /**
  * The error of a call that failed.
  *
- * @param outcome of a write nobody can tell: the driver sends one twice, and only tells how the second try has failed
+ * @param outcome `unknown` for a write: the driver sends it twice, and only reports how the second try failed
  */
 export function failed(error: unknown, outcome: 'not-applied' | 'unknown'): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;

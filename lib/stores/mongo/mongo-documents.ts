@@ -4,7 +4,7 @@ import type { Change, DocumentsRead, LockDocuments, ReadDocument, Renewal } from
 import type { MongoCollection, MongoDatabase } from './client.js';
 import { type DriverError, failed, notMade } from './errors.js';
 
-/** Of the primary, and only what no failover takes back. The driver is told everything: what the client is set to has no say. */
+/** Reads from the primary, and only what no failover takes back. Sets every option, so that the client's own settings do not count. */
 const READING = {
   readPreference: 'primary',
   readConcern: { level: 'majority' },
@@ -42,8 +42,8 @@ type Answers = (boolean | undefined)[];
 /**
  * The documents of locks in a collection of MongoDB.
  *
- * What is written counts from a time that the server was asked for just before: so the same statements run everywhere, and a lease
- * that arrives late ends no later.
+ * Every end that is written counts from the server's time, read just before: so the same statements run everywhere, and a write that
+ * arrives late does not prolong the lease.
  */
 export class MongoDocuments implements LockDocuments {
   constructor(
@@ -75,7 +75,7 @@ export class MongoDocuments implements LockDocuments {
     return renewals.map(({ name }) => renewed.has(name));
   }
 
-  /** Sends writes in one batch. Which of them were made is read where the answer does not tell. */
+  /** Sends writes in one batch. Where the answer does not say which of them were made, it reads. */
   async #send(writes: readonly Write[]): Promise<boolean[]> {
     let problem = new StoreUnavailableError('MongoDB has made some writes, and did not tell which.', {
       outcome: 'unknown',
@@ -93,7 +93,7 @@ export class MongoDocuments implements LockDocuments {
     if (answers?.every((answer) => answer !== undefined) === true) return answers;
     if (problem.outcome === 'not-applied') throw problem;
     const found = await this.#made(writes).catch(() => undefined);
-    // If all are there, they were made. If one is not, and nobody has said so, it may still come.
+    // If all are there, they were made. If one is missing without an answer that says so, it may still come.
     if (found === undefined || (answers === undefined && found.includes(false))) throw problem;
     return found.map((isMade, i) => answers?.[i] ?? isMade);
   }
@@ -158,7 +158,7 @@ function documentOf(stored: Stored): ReadDocument | undefined {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const timeOf = (value: unknown): number => (isDate(value) ? value.getTime() : 0);
 
-/** What is written for a change. Whoever wrote a document has drawn its version. @param now by the server */
+/** The write for a change. The writer draws a new version for the document. @param now by the server */
 function writeOf({ name, seen, end, begins, version, by, state }: Change, now: number): Write {
   const isIn: Write['isIn'] = (found) => found?.version === version;
   const until = end === undefined ? undefined : { lockUntil: dateOf(now + end) };
@@ -181,7 +181,7 @@ function writeOf({ name, seen, end, begins, version, by, state }: Change, now: n
   return { name, isIn, isNew: false, statement: { updateOne: { filter, update } } };
 }
 
-/** What is written for a renewal, over the end that was seen: one that arrives late, after the next, shortens nothing. */
+/** The write for a renewal, over the end that was seen: one that arrives late, after the next, shortens nothing. */
 function renewalOf({ name, by, ttl }: Renewal, seen: number, now: number): Write {
   const end = now + ttl;
   const filter = { _id: name, lockedBy: by, lockUntil: dateOf(seen) };
@@ -199,7 +199,7 @@ const dateOf = (time: number): Date => new Date(Math.ceil(time));
 /** A field with this text. The empty one stands for a field that is not there. */
 const same = (text: string): unknown => (text === '' ? { $in: ['', null] } : text);
 
-/** The answers to a batch: MongoDB names the inserts that failed, but of updates it only tells how many there were. */
+/** The answers to a batch: MongoDB names the inserts that failed, but only counts the updates. */
 function answersOf(writes: readonly Write[], failures: readonly number[], matched: number): Answers {
   const isOpen = ({ isNew }: Write, i: number): boolean => !isNew && !failures.includes(i);
   const open = writes.filter(isOpen).length;

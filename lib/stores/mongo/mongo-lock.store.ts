@@ -40,7 +40,7 @@ export class MongoLockStore extends DocumentLockStore {
   #warning: string | undefined;
 
   /**
-   * @param given a `Db` or a `MongoClient` of `mongodb`, or a `Connection` of Mongoose. Of a client it takes the database of its URL
+   * @param given a `Db` or a `MongoClient` of `mongodb`, or a `Connection` of Mongoose. A client stands for the database in its URL
    * @throws SchedulerLockConfigError for anything else (the message says what it is), and for a name that no collection can have
    */
   constructor(given: MongoGiven, options: MongoLockStoreOptions = {}) {

@@ -2,7 +2,7 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { MongoDatabase } from './client.js';
 import { isDenied } from './errors.js';
 
-/** The oldest MongoDB that the store asks for: from then on it has all that the statements need. */
+/** The oldest MongoDB that the store accepts: it has all that the statements need. */
 const OLDEST = 5;
 
 /** What a server says of itself. */
@@ -38,7 +38,7 @@ export async function lookAtServer(db: MongoDatabase, name: string): Promise<str
   const hello = (await ask({ hello: 1 })) as Hello;
   const info = (await ask({ buildInfo: 1 })) as BuildInfo;
   const found = await ask({ listCollections: 1, filter: { name } }).catch((error: unknown) => {
-    // Who may read and write need not be allowed to see which collections there are.
+    // A user who may read and write need not have the right to list collections.
     if (isDenied(error)) return {};
     throw error;
   });
@@ -75,7 +75,7 @@ function collectionProblem(
     : `the collection ${name} has a collation (${String(locale)}), which may take two names for one. ${remedy}`;
 }
 
-/** A server alone has lost, after a crash, what it has not written to disk yet, and there is none to take over from it. */
+/** After a crash, a standalone server has lost what it had not written to disk, and no other server takes over. */
 function standaloneWarning({ setName, msg }: Hello): string | undefined {
   if (setName !== undefined || msg === 'isdbgrid') return undefined;
   return (

@@ -7,20 +7,20 @@ import { DEFAULT_KEY_PREFIX, hashTag } from './keys.js';
 /** `+info` is for ioredis, which asks a server whether it is ready and who is master. */
 export const ACL_LOCKS: readonly string[] =
   '+evalsha +eval +get +mget +set +del +pexpire +pttl +hget +hmget +hset +time +info'.split(' ');
-/** What waiting and queued calls need besides. */
+/** Further rights for waiting and queued calls. */
 export const ACL_WAITING: readonly string[] =
   '+hdel +zadd +zrange +zrem +zrank +zscore +publish +subscribe +unsubscribe'.split(' ');
-/** What histories need besides. */
+/** Further rights for histories. */
 export const ACL_HISTORIES: readonly string[] = '+xadd +xrevrange +zadd +zrange +zrem +hdel'.split(' ');
-/** What `inspect()` needs besides. */
+/** Further rights for `inspect()`. */
 export const ACL_INSPECT: readonly string[] = ['+scan', '+hgetall'];
 
-/** Whose rights. */
+/** The keys for which to give the rights. */
 export interface AclOptions {
   readonly user?: string | undefined;
-  /** That of the store. */
+  /** The store's `keyPrefix`. */
   readonly keyPrefix?: string | undefined;
-  /** That of its client. */
+  /** The client's own `keyPrefix`. */
   readonly clientPrefix?: string | undefined;
   /** Whether the option `key` makes the keys of the locks: which ones is not known. */
   readonly ownKeys?: boolean | undefined;
@@ -39,7 +39,7 @@ function aclKeys({
   return [...own, `~${keys}`, ...beside];
 }
 
-/** The channels on which calls in line are called. */
+/** The channels for hints to calls in line. */
 const aclChannels = ({ keyPrefix = DEFAULT_KEY_PREFIX }: AclOptions): string =>
   `&${pattern(keyPrefix)}:wake:*`;
 

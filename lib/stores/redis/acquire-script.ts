@@ -80,8 +80,8 @@ if ticks or not last or last - last % hour ~= micros - micros % hour or ttl * 10
 end`;
 
 /**
- * Lua: calls the first in line: reserves the lock for it, and tells its process. No failure matters, as the lock is free already:
- * then it finds out later.
+ * Lua: calls the first in line: reserves the lock for it, and sends a hint to its process. No failure matters, as the lock is free
+ * already: then that call finds out later.
  *
  * needs: head, lock, state
  * leaves: -
@@ -93,8 +93,8 @@ redis.pcall('HSET', state, 'turn', first)
 redis.pcall('PUBLISH', channel, first)`;
 
 /**
- * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If that one was called and did not
- * come, all of them have the same time once more. Goes on if nobody has come then either: all of them are dead.
+ * Lua: the lock is free, and calls stand in line: calls the first of them, and refuses this one. If the first was called and did not
+ * come, all of them have the same time once more. Goes on if none has come then either: all of them are dead.
  *
  * needs: head, lock, state
  * leaves: -
@@ -119,12 +119,12 @@ const IN_LINE = /* lua */ `
  *
  * The ttl is in ms. The spec of a start is '<tick> <how far it may lie in the future, ms> <interval, ms> <reruns> <known or
  * interrupted> <schedule>', each '-' if not given; '' for a call without a start. If brief is not '', nobody needs the holder and the
- * times of a refusal because the lock is taken. If history is not '', the run is one that is remembered.
+ * times of a refusal because the lock is taken. If history is not '', the store remembers the run.
  *
  * Returns the fencing token (integer) for a grant, also when this token was granted before (a client that re-sends the command
  * after a broken connection must not be refused by its own lease).
- * Returns { '', fencing token, attempt, schedule of the last start or '', before? } for a grant with more facts. The last one tells of
- * the lease before if that has ended by itself: { fencing token, holder or '', job or '', tick or '', attempt or '' }.
+ * Returns { '', fencing token, attempt, schedule of the last start or '', before? } for a grant with more facts. The last one is
+ * the lease before, if it has ended by itself: { fencing token, holder or '', job or '', tick or '', attempt or '' }.
  * Returns { reason, holder or '', ms until another try may succeed or < 0, x, y } for a refusal: x is the store's time for
  * 'clock-skew', otherwise x and y are the job's last tick and its outcome ('-': none yet), or '' or left out.
  *

@@ -1,7 +1,7 @@
 /** The error of Redis for a user who lacks a right. Before 7.2, a refusal within a script has no code. */
 export const DENIED = /\bNOPERM\b|executing the script/;
 
-/** What to do about a failure, by what Node, OpenSSL or Redis say of it. */
+/** What to do about a failure, by the message of Node, OpenSSL or Redis. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [
     /READONLY/,
@@ -25,7 +25,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
   [/max number of clients/, 'Raise `maxclients` of the server, or look who keeps so many connections.'],
   [
-    // Nobody says more: a server takes the other side's TLS for noise, and the defaults of ioredis lead to localhost.
+    // The message says no more: to a server, unexpected TLS is noise, and the defaults of ioredis lead to localhost.
     /no connection within|ETIMEDOUT|ECONNRESET|EPROTO|wrong version number|Protocol error|ECONNREFUSED (127\.0\.0\.1|::1):6379/,
     'Perhaps only one side uses TLS, or another server has this port: look at host, port, and redis:// or rediss://. ' +
       'Perhaps an option has a name that ioredis does not know: it passes over it, and connects to localhost.',

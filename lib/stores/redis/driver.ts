@@ -46,7 +46,7 @@ export async function loadEither<Client>(): Promise<
 }
 
 async function loadNodeRedis(): Promise<NodeRedisFactory | undefined> {
-  // Within `try`: so bundlers know that it may be missing.
+  // Within `try`: so bundlers know that the package may be missing.
   try {
     const { createClient, default: whole } = (await import('redis')) as unknown as {
       createClient?: NodeRedisFactory;

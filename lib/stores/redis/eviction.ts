@@ -8,8 +8,8 @@ interface AskedClient extends RedisClient {
 }
 
 /**
- * What to say of a server that deletes keys when its memory is full; `undefined` if it does not, or does not tell: `INFO` is a right
- * that locks do not need. Of a Cluster, each primary is asked.
+ * The warning about a server that deletes keys when its memory is full; `undefined` if it does not, or does not show its policy: `INFO` is
+ * a right that locks do not need. Asks each primary of a Cluster.
  *
  * @param address of the server, without secrets
  */
@@ -26,7 +26,7 @@ export async function evictionWarning(client: RedisClient, address: string): Pro
   );
 }
 
-/** Its policy, if it is one that deletes keys, and the memory has a limit. */
+/** The policy of a server, if it deletes keys, and the memory has a limit. */
 async function evictionPolicy(client: AskedClient): Promise<string | undefined> {
   const info = (await client.info?.('memory')) ?? '';
   const field = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];

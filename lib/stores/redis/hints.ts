@@ -1,7 +1,7 @@
 import type { HintChannel } from '../lock-store.js';
 import { describeError } from './redact.js';
 
-/** A client on which a channel can be heard. */
+/** A client that can subscribe to a channel. */
 export interface SubscribingClient {
   readonly status: string;
   connect(): Promise<unknown>;
@@ -11,7 +11,7 @@ export interface SubscribingClient {
   disconnect(): void;
 }
 
-/** Hears on a connection of its own which call of this process is called. Whatever goes wrong here costs time, nothing else. */
+/** Receives on a connection of its own which call of this process is called. A failure here costs time, nothing else. */
 export class Hints implements HintChannel {
   open = false;
   problem: string | undefined;
@@ -21,7 +21,7 @@ export class Hints implements HintChannel {
   /**
    * @param connect makes the connection
    * @param called receives the token of the call
-   * @param rights the command that gives the user all that it needs
+   * @param rights the command that gives the user all rights that are needed
    */
   constructor(
     connect: () => Promise<SubscribingClient | undefined>,
@@ -53,7 +53,7 @@ export class Hints implements HintChannel {
     else if (client.status === 'wait') await client.connect();
   }
 
-  /** Also after each new connection: a client need not do that by itself. */
+  /** Also called after each new connection: a client need not subscribe again by itself. */
   async #subscribe(client: SubscribingClient): Promise<void> {
     try {
       await client.subscribe(this.channel);

@@ -4,19 +4,19 @@ import { OF_HISTORY } from './keys.js';
 import { leaseScript, script } from './script.js';
 
 /*
- * Two streams beside the state of a lock: `<state>:runs` has the runs that completed, `<state>:bad` has everything that went wrong, so
- * that a job of each second does not push last night's failure out. An entry has the field `run`, or the fields `miss` and `tick`; its id
- * is the time when it was kept. Redis trims the streams by whole nodes, so they have some entries more.
+ * Two streams beside the state of a lock: `<state>:runs` has the runs that completed, `<state>:bad` has all other entries, so that a job
+ * that runs each second does not push last night's failure out. An entry has the field `run`, or the fields `miss` and `tick`; its id is
+ * the time when it was kept. Redis trims the streams by whole nodes, so they have some entries more.
  *
- * RELEASE and NEXT do not get these two keys as KEYS, but make them from that of the state, whose slot they share. Redis refuses a
+ * RELEASE and NEXT do not get these two keys as KEYS, but make them from the state key, whose slot they share. Redis refuses a
  * script as a whole if the user has no right on one of its KEYS: then a release would fail because of its record.
  *
- * Instances are in a hash, by their ids; a sorted set has when each was last seen. Each list of jobs is a key of its own, which expires
- * by itself: soon after the last instance that has it has told another one.
+ * Instances are in a hash, by their ids; a sorted set has the time when each was last seen. Each list of jobs is a key of its own, which
+ * expires by itself: soon after the last instance with this list has sent another one.
  */
 
 /**
- * Lua: keeps the record of a run that has ended. By pcall, as a right that is missing, or memory, must not fail the release.
+ * Lua: keeps the record of a run that has ended. By pcall, as a missing right, or a lack of memory, must not fail the release.
  *
  * needs: entry, outcome, state, count, age
  * leaves: -
@@ -29,8 +29,8 @@ if entry ~= '' then
 end`;
 
 /**
- * Lua: the lease before has ended by itself: what is known of it, in \`lost\`. If nobody has noted its job, that may be the one that
- * starts now.
+ * Lua: the lease before has ended by itself: puts what is known of that lease into \`lost\`. If its job was not noted, it may be the job
+ * that starts now.
  *
  * needs: state, last, job
  * leaves: lost
@@ -91,10 +91,10 @@ return {
  * KEYS: lock, state, bad
  * ARGV: job, tick, grace, entry, count, age, late
  *
- * An interval was missed if it is due for more than the grace, in ms; the tick is when it was due, unless that is known here. The age is
- * in ms. If late is not '', the entry is kept also if a newer tick was started.
+ * An interval was missed if it has been due for more than the grace, in ms; the tick is when it was due, unless the state knows that time.
+ * The age is in ms. If late is not '', the entry is kept even if a newer tick was started.
  *
- * Returns { 1 missed or 0, 1 first to tell or 0, tick }. The field 'missed:<job>' of the state has the newest tick that was missed.
+ * Returns { 1 missed or 0, 1 first to note it or 0, tick }. The field 'missed:<job>' of the state has the newest tick that was missed.
  */
 export const MISS = script(/* lua */ `
 local lock, state, bad = KEYS[1], KEYS[2], KEYS[3]
@@ -123,14 +123,14 @@ if redis.call('PTTL', state) < 0 then redis.call('PEXPIRE', state, ARGV[6]) end
 return { 1, 1, tick }`);
 
 /**
- * Notes that people were told of a missed tick.
+ * Notes that a missed tick was reported to people.
  *
  * KEYS: state
  * ARGV: job, tick, age
  *
  * The age is in ms.
  *
- * Returns 1 if nobody had noted it of this tick or a newer one, or 0. The field 'told:<job>' of the state has the newest such tick.
+ * Returns 1 if nobody had noted this for the tick or a newer one, or 0. The field 'told:<job>' of the state has the newest such tick.
  */
 export const TOLD = script(/* lua */ `
 local state, field = KEYS[1], 'told:' .. ARGV[1]
@@ -140,14 +140,14 @@ if redis.call('PTTL', state) < 0 then redis.call('PEXPIRE', state, ARGV[3]) end
 return 1`);
 
 /**
- * Remembers an instance and its list of jobs. Forgets those that nobody has seen for long, and those beyond the limit, a few at a time,
- * and soon the list that the instance had before, unless another one has it.
+ * Remembers an instance and its list of jobs. Forgets, a few at a time, instances that were not seen for long, or are beyond the limit; and
+ * soon the list that this instance had before, unless another one has it.
  *
  * KEYS: instances, seen, list, old
  * ARGV: instance, facts, jobs, had
  *
- * The jobs are '' if the store should know them. `had` is what the facts of an instance with the old list have in them; '' if the list is
- * the same as before.
+ * The jobs are '' if the store should know them. `had` is a text that the facts of an instance with the old list contain; '' if the list
+ * is the same as before.
  *
  * Returns { time, ms; 1 if the list is known or 0 }.
  */

@@ -35,24 +35,24 @@ import type { RedisConnection } from './redis-connection.js';
 import { isYes } from './replies.js';
 import type { Script } from './script.js';
 
-/** How many entries of runs that went wrong, and of misses, are looked at, whatever the limit: it counts each kind alone. */
+/** How many entries of failed runs and of misses to read, whatever the limit: the limit counts each kind separately. */
 const LOOKED_AT = 1_000;
 
-/** Of more entries than this those of one lock are read alone, in a command of their own. */
+/** Of more entries than this, those of one lock are read in a command of their own. */
 const FEW = 100;
 
-/** How many instances are asked for in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
+/** How many instances to read in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
 const AT_ONCE = 25;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
-  /** The list of jobs that the store knows an instance to have, of those that this process shows. */
+  /** The list of jobs that the store has for each instance of this process. */
   readonly #had = new Map<string, string>();
   readonly #looks: LockLooks;
 
   /**
-   * @param key that of the instances; in a Cluster its slot is not that of any lock
-   * @param rights the command that gives the user all that it needs
+   * @param key of the instances; in a Cluster its slot differs from that of any lock
+   * @param rights the command that gives the user all rights that are needed
    */
   constructor(
     private readonly connection: RedisConnection,
@@ -116,7 +116,7 @@ export class RedisHistory implements HistoryStore {
     const { catalogue, left } = facts;
     const old = this.#had.get(instance) ?? catalogue;
     const had = old === catalogue ? '' : JSON.stringify({ catalogue: old }).slice(1, -1);
-    // The dates are the end of it: so the server can leave them out.
+    // The dates come last, so that the server can leave them out.
     const told = JSON.stringify({ ...facts, next, last });
     const args = [instance, told, jobs === undefined ? '' : JSON.stringify(jobs), had];
     const answer = await this.#run(BEAT, [instances, seen, list(catalogue), list(old)], args);
@@ -148,7 +148,7 @@ export class RedisHistory implements HistoryStore {
     );
   }
 
-  /** One for each key: one that is not there, or cannot be read, is empty. */
+  /** One list for each key: a list that is missing or unreadable is empty. */
   async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
     const lists: KnownJob[][] = [];
     // One after another: each may have hundreds of jobs, and is parsed at a stretch.
@@ -163,7 +163,7 @@ export class RedisHistory implements HistoryStore {
     return lists;
   }
 
-  /** The commands that the user may not run, or why it may run none on these keys. */
+  /** The commands that the user may not run, or why the user may run none on these keys. */
   async #probe(script: Script, keys: readonly string[]): Promise<string[] | string> {
     try {
       return (await runScript(this.connection, script, keys.length, keys)) as string[];
@@ -212,7 +212,7 @@ interface ToldBeat {
   readonly record: Omit<InstanceRecord, 'time' | 'jobs'>;
 }
 
-/** What an instance has told; `undefined` if it cannot be read. */
+/** The record of an instance; `undefined` if it cannot be read. */
 function beatOf(
   { instance, seenAt, facts }: { instance: string; seenAt: number; facts: string },
   read: ReturnType<typeof instanceReader>,
@@ -221,6 +221,6 @@ function beatOf(
   if (told === undefined) return undefined;
   const { catalogue = '' } = told;
   Reflect.deleteProperty(told, 'catalogue');
-  // A copy would read its dates.
+  // A copy of the object would parse its dates.
   return { catalogue, record: Object.assign(told, { instance, seenAt }) };
 }

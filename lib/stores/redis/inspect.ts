@@ -181,8 +181,8 @@ function lockIn(name: string, [token, left, fields, [seconds, micros]]: Answer):
 }
 
 /**
- * The host of the JVM that holds a lock by ShedLock, from the value of its key. When it took it is not read from there: that is by the
- * clock of the JVM. See InternalRedisLockProvider, https://github.com/lukas-krecan/ShedLock
+ * The host of the JVM that holds a lock by ShedLock, from the value of its key. The time in that value is not used: it is by the clock of
+ * the JVM. See InternalRedisLockProvider, https://github.com/lukas-krecan/ShedLock
  */
 function shedLockHost(value: string | null): string | undefined {
   return /^ADDED:\d{4}-\d\d-\d\dT[\d:.]+Z@(.+):[\da-f-]{36}$/.exec(value ?? '')?.[1];

@@ -132,9 +132,9 @@ export const historyKeys = (state: string): [runs: string, bad: string] => {
 };
 
 /**
- * The keys of what is known of instances, in one Cluster slot.
+ * The keys of the records of instances, in one Cluster slot.
  *
- * @param key that of the instances themselves
+ * @param key of the instances themselves
  * @throws SchedulerLockConfigError if no other key can share a slot with it
  */
 export function instanceKeys(

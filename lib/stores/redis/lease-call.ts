@@ -12,14 +12,14 @@ export interface LeaseCall<Result = unknown> {
   readonly args: readonly string[];
   readonly read: (reply: unknown) => Result;
   readonly told: Told<Result>;
-  /** What may answer it without its own script. */
+  /** May answer the call without its own script. */
   readonly shortcut?: Shortcut | undefined;
 }
 
 /** One command for many lock keys, which answers most calls at a fraction of the cost of their own script. */
 export interface Shortcut {
   /**
-   * @param args those of each call; all have the same ttl
+   * @param args the arguments of each call; all have the same ttl
    * @returns an answer for each key
    */
   ask(
@@ -27,13 +27,13 @@ export interface Shortcut {
     keys: readonly string[],
     args: readonly (readonly string[])[],
   ): Promise<readonly unknown[]>;
-  /** Turns its answer for the key of a call into that of the call's own script; `undefined`: that one has to be run. */
+  /** Turns the answer for the key of a call into the answer of the call's own script; `undefined`: that script has to run. */
   reply(answer: unknown, args: readonly string[]): unknown;
-  /** The fewest calls for which it is worthwhile. */
+  /** From how many calls on it is worthwhile. */
   readonly least: number;
 }
 
-/** Tells a call what the script has answered. An answer that cannot be read is a failure. */
+/** Gives the script's answer to a call. An answer that cannot be read is a failure. */
 export function tell<T>({ read, told }: LeaseCall<T>, reply: unknown): void {
   let result: T;
   try {

@@ -23,7 +23,7 @@ export class LeaseCalls<Result> {
 
   /**
    * @param args the script's arguments for this lease; those at the end may be left out
-   * @param shortcut what may answer it if it goes together with others
+   * @param shortcut may answer the call if it goes together with others
    */
   call(name: string, args: readonly string[], told: Told<Result>, shortcut?: Shortcut): void {
     const call = { name, args, read: this.read, told, shortcut };

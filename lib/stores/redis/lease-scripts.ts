@@ -12,11 +12,11 @@ const MAX_SHORT = 500;
 
 /**
  * How many locks have their keys cached. A caller can make up a name per call: when the cache is full, it starts
- * anew.
+ * again.
  */
 const MAX_KNOWN_KEYS = 10_000;
 
-/** For many calls at once, whose limits differ: each has waited for the connection by itself. */
+/** For many calls at once, whose limits differ: each call has waited for the connection separately. */
 export const AT_ONCE: Patience = { limit: 0 };
 
 /** A call that its shortcut has not answered. */
@@ -36,11 +36,11 @@ export class LeaseScripts {
     return this.connection.isConnected;
   }
 
-  /** Calls back when there is a connection, within the limit of the call. If there will be none, the call is told. */
+  /** Calls back when there is a connection, within the limit of the call. If there will be none, the call gets an error. */
   whenConnected<T>({ name, told }: LeaseCall<T>, then: () => void): void {
     const failed = (error: Error): void => told.failed(error);
     try {
-      // A name that has no key has none during an outage either.
+      // A bad name is reported as such during an outage, too.
       this.keys(name);
     } catch (error) {
       return failed(error as Error);
@@ -51,7 +51,7 @@ export class LeaseScripts {
   /**
    * Runs a script for one lease.
    *
-   * @param ended called right before the call is told of the outcome
+   * @param ended called right before the call gets its outcome
    */
   one<T>({ one, keys }: LeaseScript, call: LeaseCall<T>, ended: () => void): void {
     const failed = (error: Error): void => {
@@ -72,9 +72,9 @@ export class LeaseScripts {
   }
 
   /**
-   * Runs a script for many leases. Every call is told of its outcome; this method never throws.
+   * Runs a script for many leases. Every call gets its outcome; this method never throws.
    *
-   * @returns a promise for each command that is sent: it resolves when its calls have been told
+   * @returns a promise for each command that is sent: it resolves when the calls of the command have their outcome
    */
   many<T>(script: LeaseScript, calls: readonly LeaseCall<T>[]): Promise<void>[] {
     return this.#batches(calls, script.most).map((batch) => {
@@ -130,7 +130,7 @@ export class LeaseScripts {
     const left = asked.filter((call, i) => {
       const reply = shortcut.reply(answers[i], call.args);
       if (reply !== undefined) tell(call, reply);
-      // Nobody would use what it takes.
+      // Nobody would use the lease.
       else if (call.told.givenUp === true) call.told.failed(tooLate());
       else return true;
       return false;
@@ -138,7 +138,7 @@ export class LeaseScripts {
     await Promise.all(this.#batches(left.map(whole), script.most).map((batch) => this.#send(script, batch)));
   }
 
-  /** The calls for names that have keys, which `use` gets in turn. The others are told. */
+  /** The calls for names that have keys, which `use` gets in turn. The other calls get an error. */
   #withKeys<T>(calls: readonly LeaseCall<T>[], use: (keys: LockKeys) => void): LeaseCall<T>[] {
     return calls.filter(({ name, told }) => {
       try {
@@ -158,8 +158,8 @@ export class LeaseScripts {
   }
 
   /**
-   * A Cluster runs a script on the node of its keys: leases go together only if they share a hash tag. Those with a shortcut also
-   * share that, and their ttl.
+   * A Cluster runs a script on the node of its keys: leases go together only if they share a hash tag. Calls with a shortcut go together
+   * only if they share the shortcut and the ttl, too.
    */
   #batches<T>(calls: readonly LeaseCall<T>[], most: number): LeaseCall<T>[][] {
     const groups = new Map<string, LeaseCall<T>[]>();

@@ -33,7 +33,7 @@ for round = 0, 10 do
 end`;
 
 /**
- * Lua: whoever was called did not come in time, so it is out of line, and so is its process until that asks.
+ * Lua: the call that was called did not come in time, so it is out of line, and so is its process until that process asks.
  *
  * needs: turn, line, who
  * leaves: -
@@ -50,11 +50,12 @@ redis.call('HDEL', who, turn)`;
  * KEYS: lock, state, line, who
  * ARGV: token, ttl, holder, job, spec, channel, limit, priority, place, forgotten, history?
  *
- * The first five and the last are those of ACQUIRE. The channel is that of its process. The limit is how long it waits, in ms. The place is the one
- * that it had, or ''. If everything about the lock is forgotten, nobody gets it for so many ms ('' or a number).
+ * The first five and the last are those of ACQUIRE. The channel is that of its process. The limit is how long the call waits, in
+ * ms. The place is the one that the call had, or ''. If everything about the lock is forgotten, nobody gets it for `forgotten` ms ('' or a
+ * number).
  *
- * Returns what ACQUIRE does. A refusal has, behind x and y: its place in line, and how many are before it. One for another reason
- * than a taken lock has neither: then it stands in line only if it did before.
+ * Returns what ACQUIRE does. A refusal has, after x and y: the call's place in line, and how many calls are before it. A refusal
+ * for another reason than a taken lock has neither: then the call stands in line only if it did before.
  */
 export const WAIT = leaseScript(
   /* lua */ `

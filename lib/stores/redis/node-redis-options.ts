@@ -2,9 +2,9 @@ import { SchedulerLockConfigError } from '../../errors.js';
 import type { RedisConnectionOptions } from './connection-options.js';
 
 /**
- * The options of a client of node-redis that nobody else uses. It queues nothing.
+ * The options of a client of node-redis that only this library uses. It queues nothing.
  *
- * @param target a URL, or options of ioredis: those of one server have a counterpart
+ * @param target a URL, or options of ioredis for one server: these have a counterpart
  * @throws SchedulerLockConfigError for an option that node-redis does not have
  */
 export function nodeRedisOptions(target: string | RedisConnectionOptions, connectTimeout: number): object {
@@ -47,6 +47,6 @@ export function nodeRedisOptions(target: string | RedisConnectionOptions, connec
   };
 }
 
-/** Those that say something: node-redis does not take `undefined` or `null` for its defaults everywhere. */
+/** The options that have a value: node-redis does not treat `undefined` or `null` as its default everywhere. */
 const given = (options: object): object =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value));

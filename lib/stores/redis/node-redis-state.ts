@@ -1,10 +1,10 @@
 import { systemClock, type Timer } from '../../clock.js';
 import { type NodeRedisClient, type NodeRedisKind, nodeRedisKind } from './node-redis-kind.js';
 
-/** The members of all kinds, and of the versions 5 and 6, that are used. */
+/** The members that are used, of all kinds of clients, and of the versions 5 and 6. */
 export interface AnyClient extends NodeRedisClient {
   readonly isReady?: boolean;
-  /** How often it has been connected. */
+  /** How many times it has been connected. */
   readonly socketEpoch?: number;
   readonly options?: ClientOptions;
   /** How many commands are under way, ours and others. Older ones do not have it. */
@@ -48,7 +48,7 @@ const LOOK_EVERY = 100;
 /** The pause before a Cluster or Sentinels that could not be reached are tried again, ms: they give up themselves. */
 const PAUSE = 1_000;
 
-/** What tells that a client may have been connected, or not be any more. */
+/** Events after which a client may have become connected, or disconnected. */
 const CHANGES = [
   'ready',
   'connect',
@@ -62,10 +62,10 @@ const CHANGES = [
 const ERRORS = ['error', 'node-error', 'client-error'];
 
 /**
- * Whether a client of node-redis is connected, and what it tells of that, in the words of ioredis.
+ * Whether a client of node-redis is connected, with the states and events of ioredis.
  *
- * Its events differ by kind and version, and so does what `isReady` means. So its state is looked at, when it tells of anything, and
- * while it is not connected again and again.
+ * The events of node-redis, and the meaning of `isReady`, differ by kind and version. So this class looks at the state after each event,
+ * and again and again while the client is not connected.
  */
 export class NodeRedisState {
   protected readonly kind: NodeRedisKind;
@@ -73,14 +73,14 @@ export class NodeRedisState {
   #timer: Timer | undefined;
   /** What the last look has shown. */
   #connected = false;
-  /** Whether we are making its connection anew. */
+  /** Whether this class is replacing its connection. */
   #renewing = false;
   /** Whether it ever was connected: a client that is closed looks like one that has yet to be opened. */
   #opened = false;
 
   constructor(protected readonly client: AnyClient) {
     this.kind = nodeRedisKind(client) ?? 'client';
-    // Notes whether it is open.
+    // The getter notes whether the client is open.
     void this.status;
   }
 
@@ -94,18 +94,18 @@ export class NodeRedisState {
     return wasOpened ? 'end' : 'wait';
   }
 
-  /** Of Sentinels, `isReady` stays true while there is no master. A Cluster without any node serves nobody. */
+  /** With Sentinels, `isReady` stays true while there is no master. A Cluster without any node serves nobody. */
   #isConnected(): boolean {
     const { client } = this;
     if (!client.isOpen || client.isReady === false) return false;
     if (this.kind === 'sentinel') return client.getMasterNode?.() !== undefined;
     if (this.kind === 'client') return true;
     const { masters = [] } = client;
-    // One that has no client yet gets one when it is needed.
+    // A node without a client gets one when it is needed.
     return masters.some((node) => node.client === undefined || node.client.isReady === true);
   }
 
-  /** Resolves when it is connected. A Cluster and Sentinels that cannot be reached give up: they are tried again, as long as somebody listens. */
+  /** Resolves when it is connected. Clients of a Cluster and of Sentinels give up: this makes them try again while somebody listens. */
   async connect(): Promise<void> {
     for (;;) {
       try {
@@ -120,12 +120,12 @@ export class NodeRedisState {
     }
   }
 
-  /** Ends the connection of a single server, and has the client make another one: it has no way to do only that. */
+  /** Replaces the connection to a single server: the client has no method for only that. */
   protected renew(): void {
     if (!this.client.isOpen) return;
     this.#renewing = true;
     this.client.destroy();
-    // It tells of what fails by its events.
+    // Its events report a failure.
     this.client.connect().catch(() => undefined);
     this.#renewing = false;
     this.#look();
@@ -169,12 +169,12 @@ export class NodeRedisState {
 
   #lookAgain(): void {
     this.#timer?.cancel();
-    // What is closed is not looked at any more.
+    // A closed client needs no further looks.
     const isOver = this.#connected || this.#listeners.size === 0 || this.status === 'end';
     this.#timer = isOver ? undefined : systemClock.setTimer(this.#look, LOOK_EVERY);
   }
 
-  /** An error while it is not connected is that of a try to connect. Some kinds put it into an object, or give a text. */
+  /** An error of a client that is not connected comes from a try to connect. Some kinds wrap it in an object, or give a text. */
   readonly #tell = (given: unknown): void => {
     const { error = given } = Object(given) as { error?: unknown };
     const hasFailed = !this.#connected;
@@ -184,7 +184,7 @@ export class NodeRedisState {
   };
 
   #emit(event: string, argument?: unknown): void {
-    // A copy: a listener may take itself off, and put another one on.
+    // A copy: a listener may remove itself, and add another one.
     const listeners = Array.from(this.#listeners.get(event) ?? []) as ((given?: unknown) => void)[];
     for (const listener of listeners) listener(argument);
   }

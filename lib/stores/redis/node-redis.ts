@@ -11,21 +11,21 @@ import {
 import type { SubscribingClient } from './hints.js';
 import type { WatchedClient } from './silence-watch.js';
 
-/** Answers come as Redis gives them, whatever the client makes of them for others. */
+/** Answers come as Redis gives them, whatever mapping of types the client has. */
 const AS_THEY_ARE = { typeMapping: {} };
 
 /** How long a connection for one answer may take, ms. */
 const FRESH_LIMIT = 1_000;
 
-/** Errors of the server begin with a code, as `WRONGTYPE` or `ERR`; those of the client and of the network with a word. */
+/** Errors of the server begin with a code such as `WRONGTYPE` or `ERR`; those of the client and of the network with a word. */
 const REPLY = /^[A-Z][A-Z0-9_-]+ /;
 
 /** A client of node-redis (the package `redis`), seen as one of ioredis: the store knows only those. */
 export class NodeRedis extends NodeRedisState implements RedisClient {
-  /** The same as ioredis has, where this library reads them. */
+  /** The options that this library reads, as ioredis has them. */
   readonly options: object;
 
-  /** For the watch over silent connections. Of a Cluster and Sentinels they are their own. */
+  /** For the watch over silent connections. Clients of a Cluster and of Sentinels manage theirs themselves. */
   readonly watched: WatchedClient | undefined;
   /** Our commands that are not answered, the oldest in front. */
   readonly #underWay = new Set<{ readonly command: { readonly name: string } }>();
@@ -44,7 +44,7 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
   /** What to say of the client at the start. */
   get warning(): string | undefined {
     const options = this.kind === 'cluster' ? this.client._options?.defaults : this.client.options;
-    // What is given to Sentinels cannot be seen.
+    // The options of a Sentinel client cannot be read.
     if (this.kind === 'sentinel' || options?.disableOfflineQueue === true) return undefined;
     const advice =
       this.kind === 'cluster'
@@ -92,7 +92,7 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
     return [String(cursor), keys];
   }
 
-  /** Of a Cluster. */
+  /** The nodes of a Cluster. */
   nodes(): Pick<NodeRedis, 'info' | 'scan'>[] {
     const { masters = [] } = this.client;
     const of = async (node: ClusterNode): Promise<NodeRedis> =>
@@ -109,7 +109,7 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
     return this.#send([command, what, String(count), ...keys, ...texts.slice(count)], keys[0]);
   }
 
-  /** Commands that are sent as they are get no prefix from the client. */
+  /** Adds the client's prefix: the client does not add it to commands that are sent as they are. */
   #prefixed(keys: string[]): string[] {
     const prefix = this.client._keyPrefix ?? '';
     return prefix === '' ? keys : keys.map((key) => prefix + key);
@@ -120,7 +120,7 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
     const sent = { command: { name: args[0] ?? '' } };
     this.#underWay.add(sent);
     try {
-      // Not as one that only reads: a replica can lag behind.
+      // Not sent as a reading command: a replica can lag behind.
       if (this.kind === 'cluster') return await send(key, false, args, AS_THEY_ARE);
       if (this.kind === 'sentinel') return await send(false, args, AS_THEY_ARE);
       return await send(args, AS_THEY_ARE);
@@ -133,8 +133,8 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
   }
 
   /**
-   * What the watch looks at. Only our own commands can be seen: while there are others under way, one of them may block the
-   * connection, as BLPOP does, and it is left alone.
+   * What the watch looks at. Only our own commands are visible: while others are under way, one of them may block the
+   * connection, as BLPOP does, and the watch leaves it alone.
    */
   #watch(): WatchedClient {
     const { client } = this;
@@ -179,21 +179,21 @@ export class NodeRedis extends NodeRedisState implements RedisClient {
 
   /** The server has answered with an error. */
   protected refused(_message: string): void {
-    // How a client of the user's connects is the user's.
+    // How a user's client connects is up to the user.
   }
 
-  /** Another connection on which a channel can be heard. A Cluster and Sentinels make one for that themselves. */
+  /** Another connection that can subscribe to a channel. Clients of a Cluster and of Sentinels make one for that themselves. */
   duplicate(): SubscribingClient {
     const own = this.kind === 'client' ? this.client.duplicate?.() : undefined;
     return new NodeRedisSubscriber(own ?? this.client, own !== undefined);
   }
 }
 
-/** Hears one channel. */
+/** Subscribes to one channel. */
 export class NodeRedisSubscriber extends NodeRedis implements SubscribingClient {
   #called: (channel: string, message: string) => void = () => undefined;
   #channel: string | undefined;
-  /** One and the same: node-redis calls each listener of a channel, and remembers them over connections. */
+  /** One function for all subscriptions: node-redis calls each listener of a channel, and keeps them across connections. */
   readonly #hear: Heard = (message, channel) => this.#called(channel, message);
 
   /** @param isOurs whether nobody else uses the client */
@@ -238,7 +238,7 @@ const ADAPTERS = new WeakMap<object, NodeRedis>();
 
 /**
  * A client of node-redis (the package `redis`, 5 or 6) as the store takes it: of `createClient()`, `createCluster()` or
- * `createSentinel()`. The store also takes the client itself; this is for who wants to say it, or to check it early.
+ * `createSentinel()`. The store also takes the client itself; this function is for those who want to be explicit, or to check early.
  *
  * One that is not connected yet is connected when the store starts. Give it `disableOfflineQueue: true` (in `defaults` of a Cluster,
  * in `nodeClientOptions` of Sentinels): then nothing waits in it behind an outage. As long as the store is open it listens for
@@ -260,7 +260,7 @@ export function nodeRedis(client: NodeRedisClient): RedisClient {
   return adapter;
 }
 
-/** The options by the names that ioredis gives them. */
+/** The options by their names in ioredis. */
 function optionsOf(client: AnyClient, kind: NodeRedisKind): object {
   const { username, database, socket } =
     (kind === 'cluster' ? client._options?.defaults : client.options) ?? {};

@@ -15,9 +15,9 @@ const CONNECT_LIMIT = 5_000;
 const DISCONNECT_LIMIT = 100;
 
 /**
- * Of ioredis, or of node-redis if that is not there: then it is connected by `connect()`.
+ * A client of ioredis, or of node-redis if ioredis is not there: then `connect()` connects it.
  *
- * @throws SchedulerLockConfigError if neither driver can be loaded, or if only the one that is missing has an option
+ * @throws SchedulerLockConfigError if neither driver can be loaded, or if only the missing one has a given option
  */
 export async function createClient(
   target: string | RedisConnectionOptions,
@@ -50,7 +50,7 @@ export async function createClient(
   return client;
 }
 
-/** Resolves when nothing of it keeps the process alive. */
+/** Resolves when the client no longer keeps the process alive. */
 export async function closeClient(client: OwnRedisClient): Promise<void> {
   if (client instanceof NodeRedisSubscriber) return client.disconnect();
   const ended = new Promise<void>((resolve) => client.on('end', () => resolve()));

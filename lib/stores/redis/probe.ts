@@ -49,7 +49,7 @@ return denied`);
  * Checks that the user has the rights that the scripts need.
  *
  * @param keys of a lock that does not exist
- * @param rights the command that gives the user all that it needs
+ * @param rights the command that gives the user all rights that are needed
  * @throws SchedulerLockConfigError if a right is missing
  */
 export async function checkRights(

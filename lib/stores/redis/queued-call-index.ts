@@ -17,8 +17,8 @@ redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
 return 0`);
 
 /**
- * The locks that may have queued calls, a thousand at most. Takes a lock out that has none, unless it was noted again in the last ten minutes:
- * a queued call may be on its way.
+ * The locks that may have queued calls, a thousand at most. Takes out locks without any, unless they were noted again in the last ten
+ * minutes: a queued call may be on its way.
  *
  * KEYS: index
  * ARGV: without...

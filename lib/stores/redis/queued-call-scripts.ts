@@ -6,8 +6,8 @@ import { OF_QUEUED_CALLS } from './keys.js';
 import { leaseScript, script } from './script.js';
 
 /*
- * Three keys exist only while a lock has queued calls, beside those of script.ts: a sorted set of their ids by place, one of the dead letters
- * by the time when they became that, and a hash of both:
+ * Three keys exist only while a lock has queued calls, beside those of script.ts: a sorted set of the ids by place, a sorted set of the dead
+ * letters by the time when they became dead letters, and a hash of both:
  *
  *   info:<id>           '<delivery> <when it came, ms> <merged> <redeliver> <token, reason or '-'> <place> <job>' and, after a line feed,
  *                       '=' and its key if it has one. The token is that of the lease that has taken it, the reason that of a dead letter
@@ -125,8 +125,8 @@ redis.call('PEXPIRE', calls, ${QUEUED_CALLS_KEPT})
 return { place, 0 }`);
 
 /**
- * Ends the queued call of a lease, and takes the next one for it, under a new fencing token. A client may send it twice. The second time the
- * lock has that fencing token, and it changes nothing.
+ * Ends the queued call of a lease, and takes the next one for it, under a new fencing token. A client may send the script twice. The second
+ * time the lock has that fencing token, and nothing changes.
  *
  * KEYS: lock, state, line, queue, calls, dead
  * ARGV: token, fence, holder, id, outcome, entry, count, age, takes...
@@ -205,12 +205,12 @@ local id, token, outcome = ARGV[1], ARGV[2], ARGV[3]${END}
 return 0`);
 
 /**
- * Whether a lock has queued calls of some jobs, and is free, or nobody in line has the priority of the first of them.
+ * Whether a lock has queued calls of some jobs, and is free, or no call in line has the priority of the first of them.
  *
  * KEYS: lock, line, queue, calls
  * ARGV: jobs...
  *
- * Returns the place of the first one, 0 if nobody is needed, or '' if there are no queued calls at all.
+ * Returns the place of the first one, 0 if no further worker is needed, or '' if there are no queued calls at all.
  */
 export const PEEK = script(/* lua */ `
 local lock, line, queue, calls = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -229,7 +229,7 @@ end
 return 0`);
 
 /**
- * What a lock has of queued calls, for people.
+ * The queued calls and dead letters of a lock, for people.
  *
  * KEYS: queue, calls, dead
  * ARGV: -
@@ -253,9 +253,9 @@ return { #redis.call('ZRANGE', queue, 0, -1), letters }`,
  * KEYS: queue, calls, dead
  * ARGV: id
  *
- * The id is that of the only one, or '' for all.
+ * The id is that of one dead letter, or '' for all.
  *
- * Returns how many.
+ * Returns how many it put back.
  */
 export const REDELIVER = script(/* lua */ `
 local queue, calls, dead = KEYS[1], KEYS[2], KEYS[3]

@@ -35,7 +35,7 @@ import type { RedisConnection } from './redis-connection.js';
 import { recordArguments } from './records.js';
 import type { Script } from './script.js';
 
-/** How often a process notes that a lock has queued calls, ms: less often than notes are taken out. */
+/** How long a process waits until it notes again that a lock has queued calls, ms: shorter than notes are kept. */
 const NOTED = 60_000;
 /** How many locks are remembered as noted. A caller can make up a name per call. */
 const MAX_NOTED = 10_000;
@@ -49,8 +49,8 @@ export class RedisQueuedCalls implements QueuedCallStore {
   readonly #looks: LockLooks;
 
   /**
-   * @param index key of the locks that may have queued calls; in a Cluster its slot is not theirs
-   * @param rights the command that gives the user all that it needs
+   * @param index key of the locks that may have queued calls; in a Cluster its slot differs from theirs
+   * @param rights the command that gives the user all rights that are needed
    */
   constructor(
     private readonly connection: RedisConnection,
@@ -80,7 +80,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
   ): Promise<Enqueued> {
     const { queue, calls } = this.#keys(name);
     const deadline = limit === undefined ? undefined : this.clock.monotonic() + limit;
-    // Before the queued call: whoever looks finds a lock too many rather than one too few.
+    // Before the queued call: the list should name a lock too many rather than one too few.
     await this.#note(name, limit);
     const given = [id, job, key === undefined ? '' : `=${key}`, args, priority, max, redeliver].map(String);
     const left = deadline === undefined ? undefined : deadline - this.clock.monotonic();
@@ -130,7 +130,7 @@ export class RedisQueuedCalls implements QueuedCallStore {
     return Number(await this.#run(REDELIVER, [queue, calls, dead], [id ?? '']));
   }
 
-  /** What a lock has of queued calls, for people. */
+  /** The queued calls and dead letters of a lock, for people. */
   async see(name: string): Promise<Pick<LockInfo, 'queued' | 'dead'>> {
     const { queue, calls, dead } = this.#keys(name);
     const alone = (): Promise<unknown> =>

@@ -8,7 +8,7 @@ import { describeError } from './redact.js';
 export interface Patience {
   /** For the whole call, ms; 0: not at all. */
   readonly limit?: number | undefined;
-  /** Whether it waits no more: what has not been sent by then must not be. */
+  /** Whether it waits no more: a command that has not been sent by then must not be sent. */
   readonly givenUp?: boolean | undefined;
 }
 
@@ -22,7 +22,7 @@ const WITHOUT_LIMIT = 1_000;
 /** A connection that was not there within this time counts as one that failed, ms. */
 const IN_VAIN = 1_000;
 /**
- * How long a failure to connect is believed, ms: longer than the pause between two tries of a client. One that is older says nothing: the
+ * For how long a failure to connect counts, ms: longer than the pause between two tries of a client. An older failure says nothing: the
  * process may have been frozen since.
  */
 const BELIEVED = 15_000;
@@ -44,20 +44,20 @@ interface Waiting {
 /** Whether a command would go to the server at once. A client counts as ready until it has noticed that its connection is closed. */
 export function isConnected(client: RedisClient): boolean {
   if (client.status !== 'ready') return false;
-  // One of a Cluster has no connection of its own.
+  // The client of a Cluster has no connection of its own.
   const { stream } = client as { stream?: { writable?: boolean } | null };
   return stream?.writable !== false;
 }
 
 /**
- * Lets calls wait while a client connects, and tells those of a known outage at once. An outage is known if the last try to connect
- * has failed, or was waited for in vain. A connection that has been lost just now is being made again: that takes a moment, and is worth
- * waiting for. Nothing waits in the client: it would be sent when its caller has long given up.
+ * Lets calls wait while a client connects, and fails them at once in a known outage. An outage is known if the last try to connect has
+ * failed, or took too long. A connection that has just been lost is usually back in a moment: calls wait for it. No command waits in the
+ * client, which would send it when its caller has long given up.
  */
 export class Readiness {
   readonly #waiting = new Set<Waiting>();
   #connected: boolean;
-  /** Why the client cannot connect, as it said last. */
+  /** Why the client cannot connect, by its last error. */
   #reason: string | undefined;
   /** When the last try failed, monotonic, and why. */
   #failedAt = -Infinity;
@@ -74,7 +74,7 @@ export class Readiness {
     if (options.hearsErrors) this.#on('error', (error) => (this.#reason = describeError(error)));
   }
 
-  /** Calls `send` when the client is connected, or `failed` if that is known to fail, or takes too long. */
+  /** Calls `send` when the client is connected, or `failed` if the connection is known to fail, or takes too long. */
   wait(patience: Patience, send: () => void, failed: (error: Error) => void): void {
     const known = this.#known();
     if (known !== undefined) return failed(known);
@@ -107,11 +107,11 @@ export class Readiness {
   };
 
   readonly #onClose = (): void => {
-    // Only the first of these follows a connection: the others are tries to connect that have failed.
+    // Only the first `close` after a connection ends it: each further one is a failed try to connect.
     const wasConnected = this.#connected;
     this.#connected = false;
     if (wasConnected && this.client.status !== 'end') {
-      // Of the connection that is over, not of the next one.
+      // The error belongs to the connection that is over, not to the next one.
       this.#reason = undefined;
       return;
     }
@@ -130,7 +130,7 @@ export class Readiness {
     return systemClock.monotonic() - this.#failedAt < BELIEVED ? this.#failure : undefined;
   }
 
-  /** Those that wait go on, or fail. */
+  /** The waiting calls go on, or fail. */
   #end(problem: () => Error | undefined): void {
     const waiting = [...this.#waiting];
     this.#waiting.clear();

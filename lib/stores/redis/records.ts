@@ -12,7 +12,7 @@ import type { LeaseRef, ReleaseOutcome } from '../lease-ref.js';
 import { readable, readEach } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
 
-/** How long an entry may become, bytes: a hundred of them for each lock are to cost little memory. */
+/** How long an entry may become, bytes: a hundred of them for each lock must not cost much memory. */
 const MAX_ENTRY = 1_000;
 
 /** What an entry says of a run, under short names: the server keeps a hundred or more of each lock. */
@@ -29,7 +29,7 @@ interface RunFacts {
   readonly e?: string;
   /** Trace id. */
   readonly x?: string;
-  /** What has started it. */
+  /** What started it. */
   readonly s?: Trigger;
   /** What a person did. */
   readonly b?: ControlAct;
@@ -114,7 +114,7 @@ export function readEntries(
 ): HistoryEntry[] {
   const young = [...notOld(runs, Number(runsLeft)), ...notOld(bad, Number(badLeft))];
   const entries = readEach(young, (raw) => entryOf(lock, raw), onUnreadable).sort(byAge);
-  // What was told again is a second entry: the first one counts, and an end before an interruption.
+  // A record that was sent again is a second entry: the first one counts, and an end counts before an interruption.
   const counts = new Map<string, HistoryEntry>();
   for (const entry of entries) {
     const newer = counts.get(idOf(entry));
@@ -127,7 +127,7 @@ export function readEntries(
 const isInterruption = (entry: HistoryEntry): boolean =>
   entry.type === 'run' && entry.outcome === 'interrupted';
 
-/** The same for entries that tell of the same: the run of a lease, or a missed tick as one instance has seen it. */
+/** Identifies what an entry is about: the run of a lease, or a missed tick as one instance has seen it. */
 const idOf = (entry: HistoryEntry): string =>
   entry.type === 'run' ? String(entry.fencingToken) : JSON.stringify([entry.job, entry.tick, entry.instance]);
 
@@ -138,8 +138,8 @@ export function newest(entries: readonly HistoryEntry[], limit: number): History
 }
 
 /**
- * Without those that are over their age. A stream lives as long as its newest entry may, so the time that it has left tells how old that
- * may become. The others leave it when it is trimmed.
+ * Leaves out the entries that are too old. A stream lives as long as its newest entry may, so the time that the stream has left shows how
+ * old an entry may become. Redis deletes older ones when it trims the stream.
  */
 function notOld(stream: readonly Raw[], left: number): readonly Raw[] {
   const [[first = ''] = []] = stream;
@@ -149,7 +149,7 @@ function notOld(stream: readonly Raw[], left: number): readonly Raw[] {
 /** An id begins with when it was added, epoch ms. */
 const timeOf = (id: string): number => Number.parseInt(id, 10);
 
-/** Newest first. The streams do not tell which of two entries of one millisecond came first, but runs have fencing tokens. */
+/** Newest first. The streams do not show which of two entries of one millisecond came first, but runs have fencing tokens. */
 const byAge = (one: HistoryEntry, other: HistoryEntry): number =>
   other.at - one.at ||
   (one.type === 'run' && other.type === 'run' ? other.fencingToken - one.fencingToken : 0);

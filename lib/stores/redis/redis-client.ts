@@ -65,7 +65,7 @@ export function runScript(
   );
 }
 
-/** The values of these keys, `null` for one that is not there, or is no string. Fails as a script does that changes nothing. */
+/** The values of these keys, `null` for one that is not there, or is no string. Fails as a script that changes nothing. */
 export async function valuesOf(
   connection: Connection,
   keys: readonly string[],
@@ -92,7 +92,7 @@ export function translate(error: unknown): Error {
   if (error instanceof StoreUnavailableError) return error;
   const description = describeError(error);
   if (error instanceof Error && error.name === 'ReplyError') return new RedisReplyError(description);
-  // The client had no connection to send it on, and was not to queue it. Its message talks about its own options.
+  // The client had no connection for the command, and must not queue it. Its message talks about its own options.
   if (/enableOfflineQueue options? is false/.test(description)) {
     return new StoreUnavailableError('Redis is not connected (the connection has just been lost).', {
       outcome: 'not-applied',

@@ -18,7 +18,7 @@ import { SilenceWatch, type WatchedClient } from './silence-watch.js';
 /** A client with our listeners on it. */
 interface Opened {
   readonly client: RedisClient;
-  /** Takes the listeners off, and closes the client if it is ours. */
+  /** Removes the listeners, and closes the client if this library made it. */
   close(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ type KnownSource = string | RedisConnectionOptions | RedisClient;
 
 type OwnClientFactory = (more?: object) => Promise<OwnRedisClient>;
 
-/** A client of ioredis: one of a Cluster takes the nodes to start with first. */
+/** A client of ioredis. That of a Cluster takes the first nodes as its first argument. */
 interface CopyableClient extends RedisClient {
   duplicate?(...overrides: (object | [])[]): SubscribingClient;
 }
@@ -39,13 +39,13 @@ const SUBSCRIBING = { autoResubscribe: false };
 const AT_ONCE: Patience = { limit: 0 };
 
 /**
- * How long a connection may owe an answer before it is compared with a fresh one, ms. On ours nothing else is under way, and a tick
- * whose connection has died is to have another one within the default `storeTimeout` of 2 s. On one of the user's are commands of
- * theirs.
+ * How long a connection may owe an answer before it is compared with a fresh one, ms. The connection of our own client carries nothing
+ * else, and a tick whose connection has died needs another one within the default `storeTimeout` of 2 s. A user's connection also carries
+ * the user's commands.
  */
 const OWN_SILENCE = 500;
 const THEIR_SILENCE = 2_000;
-/** How long ours may owe an answer at most, ms: calls are to fail at once while the server is frozen. */
+/** How long our own connection may owe an answer at most, ms: while the server is frozen, calls have to fail at once. */
 const OWN_LIMIT = 5_000;
 
 /** The client of a store, ours or the user's: opened with the first application that uses it, closed with the last. */
@@ -56,7 +56,7 @@ export class RedisConnection {
   #users = 0;
   /** The client that they share. */
   #opened: Promise<Opened> | undefined;
-  /** Lets calls wait for it. Nothing does before it is opened. */
+  /** Lets calls wait for the connection, from its opening on. */
   #watch: SilenceWatch | undefined;
   #readiness: Readiness | undefined;
   readonly #listeners = new Set<() => void>();
@@ -99,7 +99,7 @@ export class RedisConnection {
     return this.#client?.isCluster === true;
   }
 
-  /** What to do if Redis does not answer. Only a client of the user's may owe answers for which one has to wait. */
+  /** What to do if Redis does not answer. Only a user's client may owe other answers that take their time. */
   get onSilence(): string | undefined {
     if (this.#create !== undefined || hasSocketTimeout(this.source)) return undefined;
     if (this.source instanceof NodeRedis) return this.source.onSilence;
@@ -113,7 +113,7 @@ export class RedisConnection {
 
   /**
    * Calls `send` with the connected client: at once, or when it is connected, within the limit of the caller. Calls `failed` with a
-   * StoreUnavailableError (`not-applied`) if that is known to fail, or takes too long. Nothing ever waits in the client.
+   * StoreUnavailableError (`not-applied`) if the connection is known to fail, or takes too long. Nothing ever waits in the client.
    */
   use(patience: Patience, send: (client: RedisClient) => void, failed: (error: Error) => void): void {
     let client: RedisClient;
@@ -207,7 +207,7 @@ export class RedisConnection {
     const client = own ?? (this.source as RedisClient);
     const readiness = (this.#readiness = new Readiness(client, {
       available: this.#available,
-      // To listen for errors on a client of the user's would hide them: ioredis prints those that nobody listens to. With node-redis
+      // A listener for errors on a user's client would hide them: ioredis prints those that nobody listens to. With node-redis
       // these end the process, so somebody has to.
       hearsErrors: own !== undefined || client instanceof NodeRedis,
     }));

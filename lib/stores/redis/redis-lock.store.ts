@@ -81,9 +81,9 @@ export class RedisLockStore implements LockStore {
   readonly #waits: LeaseCalls<AcquireResult>;
   readonly #leaves: LeaseCalls<void>;
   readonly #looks: LockLooks;
-  /** The command that gives the user all that it needs. */
+  /** The command that gives the user all rights that are needed. */
   readonly #rights: () => string;
-  /** Where the channels of processes are. */
+  /** The prefix of the channels of processes. */
   readonly #channels: string;
   readonly #renewals: Renewals;
 
@@ -135,7 +135,7 @@ export class RedisLockStore implements LockStore {
 
   /**
    * Connects, and tries the commands of the scripts on a lock that does not exist. Several applications of a process may use one
-   * store: a client of its own is closed with the last of them, and made anew after that.
+   * store: it closes a client of its own with the last of them, and makes a new one after that.
    *
    * @throws SchedulerLockConfigError if the server rejects the credentials, the database or a command, if it is no Redis, if only
    *   one side uses TLS, if your client has been closed, and if `ioredis` is needed and cannot be loaded
@@ -153,7 +153,7 @@ export class RedisLockStore implements LockStore {
     );
   }
 
-  /** That the server may delete keys, if the user may read `INFO memory`, and what to change of your client of node-redis. */
+  /** Warns of a server that may delete keys, if the user may read `INFO memory`, and of options of your node-redis client. */
   async warning(): Promise<string | undefined> {
     const eviction = await evictionWarning(await this.#connection.connected(), this.label);
     return [eviction, this.#connection.warning].filter(Boolean).join(' ') || undefined;
@@ -224,8 +224,8 @@ export class RedisLockStore implements LockStore {
   };
 
   /**
-   * Hears hints by pub/sub, on a connection of its own: a copy of your client, or another one of the store. Without the right to
-   * subscribe calls in line ask more often.
+   * Receives hints by pub/sub, on a connection of its own: a copy of your client, or another client of the store. Without the right to
+   * subscribe, calls in line ask more often.
    */
   hints(process: string, called: (token: string) => void): HintChannel {
     return new Hints(() => this.#connection.another(), this.#channels + process, called, this.#rights);
@@ -239,7 +239,7 @@ export class RedisLockStore implements LockStore {
     this.#waits.call(name, [token, String(ttl), holder, job, startArgument(request), ...more], told);
   }
 
-  /** Takes a call out of line, and then releases what it may have been granted: that calls the next one. */
+  /** Takes a call out of line, and then releases the lease that it may have been granted, which calls the next one. */
   #leave({ wait: _wait, ...lease }: LeaseRef, told: Told<ReleaseResult>): void {
     const answered = (): void => this.fastPort.release(lease, { outcome: NOTHING_RAN }, told);
     this.#leaves.call(lease.name, [lease.token], {
@@ -266,7 +266,7 @@ export class RedisLockStore implements LockStore {
   }
 
   /**
-   * Two commands for each of these names. Without them it finds the locks by SCAN, which takes many on a server with many keys.
+   * Sends two commands for each of these names. Without names it finds the locks by SCAN, which takes many commands if there are many keys.
    *
    * @throws SchedulerLockConfigError if the names cannot be read from the keys that the option `key` gives
    * @throws StoreUnavailableError if Redis does not answer, or refuses (the user may also need `+scan +hgetall`)

@@ -18,12 +18,12 @@ import { SHORT_RENEWAL } from './shortcuts.js';
  */
 const NODE_SHARE = 0.8;
 
-/** How often a renewal also looks at the state, and prolongs it, ms. It is kept for a day after the lease at least. */
+/** How often a renewal also looks at the state, and prolongs it, ms. The state is kept for at least a day after the lease. */
 const WHOLE_RENEWAL = 3_600_000;
 
 /** Renews many leases at once: most by a shortcut, each with its state now and then. */
 export class Renewals {
-  /** When the state of a lease was last looked at as well, monotonic. */
+  /** When a renewal of the lease last looked at its state, monotonic. */
   readonly #renewedAt = new WeakMap<LeaseRef, number>();
 
   constructor(

@@ -2,8 +2,8 @@ import { lastStart } from '../rules.js';
 import type { AcquireRefusal, AcquireResult, ExtendResult, ReleaseResult } from '../lock-store.js';
 
 /*
- * A client may give numbers as texts (the option `stringNumbers` of ioredis): what a script answers as a number is made one before
- * it is used.
+ * A client may give numbers as texts (the option `stringNumbers` of ioredis): these functions turn such answers of scripts back into
+ * numbers.
  */
 
 /** Whether a script has answered yes, by a 1. */

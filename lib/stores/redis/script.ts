@@ -7,10 +7,10 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  *
  * Each lock has two keys. The lock key is a plain string that holds '<token> <fencing token>' of its lease, so every client
  * which follows the recipe of https://redis.io/docs/latest/commands/set/ ("Patterns": SET NX PX, compare and delete) excludes us
- * and is excluded. Both, as queued calls of one lock have leases with one token: what one of them sends late does nothing to the next.
- * That recipe writes the token alone, so the token is enough to know whose a lock is. If the
- * lock stays taken after its lease, the key holds 'ended:' and the token. The state key is a hash with
- * the data that a plain string cannot hold. It always names the newest lease:
+ * and is excluded. The fencing token is there because queued calls of one lock have leases with one token: a late command of one lease
+ * must not touch the next. The recipe writes the token alone, so the token is enough to know the owner of a lock. If the lock stays taken
+ * after its lease, the key holds 'ended:' and the token. The state key is a hash with the data that a plain string cannot hold. It always
+ * names the newest lease:
  *
  *   token    of the newest lease          fence   its fencing token        holder  its instance id
  *   since    when it was granted, s, or '' once it was released: no field of its own, as each lease writes this one
@@ -19,12 +19,12 @@ import { type KeysOf, OF_LOCK } from './keys.js';
  *            ended, or 'next <ms> <interval>'
  *   by:<job>      token of the lease that has recorded that start
  *   before:<job>  the record that it has overwritten, restored if nothing ran
- *   line     '<token> <channel>' of the first in line, while calls wait: so a release knows whom to call
- *   turn     token of the one that is called, until it comes; '-' if it did not, and those behind it may
+ *   line     '<token> <channel>' of the first in line, while calls wait: so a release knows which call to call
+ *   turn     token of the call that is called, until it comes; '-' if it did not, and the calls behind it may
  *   began    `since`, moved here while calls wait: a release finds no `since`, which costs nothing where nobody waits
  *   of       '<fencing token> <job>' of the newest lease whose run is remembered
- *   missed:<job>  the newest tick of it that was noted as missed
- *   told:<job>    the newest of these of which people were told
+ *   missed:<job>  the newest tick of the job that was noted as missed
+ *   told:<job>    the newest of these ticks that was reported to people
  *
  * While the lock is reserved for the first in line, the lock key holds 'next:' and its token; 'next:-' if it is reserved for any of
  * them. Two more keys exist only while calls wait: a sorted set of their tokens by place, and a hash that has, for a token,
@@ -108,8 +108,8 @@ const scriptForOne = (body: string): Script =>
  * The script for many judges each lease alone: a lease that fails answers { 'error', message }. A replica refuses all
  * of them. The script for one defines no function, which would cost more than any of its commands.
  *
- * For many, an argument that is the same for all leases is sent once: the first argument has a 1 for each of these, and a 0 for each
- * that every lease has of its own. The common ones follow, then those of each lease. {@link argumentsForMany} makes them.
+ * For many leases, an argument that is the same for all of them is sent once: the first argument has a 1 for each common argument, and a
+ * 0 for each that differs. The common ones follow, then those of each lease. {@link argumentsForMany} makes them.
  */
 export const leaseScript = (body: string, keys = OF_LOCK, most = MAX_BATCH): LeaseScript => ({
   keys,

@@ -36,7 +36,7 @@ for n = 1, #KEYS do
 end
 return renewed`);
 
-/** Renews leases that need nothing but that. */
+/** Renews leases that need nothing but a renewal. */
 export const SHORT_RENEWAL: Shortcut = {
   ask: async (connection, keys, args) => {
     const [[, ttl = ''] = []] = args;

@@ -53,8 +53,8 @@ const FRESH = {
 };
 
 /**
- * Commands that Redis carries out on the spot, by their names. Others may have to wait, as BLPOP, or be at work in the background, as
- * those of modules: a connection that owes the answer to one of these is left alone.
+ * Commands that Redis carries out at once, by their names. Others may block, as BLPOP, or work in the background, as those of modules: the
+ * watch leaves a connection alone that owes the answer to such a command.
  */
 const PLAIN =
   /^(?:[gs]et(?:ex|nx|range)?|m[gs]et|p?setex|del|unlink|exists|p?expire|p?ttl|(?:in|de)cr(?:by)?|h[a-z]+|z[a-z]+|[lr](?:push|pop|range|len|rem|trim)|s(?:add|rem|card|ismember|members|pop)|x(?:add|ack|len|range|del|trim)|eval(?:sha)?|publish|multi|exec|ping|info|time)$/i;
@@ -72,27 +72,27 @@ interface Seen {
 interface Options {
   /** The connections to look at. */
   readonly connections: () => readonly WatchedClient[];
-  /** How long one may be silent before it is compared with a fresh one, ms. */
+  /** How long a connection may be silent before it is compared with a fresh one, ms. */
   readonly silence: number;
   /**
-   * After how long a connection that owes an answer is given up, whatever the server says on another one, ms. Also one that only owes
-   * answers to the handshake. Only for connections that nobody else uses.
+   * After how long a connection that owes an answer is given up, whatever the server answers on another one, ms. That includes a connection
+   * that only owes answers to the handshake. Only for connections that nobody else uses.
    */
   readonly limit?: number;
   readonly clock: Clock;
 }
 
 /**
- * Makes connections anew that have died unnoticed: the network has forgotten them, or the server behind them is another one. Nothing
- * else would show that for a quarter of an hour.
+ * Replaces connections that have died unnoticed: the network has forgotten them, or the server behind them is another one. Nothing else
+ * would show that for a quarter of an hour.
  *
- * A connection has died if it owes the answer to a command that is carried out on the spot, if for some time no byte has come or gone,
- * and if meanwhile a script that is sent on a *fresh* connection to the same place is answered. A server that is slow, frozen, paused or out of
- * reach does not answer that one either; then nothing is done. Once it goes on, it answers both, in any order: so the silence has to
- * last for a moment more. Commands that were under way are sent again or rejected, as the
- * options of the client say: the same as with the option `socketTimeout` of ioredis, which knows no such difference.
+ * A connection has died if it owes the answer to a command that is carried out at once, if for some time no byte has come or gone, and if
+ * meanwhile the server answers a script on a *fresh* connection to the same address. A server that is slow, frozen, paused or out of reach
+ * does not answer there either; then the watch does nothing. Once such a server goes on, it answers on both connections, in any order: so
+ * the silence has to last for a moment more. Commands that were under way are sent again or rejected, as the options of the client say.
+ * The option `socketTimeout` of ioredis does the same, but without this comparison.
  *
- * That option also arms a timer and a listener for each command, more than a tenth of the cost of a run. This costs nothing per
+ * That option also arms a timer and a listener for each command, more than a tenth of the cost of a run. The watch costs nothing per
  * command.
  */
 export class SilenceWatch {
@@ -100,7 +100,7 @@ export class SilenceWatch {
   /** Connections for which no fresh one may be made now. */
   readonly #asked = new WeakSet<WatchedClient>();
   #pause = PAUSE;
-  /** What ends the timers and the fresh connections that there are. */
+  /** Functions that end the open timers and fresh connections. */
   readonly #underWay = new Set<() => void>();
   #stopped = false;
   #timer: Timer;
@@ -136,7 +136,7 @@ export class SilenceWatch {
       void this.#check(client, now);
   }
 
-  /** Compares silent connections at once: somebody has waited for an answer in vain. Resolves when those that have died are closed. */
+  /** Compares silent connections at once: a call has waited in vain. Resolves when the dead ones are closed. */
   async lookNow(): Promise<void> {
     const checks = this.options.connections().map(async (client) => {
       const [before, now] = [this.#seen.get(client), lookAt(client)];
@@ -160,14 +160,14 @@ export class SilenceWatch {
   async #compare(client: WatchedClient, silent: Seen): Promise<boolean> {
     if (client.duplicate === undefined) return false;
     const answered = await this.#answersAnew(client.duplicate(FRESH));
-    // Twice, as one timer may come before what has arrived meanwhile is read: see `#look`.
+    // Twice, as one timer may fire before the data that has arrived meanwhile is read: see `#look`.
     for (let half = 0; answered && half < 2; half++) await this.#moment(INTERVAL / 2);
     const now = lookAt(client);
     if (!this.#stopped && answered && now !== undefined && isSame(silent, now)) silent.stream?.destroy();
     return answered;
   }
 
-  /** Whether the server answers on a fresh connection. A script: a server whose writes are paused does not answer that. */
+  /** Whether the server answers on a fresh connection. By a script, which a server whose writes are paused does not answer. */
   async #answersAnew(fresh: FreshClient): Promise<boolean> {
     fresh.on('error', () => undefined);
     const answered = new Promise<boolean>((resolve) => {
@@ -200,7 +200,7 @@ export class SilenceWatch {
     });
   }
 
-  /** Returns a function that cancels it. Nothing comes after the watch has stopped. */
+  /** Calls back after a delay, but not after the watch has stopped. Returns a function that cancels this. */
   #after(delay: number, callback: () => void): () => void {
     const timer = this.options.clock.setTimer(() => {
       this.#underWay.delete(cancel);
@@ -215,7 +215,7 @@ export class SilenceWatch {
   }
 }
 
-/** `undefined` if it owes no answer. */
+/** The state of a connection; `undefined` if it owes no answer. */
 function lookAt({ commandQueue, stream }: WatchedClient): Seen | undefined {
   const oldest = commandQueue.peekFront();
   if (oldest === undefined) return undefined;

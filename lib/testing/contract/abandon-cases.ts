@@ -35,7 +35,7 @@ export const abandonCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a start is given back also when it is abandoned after its lease has run out',
+    sentence: 'a start is also given back when it is abandoned after its lease has run out',
     async run(kit) {
       const name = kit.name();
       const [, lease] = await attempt(kit, name, { ttl: SHORT });

@@ -155,7 +155,7 @@ export const batchCases: readonly CaseDefinition[] = [
   },
   {
     rule: 8,
-    sentence: 'attempts and releases that are made at once are each judged by what they ask for',
+    sentence: 'attempts and releases at the same time are each judged by their own request',
     async run(kit) {
       const [job, tick, schedule, interval] = ['Contract.job', 1_760_000_000_000, '0 4 * * *', HOUR];
       const [plain, started, taken] = [kit.name('plain'), kit.name('started'), kit.name('taken')];
@@ -187,7 +187,7 @@ export const batchCases: readonly CaseDefinition[] = [
   },
   {
     rule: 8,
-    sentence: 'attempts at once of which nobody needs more than the reason are judged alike',
+    sentence: 'attempts at the same time that need only the reason of a refusal are judged alike',
     async run(kit) {
       const [job, tick] = ['Contract.job', 1_760_000_000_000];
       const [started, kept] = [kit.name('started'), kit.name('kept')];
@@ -235,7 +235,7 @@ export const batchCases: readonly CaseDefinition[] = [
   },
   {
     rule: 8,
-    sentence: 'job, tick and attempt go along with a lease and change nothing of its life',
+    sentence: 'job, tick and attempt do not change the life of a lease',
     async run(kit) {
       const run = { job: 'Contract.job:é%s', tick: 1_760_000_000_123, attempt: 1 };
       const request = kit.request(kit.name(), run);

@@ -30,7 +30,7 @@ export const calledCases: readonly CaseDefinition[] = [
   },
   {
     rule: 12,
-    sentence: 'a lock that stays taken after its release is granted to nobody in line',
+    sentence: 'a lock that stays taken after its release is granted to no call in line',
     needs: ['lines'],
     async run(kit) {
       const first = waits(kit, kit.name());
@@ -52,7 +52,7 @@ export const calledCases: readonly CaseDefinition[] = [
   },
   {
     rule: 13,
-    sentence: 'who is abandoned is not in line any more',
+    sentence: 'a call that is abandoned is not in line any more',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -65,7 +65,7 @@ export const calledCases: readonly CaseDefinition[] = [
   },
   {
     rule: 13,
-    sentence: 'if who is called is abandoned, the next one is called',
+    sentence: 'if the call that is called is abandoned, the next one is called',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -78,7 +78,7 @@ export const calledCases: readonly CaseDefinition[] = [
   },
   {
     rule: 13,
-    sentence: 'if who was granted the lock is abandoned, the next one is called',
+    sentence: 'if the lease that was granted is abandoned, the next call is called',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -106,7 +106,7 @@ export const calledCases: readonly CaseDefinition[] = [
   },
   {
     rule: 14,
-    sentence: 'who did not come in time has its place again when it asks',
+    sentence: 'a call that did not come in time has its place again when it asks',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -132,7 +132,7 @@ export const calledCases: readonly CaseDefinition[] = [
   },
   {
     rule: 14,
-    sentence: 'calls whose limit has passed are passed over, and the lock is free for all if nobody is left',
+    sentence: 'calls whose limit has passed are passed over, and the lock is free for all if no call is left',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -142,7 +142,7 @@ export const calledCases: readonly CaseDefinition[] = [
       ]);
       await kit.wait(20);
       await kit.store.release(lease);
-      // One that is known by its place alone may be called once more, and then everybody else.
+      // A call that the store knows by its place alone may be called once more, and after it all the others.
       await kit.until(
         'the lock should be free',
         async () => (await kit.store.acquire(kit.request(name))).acquired,

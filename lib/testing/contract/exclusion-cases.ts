@@ -27,7 +27,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 1,
-    sentence: 'everybody else is told that the lock is held, by whom, and for how long at most',
+    sentence: 'a refusal says that the lock is held, by whom, and for how long at most',
     async run(kit) {
       const lease = await kit.take(kit.name());
       await kit.stillHeld(lease, 'during a lease');
@@ -35,7 +35,7 @@ export const exclusionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 1,
-    sentence: 'holders that call themselves the same are told apart by their tokens',
+    sentence: 'holders with the same name are distinguished by their tokens',
     async run(kit) {
       const lease = await kit.take(kit.name());
       await kit.refusal(lease.name, 'an attempt of the same instance', { holder: lease.holder });

@@ -27,7 +27,7 @@ const ROUNDS = [10, 40, 100, 150];
 /** A text that quoting, formatting or folding could change. */
 const HARD = 'it’s "100%" \\ \'é\'\n$1 🔒 %s';
 
-/** Runs complete, until the store does not tell of all of them any more. */
+/** Completes runs until the store no longer shows all of them. */
 async function letsGo(kit: Kit, name: string): Promise<void> {
   let made = 0;
   for (const runs of ROUNDS) {
@@ -44,7 +44,7 @@ async function letsGo(kit: Kit, name: string): Promise<void> {
   throw new Error(`of ${made} runs the oldest should not be kept any more: the count is ${FEW.count}`);
 }
 
-/** Nothing but the run of this lease is told. */
+/** The history shows the run of this lease, and nothing else. */
 async function onlyOne(kit: Kit, { name, fencingToken }: LeaseRef, what: string): Promise<void> {
   const found = await entries(kit, name);
   const isOnly = found.length === 1 && found[0]?.type === 'run' && found[0].fencingToken === fencingToken;
@@ -74,7 +74,7 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'what a run does not have is absent from its entry',
+    sentence: 'fields that a run does not have are absent from its entry',
     needs: ['history'],
     async run(kit) {
       const lease = await kit.take(kit.name(), { history: true });
@@ -86,7 +86,7 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'a release that is sent again keeps no second record, whoever had the lock since',
+    sentence: 'a release that is sent again keeps no second record, even if another lease had the lock since',
     needs: ['history'],
     async run(kit) {
       const lease = await begin(kit, kit.name());
@@ -103,7 +103,7 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'a run whose lease was lost keeps its record, and its release answers as without',
+    sentence: 'a run whose lease was lost keeps its record, which does not change the answer of its release',
     needs: ['history'],
     async run(kit) {
       const lost = await begin(kit, kit.name(), { ttl: SHORT });
@@ -168,7 +168,7 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'the newest entries are told first, and of runs and misses no more than asked for',
+    sentence: 'the newest entries come first, with no more runs and misses than asked for',
     needs: ['history'],
     async run(kit) {
       const name = kit.name();
@@ -191,7 +191,7 @@ export const historyCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'the entries of each lock stay apart, and tell every text as it was',
+    sentence: 'the entries of each lock stay apart, and keep every text as it was',
     needs: ['history'],
     async run(kit) {
       const base = kit.name('n');

@@ -24,7 +24,7 @@ export const entries = (kit: Kit, name: string, limit = 1_000): Promise<HistoryE
 export const record = (fields: Partial<RunRecord> = {}): RunRecord =>
   Object.freeze({ kept: KEPT, duration: 5, ...fields });
 
-/** That an instance has seen nobody start a tick. */
+/** The miss of an instance that has seen nobody start a tick. */
 export const missOf = (name: string, fields: Partial<Miss> = {}): Miss =>
   Object.freeze({
     name,
@@ -41,7 +41,7 @@ export const missOf = (name: string, fields: Partial<Miss> = {}): Miss =>
 export const begin = (kit: Kit, name: string, fields: Partial<AcquireRequest> = {}): Promise<LeaseRef> =>
   kit.take(name, { history: true, job: 'job', ...fields });
 
-/** The one entry of a run. A store may keep it a little later. */
+/** The one entry of a run. A store may keep the entry a little later. */
 export async function told(
   kit: Kit,
   { name, fencingToken }: LeaseRef,
@@ -59,7 +59,7 @@ export async function told(
   return found[0] as RunEntry;
 }
 
-/** A run from its start to its end. When it is told, whatever was sent before it would be, too. */
+/** A run from its start to its end. Once its entry is there, all entries that were sent before are there, too. */
 export async function run(
   kit: Kit,
   name: string,
@@ -71,7 +71,7 @@ export async function run(
   return lease;
 }
 
-/** Lets time pass until the lock is free, and takes it. With what the grant tells of the lease before. */
+/** Lets time pass until the lock is free, and takes it. Also returns what the grant says about the lease before. */
 export async function takesOver(
   kit: Kit,
   name: string,
@@ -88,7 +88,7 @@ export async function takesOver(
   return found[0] as (typeof found)[0];
 }
 
-/** How an instance tells of a run that was interrupted. */
+/** What an instance sends about a run that was interrupted. */
 export const interruption = ({ name, fencingToken, holder, job = '' }: LeaseRef) =>
   Object.freeze({ name, fencingToken, holder, job, kept: KEPT });
 

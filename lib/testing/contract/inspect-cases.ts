@@ -24,7 +24,7 @@ async function info(kit: Kit, name: string): Promise<LockInfo> {
 export const inspectCases: readonly CaseDefinition[] = [
   {
     rule: 9,
-    sentence: 'inspect tells of a held lock who has it, since when, for how long, and its fencing token',
+    sentence: 'inspect shows who holds a lock, since when, for how long, and with which fencing token',
     needs: ['inspects'],
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -41,7 +41,7 @@ export const inspectCases: readonly CaseDefinition[] = [
   },
   {
     rule: 9,
-    sentence: 'inspect tells a kept lock from a held one, and a free one from both',
+    sentence: 'inspect distinguishes kept, held and free locks',
     needs: ['inspects'],
     async run(kit) {
       const kept = await kit.take(kit.name('kept'));
@@ -66,7 +66,7 @@ export const inspectCases: readonly CaseDefinition[] = [
   },
   {
     rule: 9,
-    sentence: 'inspect tells of each job its last tick and how it ended, or when its interval is due',
+    sentence: 'inspect shows the last tick of each job and how it ended, or when its interval is due',
     needs: ['inspects'],
     async run(kit) {
       const name = kit.name();
@@ -93,7 +93,7 @@ export const inspectCases: readonly CaseDefinition[] = [
   },
   {
     rule: 9,
-    sentence: 'inspect of some names tells of those locks only, and of none that the store does not know',
+    sentence: 'inspect of some names shows only those locks, and none that the store does not know',
     needs: ['inspects'],
     async run(kit) {
       const [some, other] = [await kit.take(kit.name('some')), await kit.take(kit.name('other'))];
@@ -113,7 +113,7 @@ export const inspectCases: readonly CaseDefinition[] = [
   },
   {
     rule: 9,
-    sentence: 'inspect tells the time of the store, by which the leases of all locks began',
+    sentence: 'inspect shows the time of the store, by which the leases of all locks began',
     needs: ['inspects'],
     async run(kit) {
       const [first, second] = [await kit.take(kit.name('first')), await kit.take(kit.name('second'))];

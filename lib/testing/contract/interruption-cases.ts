@@ -18,7 +18,7 @@ import { SHORT } from './kit.js';
 export const interruptionCases: readonly CaseDefinition[] = [
   {
     rule: 16,
-    sentence: 'a grant tells of the lease before it, if that one has ended by itself',
+    sentence: 'a grant names the lease before it, if that one has ended by itself',
     needs: ['history'],
     async run(kit) {
       const start = { job: 'job', tick: TICK, attempt: 1 };
@@ -29,7 +29,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'a grant tells of no lease that was released',
+    sentence: 'a grant names no lease that was released',
     needs: ['history'],
     async run(kit) {
       const name = kit.name();
@@ -46,7 +46,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'a grant tells of no lease unless it is asked to',
+    sentence: 'a grant names no lease unless the request asks for it',
     needs: ['history'],
     async run(kit) {
       const { name } = await begin(kit, kit.name(), { ttl: SHORT });
@@ -101,7 +101,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 16,
-    sentence: 'a grant tells of the run of a queued call that was interrupted',
+    sentence: 'a grant names the run of a queued call that was interrupted',
     needs: ['history', 'queuedCalls'],
     async run(kit) {
       const lease = await begin(kit, kit.name());
@@ -117,7 +117,7 @@ export const interruptionCases: readonly CaseDefinition[] = [
   },
   {
     rule: 9,
-    sentence: 'inspect tells whose the newest lease was, and whether it has ended by itself',
+    sentence: 'inspect shows whose the newest lease was, and whether it has ended by itself',
     needs: ['history', 'inspects'],
     async run(kit) {
       const lease = await begin(kit, kit.name(), { ttl: SHORT, tick: TICK });

@@ -96,7 +96,7 @@ export class Kit {
 
   /**
    * Lets time pass until the lock is free, then takes it, or answers with the winners of several attempts at once.
-   * Tries again and again: on a busy machine, there is no telling how long a wait really lasts.
+   * Tries again and again: on a busy machine, nobody knows how long a wait really lasts.
    */
   async takeExpired(name: string, what: string, attempts = 1): Promise<LeaseRef[]> {
     for (let waited = 0; waited < PATIENCE; waited += LOOK_AGAIN) {

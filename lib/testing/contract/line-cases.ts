@@ -7,7 +7,7 @@ import { granted, leave, refused, stand, standAtRunOut, waits } from './line-mov
 export const lineCases: readonly CaseDefinition[] = [
   {
     rule: 10,
-    sentence: 'an acquire that waits is told how many stand before it in line',
+    sentence: 'an acquire that waits learns how many calls stand before it in line',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -80,7 +80,7 @@ export const lineCases: readonly CaseDefinition[] = [
   },
   {
     rule: 10,
-    sentence: 'nor after a lease has run out',
+    sentence: 'nobody overtakes the first in line after a lease has run out',
     needs: ['lines'],
     async run(kit) {
       const { name } = await kit.take(kit.name(), { ttl: SHORT });
@@ -97,7 +97,7 @@ export const lineCases: readonly CaseDefinition[] = [
   },
   {
     rule: 10,
-    sentence: 'nor after the late release of a lease that has run out',
+    sentence: 'nobody overtakes the first in line after the late release of a lease that has run out',
     needs: ['lines'],
     async run(kit) {
       const first = await standAtRunOut(kit);
@@ -107,7 +107,7 @@ export const lineCases: readonly CaseDefinition[] = [
   },
   {
     rule: 11,
-    sentence: 'who asks again keeps its place',
+    sentence: 'a call that asks again keeps its place',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -120,7 +120,7 @@ export const lineCases: readonly CaseDefinition[] = [
   },
   {
     rule: 11,
-    sentence: 'who is not known any more enters at the place that it had',
+    sentence: 'a call that the store no longer knows enters at the place that it had',
     needs: ['lines'],
     async run(kit) {
       const name = kit.name();
@@ -167,7 +167,7 @@ export const lineCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a tick that was started is refused to whoever waits with it, at once',
+    sentence: 'a call that waits with a tick is refused at once if the tick was started',
     needs: ['lines'],
     async run(kit) {
       const [name, job, tick] = [kit.name(), 'Jobs.tick', 1_000];

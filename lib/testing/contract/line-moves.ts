@@ -2,7 +2,7 @@ import type { AcquireRequest, AcquireResult, LeaseRef, WaitRequest } from '../..
 import { check, show } from './assert.js';
 import { HOUR, SHORT, type Kit } from './kit.js';
 
-/** How long a lock is reserved for the one that is called, and a little longer, ms. */
+/** How long a lock is reserved for the call that is called, and a little longer, ms. */
 export const CALLED = 2_100;
 
 /** An attempt that may stand in line. */

@@ -5,7 +5,7 @@ import { begin, entries, history, KEPT, missOf, TICK } from './history-moves.js'
 import { HOUR, type Kit, SHORT } from './kit.js';
 
 const NEXT = TICK + HOUR;
-/** What times of the store may differ by, as they are kept in whole milliseconds, or not. */
+/** By how much times of the store may differ, ms, as some are kept in whole milliseconds. */
 const ROUNDING = 1_000;
 
 /** A job has run for its tick. Returns the name of its lock. */
@@ -20,7 +20,7 @@ async function misses(kit: Kit, name: string): Promise<MissEntry[]> {
   return found.filter((entry) => entry.type === 'miss');
 }
 
-/** The store does not take it for missed, and keeps nothing. */
+/** The store does not count the tick as missed, and keeps nothing. */
 async function notMissed(kit: Kit, miss: Miss, what: string): Promise<void> {
   answers(await history(kit).miss(miss), { missed: false, first: false }, what);
   const found = await misses(kit, miss.name);
@@ -94,7 +94,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'of many instances that note that people were told of a miss, exactly one is the first',
+    sentence: 'of many instances that note that a miss was reported, exactly one is the first',
     needs: ['history'],
     async run(kit) {
       const name = await hasRun(kit);
@@ -116,7 +116,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'nobody is the first to note an alarm of a tick, if people were told of a newer one',
+    sentence: 'no instance is the first to note the report of a tick, if that of a newer one was noted',
     needs: ['history'],
     async run(kit) {
       const name = await hasRun(kit);
@@ -130,7 +130,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'who tells late of a tick is not the first to note it, if it is missed after all',
+    sentence: 'an instance that notes a tick late is not the first, if the tick is missed after all',
     needs: ['history'],
     async run(kit) {
       const { name, ...lease } = await begin(kit, kit.name(), { tick: NEXT });
@@ -146,7 +146,7 @@ export const missCases: readonly CaseDefinition[] = [
   },
   {
     rule: 17,
-    sentence: 'of many instances that tell of one tick, exactly one is the first',
+    sentence: 'of many instances that note one tick, exactly one is the first',
     needs: ['history'],
     async run(kit) {
       const name = await hasRun(kit);

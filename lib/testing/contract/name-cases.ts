@@ -3,7 +3,7 @@ import { answers, check, show } from './assert.js';
 import type { CaseDefinition } from './case.js';
 import { checkExpiry, HOUR, MONTH } from './kit.js';
 
-/** Names that a store could confuse with each other, or take for something else than a name. */
+/** Names that a store could confuse with each other, or not treat as names. */
 export function confusableNames(base: string): string[] {
   const parts = '|:lock|:state|:lock:state|:|::|/x|/../x'.split('|');
   const patterns = ['*', '?', '[a]', 'a', '_', '%', '%%', '%s', '%1$s', '$1', '\\', '\\\\', '+', '%20'];

@@ -24,12 +24,12 @@ export interface LockStoreContractOptions {
   forgetAll?(store: LockStore): void | Promise<void>;
   /** Replaces the lock by something that the store cannot read: a value of the wrong type. */
   breakLock?(name: string, store: LockStore): void | Promise<void>;
-  /** Shifts this process's wall clock, but not the store's, by so many milliseconds; 0 sets it right again. */
+  /** Shifts this process's wall clock, but not the store's, by this many milliseconds; 0 sets it right again. */
   skewInstanceClock?(ms: number): void | Promise<void>;
   /**
-   * Sets the store's clock back by so many milliseconds. If that is impossible for one store alone, it is enough to move all times
-   * of this lock ahead by as much. These are when it becomes, or became, free, and when the intervals of its jobs are due. For the
-   * cases that is the same.
+   * Sets the store's clock back by this many milliseconds. If that is impossible for one store alone, it is enough to move all times
+   * of this lock ahead by as much: when it becomes, or became, free, and when the intervals of its jobs are due. The cases see no
+   * difference.
    */
   setClockBack?(name: string, ms: number, store: LockStore): void | Promise<void>;
   /** The store does not lose data: it never restores a lease, not even one that ran out a moment ago. @default false */
@@ -42,7 +42,7 @@ export interface LockStoreContractOptions {
   readonly queuedCalls?: true;
   /** The store has `history`: the suite checks rules 16 to 18 as well. */
   readonly history?: true;
-  /** Makes the store let go of entries of its history that are too many, if it does so only now and then. */
+  /** Makes the store delete the history entries beyond its limit, if it does so only now and then. */
   tidy?(store: LockStore): void | Promise<void>;
   /** The store has `inspect()`, so the suite checks it as well. @default false */
   readonly inspects?: true;

@@ -19,7 +19,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: 'extend of a lease whose token has a newer one is told who has the lock, and changes nothing',
+    sentence: 'extend of a lease whose token has a newer one answers who has the lock, and changes nothing',
     async run(kit) {
       const [older, newer] = await kit.twoOfOneToken(kit.name());
       const taken = { held: false, reason: 'taken', holder: newer.holder };
@@ -35,7 +35,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
   {
     rule: 3,
     sentence:
-      'release of a lease whose token has a newer one is told that the lock is taken, and changes nothing',
+      'release of a lease whose token has a newer one answers that the lock is taken, and changes nothing',
     async run(kit) {
       const [older, newer] = await kit.twoOfOneToken(kit.name());
       for (const options of [{}, { keepFor: 1 }, { outcome: 'failed' } as const])
@@ -79,7 +79,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: 'extend by a stranger is told who has the lock, and changes nothing',
+    sentence: 'extend by a stranger answers who has the lock, and changes nothing',
     async run(kit) {
       const lease = await kit.take(kit.name());
       for (const ttl of [MONTH, 1]) {
@@ -92,7 +92,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: 'release by a stranger is told that the lock is taken, and changes nothing',
+    sentence: 'release by a stranger answers that the lock is taken, and changes nothing',
     async run(kit) {
       const lease = await kit.take(kit.name());
       for (const options of [{}, { keepFor: 1 }, { outcome: 'abandoned' } as const]) {
@@ -126,7 +126,7 @@ export const ownershipCases: readonly CaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: 'extend by a holder whose lease somebody took over is told so, and changes nothing',
+    sentence: 'extend by a holder whose lease somebody took over says so, and changes nothing',
     async run(kit) {
       const stale = await kit.take(kit.name(), { ttl: SHORT });
       const [next] = await kit.takeExpired(stale.name, `after a lease of ${SHORT} ms`);

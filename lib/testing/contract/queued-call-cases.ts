@@ -163,7 +163,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'a queued call is kept once, and delivered once, however often the same is asked',
+    sentence: 'a queued call is kept once, and delivered once, however often the same request comes',
     needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -191,7 +191,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
   {
     rule: 15,
     sentence:
-      'queued calls are found that nobody in line may be about to work off, while their lock is held; or while it is free',
+      'queued calls are found for which no worker may stand in line, while their lock is held; or while it is free',
     needs: ['queuedCalls', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());

@@ -92,7 +92,8 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'the lease of a queued call ends the one before: what arrives late for that changes nothing',
+    sentence:
+      'the lease of a queued call ends the one before: a late call for the earlier lease changes nothing',
     needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());
@@ -126,7 +127,7 @@ export const queuedCallEndCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
-    sentence: 'next for a lease that another one of its token has ended gets nothing, and ends no run',
+    sentence: 'next for a lease that a newer lease of its token has ended gets nothing, and ends no run',
     needs: ['queuedCalls'],
     async run(kit) {
       const lease = await kit.take(kit.name());

@@ -30,7 +30,7 @@ const beat = (kit: Kit, fields: Partial<Beat> = {}): Beat =>
     ...fields,
   });
 
-/** An instance of this case: others may be on the same server. It must be told once. */
+/** An instance of this case: there may be others on the same server. The answer must have it once. */
 async function instance(kit: Kit, id: string): Promise<InstanceRecord> {
   const all = await history(kit).instances();
   const [found, twice] = all.filter((each) => each.instance === id);
@@ -67,7 +67,7 @@ export const registryCases: readonly CaseDefinition[] = [
   },
   {
     rule: 18,
-    sentence: 'an instance is told once, as it has last shown itself',
+    sentence: 'an instance is listed once, as of its last beat',
     needs: ['history'],
     async run(kit) {
       const first = beat(kit, { jobs: JOBS });
@@ -96,7 +96,8 @@ export const registryCases: readonly CaseDefinition[] = [
   },
   {
     rule: 18,
-    sentence: 'an instance is told with when it was seen, and the time, which goes on',
+    sentence:
+      "an instance is listed with the time when it was seen, and with the store's time, which goes on",
     needs: ['history'],
     async run(kit) {
       const { time } = await history(kit).beat(beat(kit, { jobs: JOBS }));

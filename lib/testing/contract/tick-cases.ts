@@ -43,7 +43,7 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a call without a tick is not refused for one, and does not change it',
+    sentence: 'a call without a tick is not refused because of a tick, and does not change it',
     async run(kit) {
       const name = kit.name();
       await start(kit, name);
@@ -53,7 +53,7 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'the end of a call without a tick is not that of the interrupted tick before it',
+    sentence: 'the end of a call without a tick does not count as the end of the interrupted tick before it',
     async run(kit) {
       const name = kit.name();
       await attempt(kit, name, { rerun: 1, ttl: SHORT });
@@ -65,7 +65,7 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a tick of a lock without a job is run once, too',
+    sentence: 'a tick of a lock without a job runs once, too',
     async run(kit) {
       const [name, tick] = [kit.name(), TICK];
       await kit.store.release(await kit.take(name, { tick }));
@@ -155,7 +155,7 @@ export const tickCases: readonly CaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a start from another schedule than the last one is told of it',
+    sentence: 'the answer to a start says if the last start came from another schedule',
     async run(kit) {
       const name = kit.name();
       await start(kit, name, { schedule: 'nightly' });

@@ -129,7 +129,7 @@ export const timeCases: readonly CaseDefinition[] = [
   },
   {
     rule: 5,
-    sentence: "a lock that was given back is free also when the store's clock is set back after that",
+    sentence: "a released lock stays free when the store's clock is set back afterwards",
     needs: ['setClockBack'],
     async run(kit) {
       const name = kit.name();

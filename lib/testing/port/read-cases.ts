@@ -3,7 +3,7 @@ import { confusableNames } from '../contract/name-cases.js';
 import { HOUR, SHORT } from './port-kit.js';
 import type { PortCaseDefinition } from './port-case.js';
 
-/** What JSON, a character set or an escape of its own could change. */
+/** Texts that JSON, a character set or escaping could change. */
 const TEXTS = [
   '{"a":1, "b" : [1,2]}',
   '{"b":1,"a":2,"a":3}',
@@ -15,7 +15,7 @@ const TEXTS = [
   'x'.repeat(20_000),
 ];
 
-/** Rules 1 and 2: what is read, and of which time. */
+/** Rules 1 and 2: what is read, and as of which time. */
 export const readCases: readonly PortCaseDefinition[] = [
   {
     rule: 1,
@@ -71,7 +71,7 @@ export const readCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 1,
-    sentence: 'of the names that are asked for, those that there are are read, each once, and no others',
+    sentence: 'a read answers the requested names that exist, each once, and no others',
     async run(kit) {
       const names = ['a', 'b', 'c'].map((label) => kit.name(label));
       for (const name of names) await kit.put(name);
@@ -113,7 +113,7 @@ export const readCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 2,
-    sentence: 'it is free when that time has passed',
+    sentence: 'a lock is free when that time has passed',
     async run(kit) {
       const { name } = await kit.put(kit.name(), { end: SHORT });
       await kit.ended(name);
@@ -143,7 +143,8 @@ export const readCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 2,
-    sentence: 'a document began when it was written so, and no change without that says otherwise',
+    sentence:
+      'the beginning of a document is when a change with `begins` was written, and no other change moves it',
     async run(kit) {
       const first = await kit.put(kit.name());
       await kit.options.wait(SHORT);
@@ -163,7 +164,7 @@ export const readCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 2,
-    sentence: 'clocks of instances have no say: the times of what is read are those of the place',
+    sentence: 'clocks of instances do not count: a read answers with the times of the place',
     needs: ['skewInstanceClock'],
     async run(kit) {
       const before = await kit.documents.read([]);

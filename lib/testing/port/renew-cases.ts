@@ -38,7 +38,7 @@ export const renewCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 4,
-    sentence: 'a document that has ended is not renewed, and none that there is not',
+    sentence: 'a document that has ended, or does not exist, is not renewed',
     async run(kit) {
       const { name, by } = await kit.put(kit.name(), { end: SHORT });
       await kit.ended(name);

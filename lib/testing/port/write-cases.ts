@@ -17,7 +17,7 @@ export const writeCases: readonly PortCaseDefinition[] = [
   },
   {
     rule: 3,
-    sentence: 'a change of a document that there is not is not written',
+    sentence: 'a change of a document that does not exist is not written',
     async run(kit) {
       const name = kit.name();
       const written = await kit.write(kit.change(name, { version: 'v', by: 'host/one', taken: false }));

@@ -68,7 +68,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     'a document that is new should be written, but the answer is false',
   ),
   broken(
-    'rule 1: of the names that are asked for, those that there are are read, each once, and no others',
+    'rule 1: a read answers the requested names that exist, each once, and no others',
     ReadsTwice,
     "read should find a and b, but found ['a','a','b']",
   ),
@@ -83,7 +83,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     'a change: it should be taken for at most 7200000 ms, and more than half of that, but it is for 10800000',
   ),
   broken(
-    'rule 2: it is free when that time has passed',
+    'rule 2: a lock is free when that time has passed',
     NeverEnds,
     "the document of 'lock' should have ended by now",
   ),
@@ -93,12 +93,12 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     'its end should be 1767229200000 still, but is 1767225600000',
   ),
   broken(
-    'rule 2: a document began when it was written so, and no change without that says otherwise',
+    'rule 2: the beginning of a document is when a change with `begins` was written, and no other change moves it',
     AlwaysBegins,
     'it should have begun at 1767225600000, but began at 1767225600030',
   ),
   broken(
-    'rule 2: clocks of instances have no say: the times of what is read are those of the place',
+    'rule 2: clocks of instances do not count: a read answers with the times of the place',
     OwnClock,
     "the place's time should be about 1767225600000, but is 1767189600000, and it began at 1767189600000",
   ),
@@ -113,7 +113,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     'a second new document should not be written, but the answer is true',
   ),
   broken(
-    'rule 3: a change of a document that there is not is not written',
+    'rule 3: a change of a document that does not exist is not written',
     MakesUp,
     "nothing should be written, but the answer is true, and there is [{'name':'lock','version':'<id>','by':'host/one','state':'{}','until':1767229200000,'since':0}]",
   ),
@@ -168,7 +168,7 @@ export const brokenDocuments: readonly BrokenDocuments[] = [
     "it should not be renewed by 'host/two', but the answer is true",
   ),
   broken(
-    'rule 4: a document that has ended is not renewed, and none that there is not',
+    'rule 4: a document that has ended, or does not exist, is not renewed',
     RenewsWhatIsOver,
     'neither should be renewed, but the answer is [true,false]',
   ),

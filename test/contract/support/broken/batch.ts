@@ -85,12 +85,12 @@ export const brokenBatches: readonly BrokenStore[] = [
     StopsAtABrokenLock,
   ),
   broken(
-    'rule 8: attempts and releases that are made at once are each judged by what they ask for',
+    'rule 8: attempts and releases at the same time are each judged by their own request',
     "one attempt of many at once, for started should answer {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     JudgesAllAttemptsByTheFirst,
   ),
   broken(
-    'rule 8: attempts at once of which nobody needs more than the reason are judged alike',
+    'rule 8: attempts at the same time that need only the reason of a refusal are judged alike',
     "one brief attempt of many at once, for plain should answer {'acquired':true}, but answered {'acquired':false,'reason':'held'}",
     RefusesInBrief,
   ),
@@ -100,7 +100,7 @@ export const brokenBatches: readonly BrokenStore[] = [
     TakesBrokenForFree,
   ),
   broken(
-    'rule 8: job, tick and attempt go along with a lease and change nothing of its life',
+    'rule 8: job, tick and attempt do not change the life of a lease',
     'the first attempt was asked for, but attempt 2 was granted',
     CountsAttemptsTwice,
   ),

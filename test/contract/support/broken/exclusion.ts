@@ -103,12 +103,12 @@ export const brokenExclusion: readonly BrokenStore[] = [
     CleansUpThenTakes,
   ),
   broken(
-    'rule 1: everybody else is told that the lock is held, by whom, and for how long at most',
+    'rule 1: a refusal says that the lock is held, by whom, and for how long at most',
     'during a lease: expiresIn should be within (1800000, 3600000] ms, but is 3600',
     TellsSeconds,
   ),
   broken(
-    'rule 1: holders that call themselves the same are told apart by their tokens',
+    'rule 1: holders with the same name are distinguished by their tokens',
     "an attempt of the same instance: the lock should be taken, but an attempt was granted ({'acquired':true,'fencingToken':1767225600000001})",
     KnowsHoldersOnly,
   ),

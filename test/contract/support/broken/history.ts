@@ -157,17 +157,17 @@ export const brokenHistories: readonly BrokenStore[] = [
     HidesErrors,
   ),
   broken(
-    'what a run does not have is absent from its entry',
+    'fields that a run does not have are absent from its entry',
     "entries should answer {'duration':0}, but answered {'tick':null,'attempt':null,'error':null,'type':'run','lock':'lock','fencingToken':1767225600000000,'instance':'<holder>','outcome':'completed','at':1767225600000,'duration':0}",
     TellsNulls,
   ),
   broken(
-    'a release that is sent again keeps no second record, whoever had the lock since',
+    'a release that is sent again keeps no second record, even if another lease had the lock since',
     "the run should be told once, but got [{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5},{'type':'run','lock':'lock','job':'job','fencingToken':1767225600000000,'instance':'<holder>','outcome':'failed','at':1767225600000,'duration':5}]",
     KeepsEachRelease,
   ),
   broken(
-    'a run whose lease was lost keeps its record, and its release answers as without',
+    'a run whose lease was lost keeps its record, which does not change the answer of its release',
     'the run whose lease was lost should be told by now',
     KeepsLiveRunsOnly,
   ),
@@ -182,17 +182,17 @@ export const brokenHistories: readonly BrokenStore[] = [
     KeepsEveryRelease,
   ),
   broken(
-    'a grant tells of the lease before it, if that one has ended by itself',
+    'a grant names the lease before it, if that one has ended by itself',
     "a grant after an interrupted run should answer {'fencingToken':1767225600000000,'holder':'<holder>','job':'job','tick':1760000000000,'attempt':1}, but answered {}",
     TellsNothing,
   ),
   broken(
-    'a grant tells of no lease that was released',
+    'a grant names no lease that was released',
     "a grant after a release should tell of no lease, but tells of {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
     TellsOfEveryLease,
   ),
   broken(
-    'a grant tells of no lease unless it is asked to',
+    'a grant names no lease unless the request asks for it',
     "a grant should tell of no lease unasked, but tells of {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
     TellsUnasked,
   ),
@@ -222,17 +222,17 @@ export const brokenHistories: readonly BrokenStore[] = [
     OneBoundForAll,
   ),
   broken(
-    'the newest entries are told first, and of runs and misses no more than asked for',
+    'the newest entries come first, with no more runs and misses than asked for',
     "the last two runs and misses should be told, the newest first, but got ['missed 1',1,'missed 2',2]",
     OldestFirst,
   ),
   broken(
-    'the entries of each lock stay apart, and tell every text as it was',
+    'the entries of each lock stay apart, and keep every text as it was',
     "the run of 'na' should be told once, but got [{'type':'run','lock':'nA','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %snA'},{'type':'run','lock':'na','job':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','fencingToken':1767225600000000,'instance':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %s','outcome':'failed','at':1767225600000,'duration':5,'error':'it’s \\'100%\\' \\\\ 'é'\\n$1 🔒 %sna'}]",
     FoldsNames,
   ),
   broken(
-    'a grant tells of the run of a queued call that was interrupted',
+    'a grant names the run of a queued call that was interrupted',
     "a grant after an interrupted queued call should answer {'fencingToken':1767225600000001}, but answered {'fencingToken':1767225600000000,'holder':'<holder>','job':'job'}",
     TellsOfTheFirstGrant,
   ),
@@ -246,7 +246,7 @@ export const brokenHistories: readonly BrokenStore[] = [
     },
   },
   {
-    caught: 'rule 9: inspect tells whose the newest lease was, and whether it has ended by itself',
+    caught: 'rule 9: inspect shows whose the newest lease was, and whether it has ended by itself',
     message:
       "inspect of a lock whose lease ran out should answer {'job':'job','interrupted':true}, but answered {'name':'lock','time':1767225600040,'holder':'<holder>','since':1767225600000,'fencingToken':1767225600000000,'job':'job','jobs':[{'job':'job','tick':1760000000000,'attempt':1}],'state':'free'}",
     make: (clock) => new ShowsFreeLocksAlike(clock),

@@ -177,7 +177,7 @@ class GrantsAtOnceAfterALoss extends ReferenceStore {
 
 export const brokenLines: readonly BrokenStore[] = [
   broken(
-    'rule 10: an acquire that waits is told how many stand before it in line',
+    'rule 10: an acquire that waits learns how many calls stand before it in line',
     "0 should stand before it, but the answer is {'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000}",
     TellsNoPlace,
   ),
@@ -197,22 +197,22 @@ export const brokenLines: readonly BrokenStore[] = [
     LetsAnybodyCome,
   ),
   broken(
-    'rule 10: nor after a lease has run out',
+    'rule 10: nobody overtakes the first in line after a lease has run out',
     "an attempt that does not wait should be refused as held, but got {'acquired':true,'fencingToken':1767225600060000}",
     ForgetsTheLineOfTheDead,
   ),
   broken(
-    'rule 10: nor after the late release of a lease that has run out',
+    'rule 10: nobody overtakes the first in line after the late release of a lease that has run out',
     "an attempt that does not wait should be refused as held, but got {'acquired':true,'fencingToken':1767225600060000}",
     PassesOverAfterLateReleases,
   ),
   broken(
-    'rule 11: who asks again keeps its place',
+    'rule 11: a call that asks again keeps its place',
     "the first in line should be granted, but got {'acquired':false,'reason':'held','waiting':{'place':7,'ahead':1}}",
     NewPlaceForEachAsk,
   ),
   broken(
-    'rule 11: who is not known any more enters at the place that it had',
+    'rule 11: a call that the store no longer knows enters at the place that it had',
     "the second in line should be refused as held, but got {'acquired':true,'fencingToken':1767225600000001}",
     IgnoresPlaces,
   ),
@@ -232,7 +232,7 @@ export const brokenLines: readonly BrokenStore[] = [
     TellsEverybody,
   ),
   broken(
-    'rule 12: a lock that stays taken after its release is granted to nobody in line',
+    'rule 12: a lock that stays taken after its release is granted to no call in line',
     "an attempt of the first in line should answer {'acquired':false,'reason':'cooling-down'}, but answered {'acquired':true,'fencingToken':1767225600000001}",
     HandsOverWhatIsKept,
   ),
@@ -242,17 +242,17 @@ export const brokenLines: readonly BrokenStore[] = [
     CallsAfterLateReleases,
   ),
   broken(
-    'rule 13: who is abandoned is not in line any more',
+    'rule 13: a call that is abandoned is not in line any more',
     "the second in line should be granted, but got {'acquired':false,'reason':'held','waiting':{'place':2,'ahead':1}}",
     KeepsTheAbandoned,
   ),
   broken(
-    'rule 13: if who is called is abandoned, the next one is called',
+    'rule 13: if the call that is called is abandoned, the next one is called',
     "the second in line should be granted, but got {'acquired':false,'reason':'held','waiting':{'place':2,'ahead':0}}",
     WaitsForTheAbandoned,
   ),
   broken(
-    'rule 13: if who was granted the lock is abandoned, the next one is called',
+    'rule 13: if the lease that was granted is abandoned, the next call is called',
     "the second in line should be granted, but got {'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000,'waiting':{'place':2,'ahead':0}}",
     OnlyTakesTheAbandonedOutOfLine,
   ),
@@ -262,17 +262,17 @@ export const brokenLines: readonly BrokenStore[] = [
     PassesOverCallsNotProcesses,
   ),
   broken(
-    'rule 14: who did not come in time has its place again when it asks',
+    'rule 14: a call that did not come in time has its place again when it asks',
     "the second in line should be refused as held, but got {'acquired':true,'fencingToken':1767225602100001}",
     ForgetsWhoCameLate,
   ),
   broken(
-    'rule 14: calls whose limit has passed are passed over, and the lock is free for all if nobody is left',
+    'rule 14: calls whose limit has passed are passed over, and the lock is free for all if no call is left',
     'the lock should be free by now',
     WaitsForWhoHasGivenUp,
   ),
   broken(
-    'rule 4: a tick that was started is refused to whoever waits with it, at once',
+    'rule 4: a call that waits with a tick is refused at once if the tick was started',
     "an attempt with the same tick should answer {'acquired':false,'reason':'already-ran'}, but answered {'tick':1000,'finished':false,'acquired':false,'reason':'held','holder':'<holder>','expiresIn':3600000,'waiting':{'place':1,'ahead':0}}",
     LooksAtTicksOfFreeLocksOnly,
   ),

@@ -145,22 +145,22 @@ export const brokenMisses: readonly BrokenStore[] = [
     MissesOnlyWhatItKnows,
   ),
   broken(
-    'rule 17: of many instances that note that people were told of a miss, exactly one is the first',
+    'rule 17: of many instances that note that a miss was reported, exactly one is the first',
     'of 20 that note an alarm one should be the first, but 20 were',
     LooksThenNotes,
   ),
   broken(
-    'rule 17: nobody is the first to note an alarm of a tick, if people were told of a newer one',
+    'rule 17: no instance is the first to note the report of a tick, if that of a newer one was noted',
     'an alarm of an older tick should not be the first',
     NotesEachAlarm,
   ),
   broken(
-    'rule 17: who tells late of a tick is not the first to note it, if it is missed after all',
+    'rule 17: an instance that notes a tick late is not the first, if the tick is missed after all',
     "a miss of the tick, as nothing newer was started should answer {'missed':true,'first':true}, but answered {'missed':true,'first':false,'tick':1760000000000}",
     CountsLateOnes,
   ),
   broken(
-    'rule 17: of many instances that tell of one tick, exactly one is the first',
+    'rule 17: of many instances that note one tick, exactly one is the first',
     'of 20 misses of one tick one should be the first, but of 20 20 were',
     LooksThenKeeps,
   ),
@@ -178,12 +178,12 @@ export const brokenRegistries: readonly BrokenStore[] = [
     KnowsEveryList,
   ),
   broken(
-    'rule 18: an instance is told once, as it has last shown itself',
+    'rule 18: an instance is listed once, as of its last beat',
     "instances should tell the last beat {'instance':'instance','startedAt':1760000000000,'every':10000,'leads':['main'],'next':[null,1760000000000],'last':[1750000000000,null],'left':true,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15}, but got {'instance':'instance','startedAt':1760000000000,'every':30000,'leads':[],'next':[1760000000000,null],'last':[null,null],'left':false,'withTicks':true,'application':'@shop/api','version':'1.2 \\'é\\'','clockOffset':-15,'jobs':[{'job':'Jobs.é\\''%','lock':'a','kind':'cron','schedule':'0 3 * * *','timeZone':'UTC','enabled':true,'overdue':60000},{'job':'Jobs.often','kind':'interval','interval':5000,'enabled':false,'overdue':false}],'seenAt':1767225600000,'time':1767225600000}",
     FirstBeatCounts,
   ),
   broken(
-    'rule 18: an instance is told with when it was seen, and the time, which goes on',
+    "rule 18: an instance is listed with the time when it was seen, and with the store's time, which goes on",
     'the time that instances tell should go on by now',
     TimeStandsStill,
   ),

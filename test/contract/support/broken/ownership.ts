@@ -174,12 +174,12 @@ export const brokenOwnership: readonly BrokenStore[] = [
     RenewsNothing,
   ),
   broken(
-    'rule 3: extend of a lease whose token has a newer one is told who has the lock, and changes nothing',
+    'rule 3: extend of a lease whose token has a newer one answers who has the lock, and changes nothing',
     "extend of the older lease should answer {'held':false,'reason':'taken','holder':'<holder>'}, but answered {'held':true}",
     ComparesTokensOnly,
   ),
   broken(
-    'rule 3: release of a lease whose token has a newer one is told that the lock is taken, and changes nothing',
+    'rule 3: release of a lease whose token has a newer one answers that the lock is taken, and changes nothing',
     "release of the older lease should answer {'released':false,'reason':'taken'}, but answered {'released':true}",
     ComparesTokensOnly,
   ),
@@ -194,12 +194,12 @@ export const brokenOwnership: readonly BrokenStore[] = [
     ShortensWhenAskedAgain,
   ),
   broken(
-    'rule 3: extend by a stranger is told who has the lock, and changes nothing',
+    'rule 3: extend by a stranger answers who has the lock, and changes nothing',
     "after renewals by a stranger: the lock should be taken, but an attempt was granted ({'acquired':true,'fencingToken':1767225600030000})",
     RenewsForAnybody,
   ),
   broken(
-    'rule 3: release by a stranger is told that the lock is taken, and changes nothing',
+    'rule 3: release by a stranger answers that the lock is taken, and changes nothing',
     "release by a stranger should answer {'released':false,'reason':'taken'}, but answered {'released':false,'reason':'expired'}",
     FreesForAnybody,
   ),
@@ -214,7 +214,7 @@ export const brokenOwnership: readonly BrokenStore[] = [
     KeepsTheLockOfFailedRuns,
   ),
   broken(
-    'rule 3: extend by a holder whose lease somebody took over is told so, and changes nothing',
+    'rule 3: extend by a holder whose lease somebody took over says so, and changes nothing',
     "extend by the stale holder should answer {'held':false,'reason':'taken','holder':'<holder>'}, but answered {'held':true}",
     TrustsFormerHolders,
   ),

@@ -221,22 +221,22 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     OvertakesTheLine,
   ),
   broken(
-    'a queued call is kept once, and delivered once, however often the same is asked',
+    'a queued call is kept once, and delivered once, however often the same request comes',
     "the same lease should get the same queued call, still with delivery 1, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':1,'redeliver':1,'key':'k','place':1,'merged':0,'delivery':2,'taken':'<id>','begun':true,'queuedAt':0}",
     CountsEachAnswer,
   ),
   broken(
-    'the lease of a queued call ends the one before: what arrives late for that changes nothing',
+    'the lease of a queued call ends the one before: a late call for the earlier lease changes nothing',
     "next that is sent again should be told the same queued call and fencing token, but got {'held':true,'queuedCall':{'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'place':1,'merged':0,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0},'fencingToken':1767225600000002,'dead':[]}",
     ComparesTokensOnly,
   ),
   broken(
-    'next for a lease that another one of its token has ended gets nothing, and ends no run',
+    'next for a lease that a newer lease of its token has ended gets nothing, and ends no run',
     "a lease that is over should get nothing, but got {'held':true,'dead':[]}",
     TakesForOldLeases,
   ),
   broken(
-    'queued calls are found that nobody in line may be about to work off, while their lock is held; or while it is free',
+    'queued calls are found for which no worker may stand in line, while their lock is held; or while it is free',
     "a lock with a holder and a line should not be among them, but got [{'name':'lock','place':1}]",
     FindsHeldLocks,
   ),

@@ -175,17 +175,17 @@ export const brokenTicks: readonly BrokenStore[] = [
     OneTickPerLock,
   ),
   broken(
-    'rule 4: a call without a tick is not refused for one, and does not change it',
+    'rule 4: a call without a tick is not refused because of a tick, and does not change it',
     "the second attempt for a tick should answer {'reason':'already-ran'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     ForgetsTicksOfOtherCalls,
   ),
   broken(
-    'rule 4: the end of a call without a tick is not that of the interrupted tick before it',
+    'rule 4: the end of a call without a tick does not count as the end of the interrupted tick before it',
     "a rerun after a call without a tick should answer {'acquired':true,'attempt':2}, but answered {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':true}",
     EndsWhateverStartedLast,
   ),
   broken(
-    'rule 4: a tick of a lock without a job is run once, too',
+    'rule 4: a tick of a lock without a job runs once, too',
     "a second attempt for the tick should answer {'acquired':false,'reason':'already-ran','finished':true}, but answered {'acquired':true,'fencingToken':1767225600000001,'attempt':2}",
     EndsNoTickWithoutAJob,
   ),
@@ -215,7 +215,7 @@ export const brokenTicks: readonly BrokenStore[] = [
     StartsWhatNeverStarted,
   ),
   broken(
-    'rule 4: a start from another schedule than the last one is told of it',
+    'rule 4: the answer to a start says if the last start came from another schedule',
     "a start from another schedule should answer {'previousSchedule':'nightly'}, but answered {'acquired':true,'fencingToken':1767225600000002,'attempt':1}",
     ComparesNoSchedules,
   ),
@@ -245,7 +245,7 @@ export const brokenTicks: readonly BrokenStore[] = [
     ForgetsWhatWasBefore,
   ),
   broken(
-    'rule 4: a start is given back also when it is abandoned after its lease has run out',
+    'rule 4: a start is also given back when it is abandoned after its lease has run out',
     "an attempt for a tick that was abandoned late should answer {'acquired':true}, but answered {'acquired':false,'reason':'already-ran','tick':1760000000000,'finished':false}",
     GivesBackWhatIsLiveOnly,
   ),

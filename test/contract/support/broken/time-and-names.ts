@@ -203,7 +203,7 @@ export const brokenTimeAndNames: readonly BrokenStore[] = [
     KeepsLongLocksNotAtAll,
   ),
   broken(
-    "rule 5: a lock that was given back is free also when the store's clock is set back after that",
+    "rule 5: a released lock stays free when the store's clock is set back afterwards",
     "after a release and three hours back: the lock should be free, but an attempt got {'acquired':false,'reason':'cooling-down','holder':'<holder>','expiresIn':10800000}",
     FreesByTheWallClock,
   ),
