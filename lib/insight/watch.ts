@@ -189,8 +189,7 @@ export class Watch {
       if (!state.job.isOn()) state.see(this.#now());
       state.judgement = undefined;
     }
-    const [first] = states;
-    if (first !== undefined && this.#asksOfRuns) await this.#askOfRuns(first);
+    if (states[0] !== undefined && this.#asksOfRuns) await this.#askOfRuns(states[0]);
     const doubtful = await this.#those(states, (state) => this.#isDoubtful(state));
     if (doubtful.length > 0) await this.#ask(doubtful);
     await inTurns(states, (state) => this.#tell(state).then(() => []), this.clock);
@@ -216,8 +215,8 @@ export class Watch {
     if (status === 'off') return this.#isFleetOld(offFor(this.clock.now() - state.since));
     if (status === 'disagree') return this.#isFleetOld();
     if (run?.outcome === 'running') return run.instance !== this.watcher.instance;
-    // A pause may have been lifted.
-    return isOpen(judgement) || status === 'overdue' || status === 'paused';
+    // A pause may have been lifted, and somebody may have run again what went wrong.
+    return isOpen(judgement) || status === 'overdue' || status === 'paused' || wentWrong(judgement);
   }
 
   async #askOfRuns({ job }: SeenJob): Promise<void> {
@@ -236,7 +235,10 @@ export class Watch {
   }
 
   async #ask(states: readonly SeenJob[]): Promise<void> {
-    this.#take(states, this.#now(), await this.reader.locks(locksOf(states)));
+    // Only its entry tells how a run by hand has ended.
+    const wrong = new Set(locksOf(states.filter((state) => wentWrong(this.#judged(state)))));
+    const most = (name: string): number => (wrong.has(name) ? RUNS : 0);
+    this.#take(states, this.#now(), await this.reader.locks(locksOf(states), most));
     const isUnwell = (state: SeenJob): boolean => {
       const { status, tick, disagree } = this.#judged(state);
       return (status === 'overdue' && tick !== state.noted) || disagree === true || status === 'off';
@@ -247,8 +249,8 @@ export class Watch {
     this.#fleet = { ...(await this.reader.fleet()), askedAt };
     for (const state of states) state.judgement = undefined;
     const missed = await this.#those(states, (state) => this.#judged(state).status === 'overdue');
-    const now = this.#now();
-    if (missed.length > 0) this.#take(missed, now, await this.reader.locks(locksOf(missed), () => RUNS));
+    if (missed.length === 0) return;
+    this.#take(missed, this.#now(), await this.reader.locks(locksOf(missed), () => RUNS));
   }
 
   #take(states: readonly SeenJob[], asOf: number, locks: ReadonlyMap<string, LockFacts>): void {
@@ -292,5 +294,7 @@ export class Watch {
     if (!this.#facts(state).runs.some((run) => wentOn(run, tick))) await this.#note(state, tick, lost);
   }
 }
+
+const wentWrong = ({ status }: Judgement): boolean => status === 'failing' || status === 'interrupted';
 
 const locksOf = (states: readonly SeenJob[]): string[] => [...new Set(states.map(({ job }) => job.lock))];

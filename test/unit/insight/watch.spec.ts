@@ -611,18 +611,51 @@ test('an outage that is over has an end, in the reason for what it has cost', as
   expect(asked).toMatchObject([{ reason: 'store-unavailable', since: tick, until: tick + 20_000 }]);
 });
 
-test('a job that is well, failed or running costs no call of the store between its ticks', async () => {
+test('a job that is well or running costs no call of the store between its ticks', async () => {
   watch.add(job());
   await clock.advance(0);
   expect(inspected).toHaveLength(1);
   for (let n = 0; n < 6; n += 1) {
     await pass(0);
     watch.began('report', tick);
-    if (n === 3) failed.add('report');
     tick += PERIOD;
   }
-  expect(ofStatus('failing')).toHaveLength(1);
+  expect(ofStatus('ok')).toHaveLength(1);
   expect(inspected).toHaveLength(1);
+});
+
+test('a later run by hand elsewhere, which completed, ends the failing of a job before its next tick', async () => {
+  const hour = 3_600_000;
+  watch.add(job({ every: hour }));
+  tick = (Math.floor(clock.now() / hour) + 1) * hour;
+  await pass(0);
+  watch.began('report', tick);
+  failed.add('report');
+  await pass(MINUTE);
+  expect(ofStatus('failing')).toHaveLength(1);
+  const startedAt = tick + 2 * MINUTE;
+  const run = {
+    type: 'run',
+    lock: 'report-lock',
+    job: 'report',
+    instance: 'there',
+    duration: 1_000,
+  } as const;
+  entries = [
+    { ...run, outcome: 'completed', trigger: 'hand', fencingToken: startedAt * 1_000, at: startedAt + 1_000 },
+    {
+      ...run,
+      instance: 'here',
+      outcome: 'failed',
+      tick,
+      attempt: 1,
+      fencingToken: tick * 1_000,
+      at: tick + 1_000,
+    },
+  ];
+  await pass(8 * MINUTE);
+  expect(ofStatus('failing')).toEqual([]);
+  expect(ofStatus('ok')).toHaveLength(1);
 });
 
 test('the store is not asked again of a job that has no dates left', async () => {
