@@ -1,7 +1,7 @@
 import type { JobFacts, TickFinder } from './facts.js';
 import type { KnownByAll, Told } from './fleet-jobs.js';
 import { factsOf, type LockFacts } from './join.js';
-import type { Reader } from './read.js';
+import type { Fleet, Reader } from './read.js';
 import { inTurns } from './turns.js';
 import type { JobView, Unreadable } from './types.js';
 import { attentionFirst, shortViewOf, viewOf } from './view.js';
@@ -38,24 +38,7 @@ export type Beside = Pick<JobFacts, 'ticks' | 'show'>;
  */
 export async function lookAtAll(reader: Reader, beside: Beside, most?: number): Promise<Look> {
   const fleet = await reader.fleet(true);
-  const jobs = await inTurns(fleet.jobs.names, (name) => {
-    const few = fleet.jobs.few(name);
-    return few === undefined || fleet.jobs.wasRemoved(few) ? [] : [few];
-  });
-  const sharing = sharingOf(jobs);
-  const locks = await reader.allLocks([...sharing.keys()], (name) =>
-    (sharing.get(name) ?? 0) > 1 ? SOME : (most ?? LEAST),
-  );
-  const views: JobView[] = [];
-  const unwell = await inTurns(jobs, (few) => {
-    const view = shortViewOf(jobFacts(few, locks, fleet.time, beside), fleet.jobs.up(few[0].job.job));
-    const isAll = most !== undefined || (view?.status === 'ok' && view.failures === 0);
-    if (view === undefined || !isAll) return [few];
-    views.push(view);
-    return [];
-  });
-  const short = most === undefined ? locksOf(unwell).filter((name) => isShort(name, locks, sharing)) : [];
-  for (const [name, more] of await reader.locks(short, () => FEW)) locks.set(name, more);
+  const { views, unwell, locks } = await lookInShort(reader, fleet, beside, most);
   // For these jobs, people want to know why: that takes more instances, with their dates.
   const all = unwell.length > 0 ? await reader.fleet() : fleet;
   const facts = new Map<string, JobFacts>();
@@ -75,6 +58,36 @@ export async function lookAtAll(reader: Reader, beside: Beside, most?: number): 
     facts,
     ticks: beside.ticks,
   };
+}
+
+/** The jobs that are well, the others, and the locks of all. */
+async function lookInShort(
+  reader: Reader,
+  { jobs: known, time }: Fleet,
+  beside: Beside,
+  most: number | undefined,
+): Promise<{ views: JobView[]; unwell: KnownByAll[]; locks: Map<string, LockFacts> }> {
+  const jobs = await inTurns(known.names, (name) => {
+    const few = known.few(name);
+    return few === undefined || known.wasRemoved(few) ? [] : [few];
+  });
+  const sharing = sharingOf(jobs);
+  const isShared = (name: string): boolean => (sharing.get(name) ?? 0) > 1;
+  const limitOf = (name: string): number => (isShared(name) ? SOME : (most ?? LEAST));
+  const locks = await reader.allLocks([...sharing.keys()], limitOf);
+  const views: JobView[] = [];
+  const look = (some: readonly KnownByAll[], isEnough: (view: JobView, few: KnownByAll) => boolean) =>
+    inTurns(some, (few) => {
+      const view = shortViewOf(jobFacts(few, locks, time, beside), known.up(few[0].job.job));
+      if (view === undefined || !isEnough(view, few)) return [few];
+      views.push(view);
+      return [];
+    });
+  if (most !== undefined) return { views, unwell: await look(jobs, () => true), locks };
+  const open = await look(jobs, (view, few) => isWell(view) || !isFull(few, locks));
+  const short = locksOf(open.filter((few) => isFull(few, locks))).filter((name) => !isShared(name));
+  for (const [name, more] of await reader.locks(short, () => FEW)) locks.set(name, more);
+  return { views, unwell: await look(open, () => true), locks };
 }
 
 /** What is known of a job. @param time the store's */
@@ -101,9 +114,9 @@ function sharingOf(jobs: readonly KnownByAll[]): Map<string, number> {
   return sharing;
 }
 
-/** Whether a lock may have more entries than were read. */
-const isShort = (
-  name: string,
-  locks: ReadonlyMap<string, LockFacts>,
-  sharing: ReadonlyMap<string, number>,
-): boolean => sharing.get(name) === 1 && (locks.get(name)?.entries.length ?? 0) >= LEAST;
+/** Whether the lock of a job may have more entries than were read. */
+const isFull = ([{ job }]: KnownByAll, locks: ReadonlyMap<string, LockFacts>): boolean =>
+  (locks.get(job.lock ?? '')?.entries.length ?? 0) >= LEAST;
+
+/** Whether older entries would say the same. */
+const isWell = ({ status, failures }: JobView): boolean => status === 'ok' && failures === 0;

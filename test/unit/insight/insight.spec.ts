@@ -247,6 +247,28 @@ describe('the jobs', () => {
   });
 });
 
+describe('the entries of a lock', () => {
+  const asked = (): string[] => fake.asked.filter((call) => call.startsWith('entries'));
+
+  test('that tell that a job is well are few', async () => {
+    fake.entries = [T, T - 3_600_000, T - 7_200_000, T - 10_800_000].map((startedAt) =>
+      entry(startedAt, { tick: startedAt }),
+    );
+    expect(await insight.jobs()).toMatchObject([{ status: 'ok', failures: 0 }]);
+    expect(asked()).toEqual(['entries invoices 3']);
+  });
+
+  test('are more if older ones may say more: how often it has failed before the run that goes on', async () => {
+    const failed = [1, 2, 3, 4, 5].map((hour) =>
+      entry(T - hour * 3_600_000, { tick: T - hour * 3_600_000, outcome: 'failed' }),
+    );
+    fake.entries = failed;
+    fake.locks = [lockInfo({ state: 'held', fencingToken: T * 1_000, holder: 'api-1', job: JOB.job })];
+    expect(await insight.jobs()).toMatchObject([{ failures: 5, last: { outcome: 'running' } }]);
+    expect(asked()).toEqual(['entries invoices 3', 'entries invoices 20']);
+  });
+});
+
 describe('the run of the newest lease', () => {
   const held = lockInfo({
     state: 'held',
