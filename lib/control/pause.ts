@@ -5,6 +5,7 @@ import type { PauseInfo } from '../insight/types.js';
 import type { ControlAct } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
+import { processOf } from '../stores/line.js';
 import { pauseHolder, readPause } from '../stores/pause.js';
 import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
 import { actOf, type Desk, EVERY, type Found } from './desk.js';
@@ -22,7 +23,7 @@ export const GREATEST = 100;
  */
 export class Place {
   readonly #token = randomUUID();
-  readonly #process = `control-${this.#token}`;
+  readonly #process: string;
   readonly #holder: string;
   #place: number | undefined;
   #leaseEnds = -Infinity;
@@ -40,6 +41,7 @@ export class Place {
     private readonly deadline: number,
   ) {
     this.#holder = pauseHolder(pause);
+    this.#process = processOf(this.#holder);
   }
 
   /** Whether its wait is over. */

@@ -102,6 +102,37 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect(behind).toEqual([app.get(SchedulerLockService).instanceId]);
     });
 
+    test('whoever looks sees who waits in line, and since when: a pause, too', async () => {
+      const hold = gate();
+      const { app, control, ran, byHand, lock } = await start(() => hold.opened);
+      const run = byHand();
+      await until(() => ran.length === 1);
+      expect((await lock())?.line).toBeUndefined();
+      const locks = app.get(SchedulerLockService);
+      const waiter = locks.run('invoices', { wait: '1m', priority: 7 }, async () => undefined);
+      await until(async () => (await lock())?.line?.length === 1);
+      const pausing = control.pause({ lock: 'invoices', ...ANNA });
+      await until(async () => (await lock())?.line?.length === 2);
+      const { since = Infinity, time = 0, line } = (await lock()) ?? {};
+      expect(line).toEqual([
+        {
+          holder: expect.stringMatching(/^paused until .* by anna@ops: the provider is down: café$/),
+          since: expect.any(Number),
+          priority: 100,
+        },
+        { holder: locks.instanceId, since: expect.any(Number), priority: 7 },
+      ]);
+      const [pause, call] = line ?? [];
+      expect(since).toBeLessThanOrEqual(call?.since ?? 0);
+      expect(call?.since).toBeLessThanOrEqual(pause?.since ?? 0);
+      expect(pause?.since).toBeLessThanOrEqual(time);
+      hold.open();
+      await run;
+      expect(await pausing).toMatchObject({ result: 'paused' });
+      await until(async () => (await lock())?.line === undefined);
+      expect(await waiter).toMatchObject({ ran: false, reason: 'paused' });
+    });
+
     test('a pause that gives up in line changes nothing', async () => {
       const hold = gate();
       const { control, ran, byHand } = await start(() => hold.opened);
