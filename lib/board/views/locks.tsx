@@ -1,16 +1,32 @@
 import { formatDuration } from '../../duration.js';
+import type { Times } from '../../insight/shown.js';
 import { displayName } from '../../lock-name.js';
 import { withoutSql } from '../../wording.js';
-import type { LockInfo } from '../../stores/lock-info.js';
-import { h } from '../templates.js';
+import type { InLine, LockInfo } from '../../stores/lock-info.js';
+import { readPause } from '../../stores/pause.js';
+import { Fragment, h } from '../templates.js';
 import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 const MOST = 60;
+/** So many who wait in one line are shown. */
+const MOST_IN_LINE = 5;
+const HEADS = [
+  'Lock',
+  'State',
+  'Holder',
+  'Since',
+  'Free in',
+  'Job',
+  'In line',
+  'Queued calls',
+  'Dead letters',
+] as const;
 
 /** Whether somebody may want to know of it: others are free, and have nothing waiting. */
-const isOfInterest = ({ state, interrupted, queued, dead, unknown }: LockInfo): boolean =>
+const isOfInterest = ({ state, interrupted, line, queued, dead, unknown }: LockInfo): boolean =>
   state !== 'free' ||
   interrupted === true ||
+  line !== undefined ||
   queued !== undefined ||
   dead !== undefined ||
   unknown !== undefined;
@@ -26,11 +42,8 @@ export function Locks({ scene }: { scene: Scene }): h.JSX.Element {
       {told.length === 0 ? (
         <Nothing>No lock is taken, and nothing waits for one.</Nothing>
       ) : (
-        <Table
-          label="Locks"
-          heads={['Lock', 'State', 'Holder', 'Since', 'Free in', 'Job', 'Queued calls', 'Dead letters']}
-        >
-          {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), 8)}
+        <Table label="Locks" heads={HEADS}>
+          {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), HEADS.length)}
         </Table>
       )}
     </Region>
@@ -62,6 +75,9 @@ function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
       </td>
       <td class="number">{lock.expiresIn === undefined ? '' : formatDuration(lock.expiresIn)}</td>
       <td class="name">{lock.job === undefined ? '' : displayName(lock.job)}</td>
+      <td>
+        <Waiting line={lock.line ?? []} times={times} />
+      </td>
       <td class="number">
         {lock.unknown === undefined ? (
           (lock.queued ?? '')
@@ -79,4 +95,25 @@ function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
       </td>
     </tr>
   );
+}
+
+/** Who waits in line for a lock: the first is the next to have it. */
+export function Waiting({ line, times }: { line: readonly InLine[]; times: Times }): h.JSX.Element {
+  const more = line.length - MOST_IN_LINE;
+  return (
+    <Fragment>
+      {line.slice(0, MOST_IN_LINE).map(({ holder, since }, n) => (
+        <span class="waiter" key={n}>
+          {waiterOf(holder)}, since <Time at={since} times={times} />
+        </span>
+      ))}
+      {more > 0 && <span class="faint">and {more} more</span>}
+    </Fragment>
+  );
+}
+
+function waiterOf(holder: string | undefined): string {
+  const pause = readPause(holder);
+  if (pause === undefined) return displayName(holder ?? 'not known');
+  return `a pause by ${pause.actor}${pause.reason === undefined ? '' : ` (${pause.reason})`}`;
 }
