@@ -1,15 +1,12 @@
 import { formatDuration } from '../../duration.js';
-import type { Times } from '../../insight/shown.js';
 import { displayName } from '../../lock-name.js';
 import { withoutSql } from '../../wording.js';
-import type { InLine, LockInfo } from '../../stores/lock-info.js';
-import { readPause } from '../../stores/pause.js';
-import { Fragment, h } from '../templates.js';
+import type { LockInfo } from '../../stores/lock-info.js';
+import { h } from '../templates.js';
+import { Waiting } from './line.js';
 import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 const MOST = 60;
-/** So many who wait in one line are shown. */
-const MOST_IN_LINE = 5;
 const HEADS = [
   'Lock',
   'State',
@@ -95,25 +92,4 @@ function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
       </td>
     </tr>
   );
-}
-
-/** Who waits in line for a lock: the first is the next to have it. */
-export function Waiting({ line, times }: { line: readonly InLine[]; times: Times }): h.JSX.Element {
-  const more = line.length - MOST_IN_LINE;
-  return (
-    <Fragment>
-      {line.slice(0, MOST_IN_LINE).map(({ holder, since }, n) => (
-        <span class="waiter" key={n}>
-          {waiterOf(holder)}, since <Time at={since} times={times} />
-        </span>
-      ))}
-      {more > 0 && <span class="faint">and {more} more</span>}
-    </Fragment>
-  );
-}
-
-function waiterOf(holder: string | undefined): string {
-  const pause = readPause(holder);
-  if (pause === undefined) return displayName(holder ?? 'not known');
-  return `a pause by ${pause.actor}${pause.reason === undefined ? '' : ` (${pause.reason})`}`;
 }

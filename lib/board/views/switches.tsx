@@ -4,7 +4,7 @@ import type { LockInfo } from '../../stores/lock-info.js';
 import { lockOf } from '../looked.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
 import { readPause } from '../../stores/pause.js';
-import { Waiting } from './locks.js';
+import { Waiting } from './line.js';
 import { Region, type Scene, Time } from './parts.js';
 
 /** What a person can do to a job. Each form goes to the JSON, by the script. */
