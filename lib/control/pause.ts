@@ -10,6 +10,7 @@ import { pauseHolder, readPause } from '../stores/pause.js';
 import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
 import { actOf, type Desk, EVERY, type Found } from './desk.js';
 import { entriesOf, liftedPause, note } from './lifts.js';
+import { oneByOne } from './one-by-one.js';
 import type { By, PauseRequest, PauseResult, ResumeRequest, ResumeResult } from './types.js';
 
 const HOUR = 3_600_000;
@@ -119,7 +120,28 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
   given.done();
   const found = await desk.find(request);
   if ('result' in found) return found;
-  const { lock, jobs } = found;
+  const { lock } = found;
+  const deadline = desk.clock.monotonic() + wait;
+  const onWaiting = async (): Promise<void> => request.onWaiting?.((await desk.look(lock))?.holder);
+  const done = await oneByOne(desk, lock, { deadline, signal: request.signal, onWaiting }, () =>
+    pauseFor(desk, found, { request, length, deadline }),
+  );
+  return done ?? held(lock, (await desk.look(lock))?.holder);
+}
+
+interface ToPause {
+  readonly request: PauseRequest;
+  /** How long it is to last, ms. */
+  readonly length: number;
+  /** When its wait in line is over, monotonic. */
+  readonly deadline: number;
+}
+
+async function pauseFor(
+  desk: Desk,
+  { lock, jobs }: Found,
+  { request, length, deadline }: ToPause,
+): Promise<PauseResult> {
   const info = await desk.look(lock);
   const known = pauseNow(info);
   if (known !== undefined) return { result: 'paused-already', pause: known, jobs };
@@ -131,7 +153,7 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
     { lock, actor, reason, until },
     now - desk.clock.now(),
     // Behind a run that goes on until then it would pause nothing.
-    desk.clock.monotonic() + Math.min(wait, until - now),
+    Math.min(deadline, desk.clock.monotonic() + until - now),
   );
   try {
     const result = await standInLine(desk, place, request);
@@ -143,12 +165,18 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
     await place.leave();
     const other = readPause(result.holder) && (await desk.pauseOf(lock));
     if (other) return { result: 'paused-already', pause: other, jobs };
-    return { result: 'held', lock, ...(result.holder !== undefined && { holder: result.holder }) };
+    return held(lock, result.holder);
   } catch (error) {
     await place.leave();
     throw error;
   }
 }
+
+const held = (lock: string, holder: string | undefined): PauseResult => ({
+  result: 'held',
+  lock,
+  ...(holder !== undefined && { holder }),
+});
 
 /** Asks until the lock is granted, the wait is over, or another person has it. */
 async function standInLine(

@@ -150,7 +150,8 @@ export interface RedeliverResult {
 export interface ControlSwitches {
   /**
    * Takes the lock for a person, behind whoever has it, before all who wait: until it is resumed, or its time is over, no instance starts a
-   * job under it. Resolves when that is so.
+   * job under it. Resolves when that is so. Of several pauses of a lock in one process one stands in line; the others wait for it, and are
+   * told that it is paused already.
    */
   pause(request: PauseRequest): Promise<PauseResult>;
   /** Ends a pause. Nothing is made up but what `catchUp` says, and calls that were queued meanwhile. */

@@ -77,96 +77,6 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect((await insight.job('Invoices.send'))?.status).toBe('ok');
     });
 
-    test('a pause stands behind the run that goes on, before all who wait', async () => {
-      const hold = gate();
-      const { app, control, ran, byHand } = await start(() => hold.opened);
-      const run = byHand();
-      await until(() => ran.length === 1);
-      const behind: (string | undefined)[] = [];
-      const pausing = control.pause({
-        lock: 'invoices',
-        ...ANNA,
-        onWaiting: (holder) => behind.push(holder),
-      });
-      await until(() => behind.length === 1);
-      const waiter = app
-        .get(SchedulerLockService)
-        .run('invoices', { wait: '1m', priority: 99 }, () =>
-          Promise.reject(new Error('it ran before the pause')),
-        );
-      await until(() => app.events.some(({ type }) => type === 'waiting'));
-      hold.open();
-      await run;
-      expect(await pausing).toMatchObject({ result: 'paused' });
-      expect(await waiter).toMatchObject({ ran: false, reason: 'paused' });
-      expect(behind).toEqual([app.get(SchedulerLockService).instanceId]);
-    });
-
-    test('whoever looks sees who waits in line, and since when: a pause, too', async () => {
-      const hold = gate();
-      const { app, control, ran, byHand, lock } = await start(() => hold.opened);
-      const run = byHand();
-      await until(() => ran.length === 1);
-      expect((await lock())?.line).toBeUndefined();
-      const locks = app.get(SchedulerLockService);
-      const waiter = locks.run('invoices', { wait: '1m', priority: 7 }, async () => undefined);
-      await until(async () => (await lock())?.line?.length === 1);
-      const pausing = control.pause({ lock: 'invoices', ...ANNA });
-      await until(async () => (await lock())?.line?.length === 2);
-      const { since = Infinity, time = 0, line } = (await lock()) ?? {};
-      expect(line).toEqual([
-        {
-          holder: expect.stringMatching(/^paused until .* by anna@ops: the provider is down: café$/),
-          since: expect.any(Number),
-          priority: 100,
-        },
-        { holder: locks.instanceId, since: expect.any(Number), priority: 7 },
-      ]);
-      const [pause, call] = line ?? [];
-      expect(since).toBeLessThanOrEqual(call?.since ?? 0);
-      expect(call?.since).toBeLessThanOrEqual(pause?.since ?? 0);
-      expect(pause?.since).toBeLessThanOrEqual(time);
-      hold.open();
-      await run;
-      expect(await pausing).toMatchObject({ result: 'paused' });
-      await until(async () => (await lock())?.line === undefined);
-      expect(await waiter).toMatchObject({ ran: false, reason: 'paused' });
-    });
-
-    test('a pause that gives up in line changes nothing', async () => {
-      const hold = gate();
-      const { control, ran, byHand } = await start(() => hold.opened);
-      const run = byHand();
-      await until(() => ran.length === 1);
-      expect(await control.pause({ lock: 'invoices', ...ANNA, wait: '300ms' })).toMatchObject({
-        result: 'held',
-      });
-      const abort = new AbortController();
-      const asked = control.pause({
-        lock: 'invoices',
-        ...ANNA,
-        signal: abort.signal,
-        onWaiting: () => abort.abort(),
-      });
-      await expect(asked).rejects.toMatchObject({ name: 'AbortError' });
-      hold.open();
-      await run;
-      await byHand();
-      expect(ran).toHaveLength(2);
-    });
-
-    test('a pause that has run out is over, and is no interrupted run', async () => {
-      const { app, control, insight, ran, byHand } = await start();
-      await control.pause({ lock: 'invoices', ...ANNA, for: '1s' });
-      await until(async () => {
-        await byHand();
-        return ran.length === 1;
-      });
-      expect(app.events.filter(({ type }) => type === 'interrupted')).toEqual([]);
-      await until(async () => (await insight.job('Invoices.send'))?.status === 'ok');
-      expect(await insight.controls({ lock: 'invoices' })).toMatchObject([{ action: 'pause', ...ANNA }]);
-    });
-
     test('a broken lease is that which was seen; its run counts as aborted, and its signal aborts at a heartbeat', async () => {
       const hold = gate();
       const { app, control, insight, ran, byHand } = await start(() => hold.opened);
@@ -309,16 +219,6 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect(
         (await insight.controls({ lock: 'invoices' })).map(({ action, actor }) => `${action} ${actor}`),
       ).toEqual(expect.arrayContaining(['redeliver bob', 'run anna@ops']));
-    });
-
-    test('a pause cannot be broken, only resumed', async () => {
-      const { control } = await start();
-      const paused = await control.pause({ lock: 'invoices', ...ANNA });
-      const fencingToken = paused.result === 'paused' ? paused.pause.fencingToken : 0;
-      expect(await control.break({ lock: 'invoices', fencingToken, ...ANNA })).toMatchObject({
-        result: 'is-pause',
-      });
-      expect(await control.resume({ lock: 'invoices', ...BOB })).toMatchObject({ result: 'resumed' });
     });
   });
 }
