@@ -38,7 +38,7 @@ export type BreakRequest = Required<By> & { readonly lock: string; readonly fenc
 /** Which job to run. */
 export interface RunRequest extends By {
   readonly job: string;
-  /** Queued calls of one job with the same key become one. */
+  /** Queued calls of one job with the same key become one: it has the arguments of the newest, and is on record as that of who asked first. */
   readonly key?: string;
   /** The arguments of the call. @default none */
   readonly args?: readonly unknown[];

@@ -93,8 +93,10 @@ return denied`);
  * ARGV: id, job, key, args, priority, max, redeliver
  *
  * The key is '' if it has none, otherwise it begins with '='.
+ * What is kept of one that becomes one with another one: see mergedArguments().
  *
- * Returns its place and how many calls it stands for besides the first, or 0 if there is no room.
+ * Returns its place, how many calls it stands for besides the first, and, if it was kept before, the id under which it is; or 0 if there
+ * is no room.
  */
 export const ENQUEUE = script(/* lua */ `
 local queue, calls = KEYS[1], KEYS[2]
@@ -105,9 +107,11 @@ local score = redis.call('ZSCORE', queue, id)
 if score then
   if id ~= ARGV[1] then${INFO}
     merged = merged + 1${NOTE}
-    redis.call('HSET', calls, 'args:' .. id, ARGV[4])
+    local person = string.match(redis.call('HGET', calls, 'args:' .. id) or '', '^{"by":.-,"args":')
+    local args = person and person .. (string.match(ARGV[4], '^{"by":.-,"args":(.*)}$') or ARGV[4]) .. '}' or ARGV[4]
+    redis.call('HSET', calls, 'args:' .. id, args)
   end
-  return { score, string.match(redis.call('HGET', calls, 'info:' .. id), '^%d+ %d+ (%d+)') }
+  return { score, string.match(redis.call('HGET', calls, 'info:' .. id), '^%d+ %d+ (%d+)'), id }
 end
 if #redis.call('ZRANGE', queue, ARGV[6] - 1, ARGV[6] - 1) > 0 then return 0 end
 local t = redis.call('TIME')
@@ -268,33 +272,3 @@ if #found > 0 then
   redis.call('PEXPIRE', calls, ${QUEUED_CALLS_KEPT})
 end
 return #found`);
-
-/**
- * Notes that a lock may have queued calls.
- *
- * KEYS: index
- * ARGV: name
- *
- * Returns 0.
- */
-export const INDEX = script(/* lua */ `
-redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1])
-redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
-return 0`);
-
-/**
- * The locks that may have queued calls, a thousand at most. Takes a lock out that has none, unless it was noted again in the last ten minutes:
- * a queued call may be on its way.
- *
- * KEYS: index
- * ARGV: without...
- *
- * Returns their names.
- */
-export const INDEXED = script(/* lua */ `
-local now = redis.call('TIME')[1]
-for n = 1, #ARGV do
-  local noted = redis.call('ZSCORE', KEYS[1], ARGV[n])
-  if noted and now - noted > 600 then redis.call('ZREM', KEYS[1], ARGV[n]) end
-end
-return redis.call('ZRANGE', KEYS[1], 0, 999)`);

@@ -17,14 +17,13 @@ import type { LockInfo } from '../lock-info.js';
 import {
   END_QUEUED_CALL,
   ENQUEUE,
-  INDEX,
-  INDEXED,
   NEXT,
   PEEK,
   PROBE_QUEUED_CALLS,
   REDELIVER,
   SEE_QUEUED_CALLS,
 } from './queued-call-scripts.js';
+import { INDEX, INDEXED } from './queued-index-scripts.js';
 import { queuedCallKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
 import { failure } from './lease-call.js';
@@ -84,8 +83,13 @@ export class RedisQueuedCalls implements QueuedCallStore {
     if (left !== undefined && left <= 0) throw tooLate();
     const answer = await this.#run(ENQUEUE, [queue, calls], given, { limit: left });
     if (!Array.isArray(answer)) return { queued: false };
-    const [place, merged] = answer.map(Number);
-    return { queued: true, place: Number(place), merged: Number(merged) };
+    const [place, merged, kept = id] = answer as [unknown, unknown, string?];
+    return {
+      queued: true,
+      place: Number(place),
+      merged: Number(merged),
+      ...(kept !== id && { id: kept }),
+    };
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { SchedulerLockService } from '../../../lib/index.js';
+import { type QueuedCallStore, SchedulerLockService } from '../../../lib/index.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
@@ -10,7 +10,7 @@ import type { QueuedCallFleet } from './queued-call-stores.js';
 /** What switches promise, on one store. */
 export function controlCases(name: string, open: () => Promise<QueuedCallFleet>): void {
   describe(`on ${name}`, () => {
-    const { start, elsewhere, fleetLocks } = useFleet(open);
+    const { start, elsewhere, fleetLocks, store } = useFleet(open);
 
     test('a paused job starts on no instance, and everybody knows who paused it, why and until when', async () => {
       const one = await start();
@@ -178,6 +178,37 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
         pause: ANNA,
       });
       expect(controlled(app)).toEqual(['run by anna@ops', 'run by bob', 'pause by anna@ops']);
+    });
+
+    test('queued calls of two persons with one key are one, of the first, with the arguments of the second; both see its end', async () => {
+      const hold = gate();
+      const { insight, ran, byHand } = await start(() => hold.opened);
+      const shell = await elsewhere();
+      const run = byHand();
+      await until(() => ran.length === 1);
+      const keyed = { job: 'Invoices.send', key: 'november', wait: '20s' } as const;
+      // A comma, a quote and a name of the text that is kept: it is told apart from them.
+      const reason = 'she said ,"args":[1]}';
+      const first = shell.runNow({ ...keyed, actor: 'first', reason, args: ['old', { args: [1] }] });
+      await until(async () => (await fleetLocks())?.[0]?.queued === 1);
+      const other = store();
+      const queuedCalls = other.queuedCalls as QueuedCallStore;
+      const enqueue = queuedCalls.enqueue.bind(queuedCalls);
+      let merged = 0;
+      queuedCalls.enqueue = async (call, options) => {
+        const result = await enqueue(call, options);
+        if (result.queued) merged = result.merged;
+        return result;
+      };
+      const second = (await elsewhere(other)).runNow({ ...keyed, ...BOB, args: [{ args: ',"args":' }] });
+      await until(() => merged === 1);
+      hold.open();
+      await run;
+      const end = { result: 'started', outcome: 'completed' };
+      expect(await Promise.all([first, second])).toMatchObject([end, end]);
+      expect(ran.map(({ args }) => args)).toEqual([[], [{ args: ',"args":' }]]);
+      const [done] = await insight.runs({ lock: 'invoices' });
+      expect(done).toMatchObject({ trigger: 'control', by: { action: 'run', actor: 'first', reason } });
     });
 
     test('from elsewhere an instance that has the job runs it, and its end is told, also a failure', async () => {

@@ -1,0 +1,32 @@
+import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
+import { script } from './script.js';
+
+/**
+ * Notes that a lock may have queued calls.
+ *
+ * KEYS: index
+ * ARGV: name
+ *
+ * Returns 0.
+ */
+export const INDEX = script(/* lua */ `
+redis.call('ZADD', KEYS[1], redis.call('TIME')[1], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
+return 0`);
+
+/**
+ * The locks that may have queued calls, a thousand at most. Takes a lock out that has none, unless it was noted again in the last ten minutes:
+ * a queued call may be on its way.
+ *
+ * KEYS: index
+ * ARGV: without...
+ *
+ * Returns their names.
+ */
+export const INDEXED = script(/* lua */ `
+local now = redis.call('TIME')[1]
+for n = 1, #ARGV do
+  local noted = redis.call('ZSCORE', KEYS[1], ARGV[n])
+  if noted and now - noted > 600 then redis.call('ZREM', KEYS[1], ARGV[n]) end
+end
+return redis.call('ZRANGE', KEYS[1], 0, 999)`);
