@@ -73,6 +73,13 @@ export class Place {
     return { ...this.pause, since: Math.floor(fencingToken / 1_000), fencingToken };
   }
 
+  /** Notes it once it was granted. Of one that cannot be noted the lease tells, and after it its end. */
+  async note(fencingToken: number, by: ControlAct): Promise<void> {
+    const { desk } = this;
+    const entry = { name: this.pause.lock, fencingToken, holder: this.#holder, kept: desk.kept, by };
+    await desk.ask(desk.history.interrupted(entry)).catch(() => undefined);
+  }
+
   /** Leaves the line, and gives back what it may have been granted. */
   async giveBack(): Promise<void> {
     const lease = { ...this.#request(), fencingToken: 0 };
@@ -159,7 +166,9 @@ async function pauseFor(
     const result = await standInLine(desk, place, request);
     if (result.acquired) {
       const taken = place.granted(result.fencingToken);
-      desk.tell(lock, actOf('pause', request), { fencingToken: result.fencingToken, until });
+      const act = actOf('pause', request);
+      await place.note(result.fencingToken, act);
+      desk.tell(lock, act, { fencingToken: result.fencingToken, until });
       return { result: 'paused', pause: taken, jobs };
     }
     await place.leave();
@@ -249,7 +258,12 @@ export async function endPause(
   { lock, fencingToken, since, until }: PauseInfo,
   { call, ...by }: By & Pick<ControlAct, 'call'>,
 ): Promise<boolean> {
-  const act = { ...actOf('resume', by), ...(call !== undefined && { call }) };
+  const started = await pauseAct(desk, lock, fencingToken);
+  const act = {
+    ...actOf('resume', by),
+    ...(call !== undefined && { call }),
+    ...(started !== undefined && { started }),
+  };
   const lease = {
     name: lock,
     token: info.token ?? '',
@@ -264,4 +278,11 @@ export async function endPause(
   await desk.noted(lock);
   desk.tell(lock, act, { fencingToken });
   return true;
+}
+
+/** Who had paused a lock: the entry of the end of a pause takes the place of that of its begin. */
+async function pauseAct(desk: Desk, lock: string, fencingToken: number): Promise<ControlAct | undefined> {
+  const entries = await entriesOf(desk, lock).catch(() => []);
+  const begin = entries.find((entry) => entry.type === 'run' && entry.fencingToken === fencingToken);
+  return begin?.type === 'run' && begin.by?.action === 'pause' ? begin.by : undefined;
 }

@@ -57,11 +57,11 @@ export interface ControlAct {
   readonly actor: string;
   /** Why. */
   readonly reason?: string;
-  /** For `redeliver`: how many. */
+  /** For `redeliver`: how many there were when it was asked for. */
   readonly count?: number;
   /** For `run` by a queued call, and for the `resume` that lifts a pause for it: its id. */
   readonly call?: string;
-  /** For `break`: what a person did to start the run that it ended, if a person had. */
+  /** For `break`: what a person did to start the run that it ended, if a person had; for `resume`: who had paused the lock. */
   readonly started?: ControlAct;
 }
 

@@ -241,12 +241,24 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       const [info] = (await fleetLocks()) ?? [];
       expect(info?.dead).toMatchObject([{ job: 'Invoices.send', reason: 'failed' }]);
       const id = info?.dead?.[0]?.id ?? '';
+      // It is noted before it is done: whoever dies in between is on record.
+      const broken = store();
+      const fails = await elsewhere(broken);
+      const { redeliver } = broken.queuedCalls as QueuedCallStore;
+      (broken.queuedCalls as QueuedCallStore).redeliver = () => Promise.reject(new Error('it died'));
+      await expect(fails.redeliver({ lock: 'invoices', id, actor: 'carl' })).rejects.toThrow('it died');
+      if (name === 'memory') (broken.queuedCalls as QueuedCallStore).redeliver = redeliver;
+      await until(async () =>
+        (await insight.controls({ lock: 'invoices' })).some(
+          ({ action, actor, count }) => action === 'redeliver' && actor === 'carl' && count === 1,
+        ),
+      );
       expect(await shell.redeliver({ lock: 'invoices', id: randomUUID(), ...BOB })).toMatchObject({
         count: 0,
       });
       expect(await shell.redeliver({ lock: 'invoices', id, ...BOB })).toMatchObject({ count: 1 });
       await until(() => ran.length === 3);
-      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 4);
+      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 5);
       expect(
         (await insight.controls({ lock: 'invoices' })).map(({ action, actor }) => `${action} ${actor}`),
       ).toEqual(expect.arrayContaining(['redeliver bob', 'run anna@ops']));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type PauseResult, SchedulerLockService } from '../../../lib/index.js';
+import { type HistoryEntry, type PauseResult, SchedulerLockService } from '../../../lib/index.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, useFleet } from './control-kit.js';
@@ -8,7 +8,7 @@ import type { QueuedCallFleet } from './queued-call-stores.js';
 /** What a pause promises that has to wait, or ends by itself, on one store. */
 export function pauseCases(name: string, open: () => Promise<QueuedCallFleet>): void {
   describe(`on ${name}`, () => {
-    const { start } = useFleet(open);
+    const { start, store } = useFleet(open);
 
     test('a pause stands behind the run that goes on, before all who wait', async () => {
       const hold = gate();
@@ -97,6 +97,30 @@ export function pauseCases(name: string, open: () => Promise<QueuedCallFleet>): 
         { result: 'paused', pause },
         { result: 'paused-already', pause },
       ]);
+    });
+
+    test('a pause is an entry of the history once it is granted, with all of its reason, and one after its end', async () => {
+      const { control, insight } = await start();
+      const reason = 'é'.repeat(200);
+      const paused = await control.pause({ lock: 'invoices', ...ANNA, reason });
+      const fencingToken = paused.result === 'paused' ? paused.pause.fencingToken : 0;
+      const kept = async (): Promise<HistoryEntry[]> => {
+        const other = store();
+        await other.init?.();
+        const entries = await other.history?.entries({ name: 'invoices', limit: 9 });
+        if (other.close !== undefined && name !== 'memory') await other.close();
+        return entries ?? [];
+      };
+      const act = { action: 'pause', actor: ANNA.actor, reason };
+      expect(await kept()).toMatchObject([{ fencingToken, by: act }]);
+      const inForce = { ...act, fencingToken, until: expect.any(Number) };
+      expect(await insight.controls({ lock: 'invoices' })).toEqual([expect.objectContaining(inForce)]);
+      expect(await insight.job('Invoices.send')).toMatchObject({ status: 'paused' });
+      expect(await insight.runs({ lock: 'invoices' })).toEqual([]);
+      await control.resume({ lock: 'invoices', ...BOB });
+      expect(await kept()).toMatchObject([{ fencingToken, by: { action: 'resume', started: act } }]);
+      expect(await insight.controls({ lock: 'invoices' })).toMatchObject([{ action: 'resume', ...BOB }, act]);
+      expect(await insight.runs({ lock: 'invoices' })).toEqual([]);
     });
 
     test('a pause that gives up in line changes nothing', async () => {
