@@ -136,7 +136,7 @@ export type {
   ReleaseResult,
   WaitRequest,
 } from './stores/lock-store.js';
-export type { JobInfo, LockInfo } from './stores/lock-info.js';
+export type { InLine, JobInfo, LockInfo } from './stores/lock-info.js';
 export type {
   CallOptions,
   DeadLetter,

@@ -3,8 +3,8 @@
 // The shell is a program of its own, which no application loads: it is only there as ES modules.
 //
 // Two builds must be no larger than one was. So comments stay only in the types, where editors show them; scripts are indented
-// by tabs; and there is one set of types. It is that of CommonJS: the types of an ES module can re-export it, but not the
-// reverse.
+// by tabs; scripts that no entry leads to are left out; and there is one set of types, and one page. Both are CommonJS: an ES
+// module can re-export that, but not the reverse.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,7 +16,6 @@ const target = resolve(process.argv[2] ?? join(root, 'dist'));
 
 rmSync(target, { recursive: true, force: true });
 compile(join(root, 'tsconfig.build.json'));
-await bundle('board/templates.js');
 const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
 for (const path of scripts) {
   const text = readFileSync(join(target, path), 'utf8');
@@ -31,14 +30,18 @@ for (const path of scripts) {
       : cjs.replace(/^Object\.defineProperty\(exports, "__esModule".*\n/m, ''),
   );
 }
-const entries = scripts.filter((path) => basename(path) === 'index.js').map(typesOf);
+await shareBundled('board/board.js');
+const entries = scripts.filter((path) => basename(path) === 'index.js');
+await keepReached('cjs', entries);
+await keepReached('.', [...entries, 'cli/main.js']);
+const types = entries.map(typesOf);
 const reached = new Set();
-for (const entry of entries) reachTypes(entry);
+for (const path of types) reachTypes(path);
 for (const path of reached) write(join('cjs', path), readFileSync(join(target, path)));
 for (const path of scripts) rmSync(join(target, typesOf(path)));
-for (const entry of entries) {
-  const up = relative(dirname(entry), '.') || '.';
-  write(entry, `export * from '${up}/cjs/${entry.replace('.d.ts', '.js')}';\n`);
+for (const path of types) {
+  const up = relative(dirname(path), '.') || '.';
+  write(path, `export * from '${up}/cjs/${path.replace('.d.ts', '.js')}';\n`);
 }
 write('cjs/package.json', '{ "type": "commonjs" }\n');
 
@@ -62,17 +65,30 @@ function fail(...diagnostics) {
   process.exit(1);
 }
 
-/** Puts the packages that a file imports into that file, with their licences beside it: what the page is made with is no dependency. */
-async function bundle(path) {
-  const file = join(target, path);
+/**
+ * Makes one small file of a script, all that it imports of its folder, and the packages there, with their licences beside it: what the
+ * page is made with is no dependency. Both builds have that file, so nothing in there may depend on being the same class as elsewhere.
+ */
+async function shareBundled(path) {
+  const folder = join(target, dirname(path));
+  const elsewhere = {
+    name: 'elsewhere',
+    setup: ({ onResolve }) =>
+      onResolve({ filter: /^\.\.?\// }, ({ path: to, resolveDir }) => {
+        const found = relative(folder, join(resolveDir, to));
+        return found.startsWith('..') ? { path: found, external: true } : undefined;
+      }),
+  };
   const { metafile } = await build({
-    entryPoints: [file],
-    outfile: file,
+    entryPoints: [join(target, path)],
+    outfile: join(target, 'cjs', path),
     allowOverwrite: true,
     bundle: true,
     minify: true,
-    format: 'esm',
+    platform: 'node',
+    format: 'cjs',
     target: 'es2022',
+    plugins: [elsewhere],
     metafile: true,
     absWorkingDir: root,
     logLevel: 'error',
@@ -83,7 +99,30 @@ async function bundle(path) {
   const licences = [...new Set(packages)].map(
     (name) => `${name}\n\n${readFileSync(join(root, 'node_modules', name, 'LICENSE'), 'utf8')}`,
   );
-  write(path.replace(/[^/]+$/, 'LICENSES.txt'), licences.join('\n\n'));
+  write(join('cjs', dirname(path), 'LICENSES.txt'), licences.join('\n\n'));
+  const names = readFileSync(join(target, path), 'utf8').matchAll(/^export (?:class|const|function) (\w+)/gm);
+  const list = Array.from(names, ([, name]) => name).join(', ');
+  write(path, `export { ${list} } from '${relative(folder, join(target, 'cjs', path))}';\n`);
+}
+
+/** Leaves those scripts out that no entry leads to: of types nothing is left, and what is bundled is there. */
+async function keepReached(folder, entries) {
+  const absWorkingDir = join(target, folder);
+  const { metafile } = await build({
+    entryPoints: entries,
+    absWorkingDir,
+    outdir: 'nowhere',
+    write: false,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+    ignoreAnnotations: true,
+    metafile: true,
+    logLevel: 'error',
+  });
+  for (const path of scripts)
+    if (!Object.hasOwn(metafile.inputs, path)) rmSync(join(absWorkingDir, path), { force: true });
 }
 
 /** Collects the types that an entry leads to: users can reach no others. */

@@ -1,6 +1,7 @@
 /*
  * lib/board: the page, and its JSON. They show what insight tells, computed once for all who look, and hand the switches to control.
  * May not enter: stores, judgements of its own, anything computed for one viewer.
+ * The package has one copy of this file, and of what it imports of its folder: see tools/build.mjs. Errors of both builds know each other.
  */
 import { type Answer, asset, html, json } from './answer.js';
 import { Api } from './api.js';

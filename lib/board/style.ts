@@ -47,6 +47,7 @@ summary { cursor: pointer; color: var(--faint); }
 .verdict.good { border-left-color: var(--good); }
 .verdict.bad { border-left-color: var(--bad); }
 .verdict.doubt { border-left-color: var(--doubt); }
+.waiter { display: block; }
 .problem { color: var(--doubt); font-weight: 600; margin-top: .25rem; }
 .status { white-space: nowrap; font-weight: 600; padding: .05rem .45rem; border-radius: 999px; background: var(--mark); color: var(--faint); }
 .status.bad { color: var(--bad); background: var(--bad-soft); }

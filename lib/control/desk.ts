@@ -45,6 +45,8 @@ const SOME = 10;
 export class Desk {
   readonly clock: Clock;
   readonly kept: Kept;
+  /** The pauses that stand in line here, by their lock: each resolves when it does not any more. */
+  readonly pausing = new Map<string, Promise<void>>();
   readonly #limits: TimeLimits;
   readonly #reader: Reader;
 
@@ -132,14 +134,15 @@ export class Desk {
     emit?.({ type: 'controlled', lock, instance, at: clock.now(), ...act, ...more });
   }
 
-  /** Waits, also where nothing else keeps the process alive. Ends when the signal does. */
-  async sleep(delay: number, signal?: AbortSignal): Promise<void> {
+  /** Waits, also where nothing else keeps the process alive. Ends when the signal does, or this is done, which does not reject. */
+  async sleep(delay: number, signal?: AbortSignal, done?: Promise<void>): Promise<void> {
     let wake: (() => void) | undefined;
-    const aborted = new Promise<void>((resolve) => {
+    const woken = new Promise<void>((resolve) => {
       wake = resolve;
       signal?.addEventListener('abort', wake);
+      void done?.then(wake);
     });
-    await noLongerThan(delay, aborted, this.clock, { keepAlive: true });
+    await noLongerThan(delay, woken, this.clock, { keepAlive: true });
     if (wake) signal?.removeEventListener('abort', wake);
   }
 }

@@ -5,10 +5,12 @@ import type { PauseInfo } from '../insight/types.js';
 import type { ControlAct } from '../stores/history-store.js';
 import type { LockInfo } from '../stores/lock-info.js';
 import type { AcquireRequest, AcquireResult } from '../stores/lock-store.js';
+import { processOf } from '../stores/line.js';
 import { pauseHolder, readPause } from '../stores/pause.js';
 import { Given, LONGEST_PAUSE, USUAL_PAUSE } from './check.js';
 import { actOf, type Desk, EVERY, type Found } from './desk.js';
 import { entriesOf, liftedPause, note } from './lifts.js';
+import { oneByOne } from './one-by-one.js';
 import type { By, PauseRequest, PauseResult, ResumeRequest, ResumeResult } from './types.js';
 
 const HOUR = 3_600_000;
@@ -22,7 +24,7 @@ export const GREATEST = 100;
  */
 export class Place {
   readonly #token = randomUUID();
-  readonly #process = `control-${this.#token}`;
+  readonly #process: string;
   readonly #holder: string;
   #place: number | undefined;
   #leaseEnds = -Infinity;
@@ -40,6 +42,7 @@ export class Place {
     private readonly deadline: number,
   ) {
     this.#holder = pauseHolder(pause);
+    this.#process = processOf(this.#holder);
   }
 
   /** Whether its wait is over. */
@@ -68,6 +71,13 @@ export class Place {
   /** The pause, once it was granted. */
   granted(fencingToken: number): PauseInfo {
     return { ...this.pause, since: Math.floor(fencingToken / 1_000), fencingToken };
+  }
+
+  /** Notes the pause once it was granted. If that fails, the lease tells of the pause, and later its end. */
+  async note(fencingToken: number, by: ControlAct): Promise<void> {
+    const { desk } = this;
+    const entry = { name: this.pause.lock, fencingToken, holder: this.#holder, kept: desk.kept, by };
+    await desk.ask(desk.history.interrupted(entry)).catch(() => undefined);
   }
 
   /** Leaves the line, and gives back the lease that the store may have granted. */
@@ -117,7 +127,28 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
   given.done();
   const found = await desk.find(request);
   if ('result' in found) return found;
-  const { lock, jobs } = found;
+  const { lock } = found;
+  const deadline = desk.clock.monotonic() + wait;
+  const onWaiting = async (): Promise<void> => request.onWaiting?.((await desk.look(lock))?.holder);
+  const done = await oneByOne(desk, lock, { deadline, signal: request.signal, onWaiting }, () =>
+    pauseFor(desk, found, { request, length, deadline }),
+  );
+  return done ?? held(lock, (await desk.look(lock))?.holder);
+}
+
+interface ToPause {
+  readonly request: PauseRequest;
+  /** How long it is to last, ms. */
+  readonly length: number;
+  /** When its wait in line is over, monotonic. */
+  readonly deadline: number;
+}
+
+async function pauseFor(
+  desk: Desk,
+  { lock, jobs }: Found,
+  { request, length, deadline }: ToPause,
+): Promise<PauseResult> {
   const info = await desk.look(lock);
   const known = pauseNow(info);
   if (known !== undefined) return { result: 'paused-already', pause: known, jobs };
@@ -129,24 +160,32 @@ export async function pause(desk: Desk, request: PauseRequest): Promise<PauseRes
     { lock, actor, reason, until },
     now - desk.clock.now(),
     // If the lock is not free by then, there is nothing left to pause.
-    desk.clock.monotonic() + Math.min(wait, until - now),
+    Math.min(deadline, desk.clock.monotonic() + until - now),
   );
   try {
     const result = await standInLine(desk, place, request);
     if (result.acquired) {
       const taken = place.granted(result.fencingToken);
-      desk.tell(lock, actOf('pause', request), { fencingToken: result.fencingToken, until });
+      const act = actOf('pause', request);
+      await place.note(result.fencingToken, act);
+      desk.tell(lock, act, { fencingToken: result.fencingToken, until });
       return { result: 'paused', pause: taken, jobs };
     }
     await place.leave();
     const other = readPause(result.holder) && (await desk.pauseOf(lock));
     if (other) return { result: 'paused-already', pause: other, jobs };
-    return { result: 'held', lock, ...(result.holder !== undefined && { holder: result.holder }) };
+    return held(lock, result.holder);
   } catch (error) {
     await place.leave();
     throw error;
   }
 }
+
+const held = (lock: string, holder: string | undefined): PauseResult => ({
+  result: 'held',
+  lock,
+  ...(holder !== undefined && { holder }),
+});
 
 /** Asks until the lock is granted, the wait is over, or another person has it. */
 async function standInLine(
@@ -219,7 +258,12 @@ export async function endPause(
   { lock, fencingToken, since, until }: PauseInfo,
   { call, ...by }: By & Pick<ControlAct, 'call'>,
 ): Promise<boolean> {
-  const act = { ...actOf('resume', by), ...(call !== undefined && { call }) };
+  const started = await pauseAct(desk, lock, fencingToken);
+  const act = {
+    ...actOf('resume', by),
+    ...(call !== undefined && { call }),
+    ...(started !== undefined && { started }),
+  };
   const lease = {
     name: lock,
     token: info.token ?? '',
@@ -234,4 +278,11 @@ export async function endPause(
   await desk.noted(lock);
   desk.tell(lock, act, { fencingToken });
   return true;
+}
+
+/** Who had paused a lock: the entry of the end of a pause takes the place of that of its begin. */
+async function pauseAct(desk: Desk, lock: string, fencingToken: number): Promise<ControlAct | undefined> {
+  const entries = await entriesOf(desk, lock).catch(() => []);
+  const begin = entries.find((entry) => entry.type === 'run' && entry.fencingToken === fencingToken);
+  return begin?.type === 'run' && begin.by?.action === 'pause' ? begin.by : undefined;
 }

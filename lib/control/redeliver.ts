@@ -1,25 +1,37 @@
 import { SchedulerLockConfigError } from '../errors.js';
+import type { LockInfo } from '../stores/lock-info.js';
 import { Given } from './check.js';
 import { actOf, type Desk } from './desk.js';
 import { note } from './lifts.js';
 import type { RedeliverRequest, RedeliverResult } from './types.js';
 
-/** Puts dead letters of a lock back, and notes who did. */
+/**
+ * Puts dead letters of a lock back, and notes who did. The note comes first: if this process dies in between, the entry says who asked, and
+ * the dead letters are where they were. In the other order nobody would know who had put them back.
+ */
 export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<RedeliverResult> {
   const given = new Given('redeliver()');
   given.name('lock', request.lock);
   given.actor(request.actor);
   given.reason(request.reason, false);
   given.done();
-  const { lock, id } = request;
-  const { store, clock } = desk;
+  const { lock } = request;
+  const { store } = desk;
   if (store.queuedCalls === undefined)
     throw new SchedulerLockConfigError(['redeliver(): the store keeps no queued calls.']);
-  const count = await desk.ask(store.queuedCalls.redeliver(lock, id));
-  if (count === 0) return { result: 'redelivered', lock, count };
-  const act = { ...actOf('redeliver', request), count };
-  const time = (await desk.look(lock))?.time ?? clock.now();
-  await note(desk, lock, act, time);
-  desk.tell(lock, act);
+  const info = await desk.look(lock);
+  const wanted = wantedOf(info, request);
+  if (wanted === 0) return { result: 'redelivered', lock, count: 0 };
+  const act = actOf('redeliver', request);
+  const asked = wanted === undefined ? act : { ...act, count: wanted };
+  await note(desk, lock, asked, info?.time ?? desk.clock.now());
+  const count = await desk.ask(store.queuedCalls.redeliver(lock, request.id));
+  if (count > 0) desk.tell(lock, { ...act, count });
   return { result: 'redelivered', lock, count };
+}
+
+/** How many dead letters are meant; `undefined`: the store cannot tell, so it is tried. */
+function wantedOf(info: LockInfo | undefined, { id }: RedeliverRequest): number | undefined {
+  if (info?.unknown !== undefined) return undefined;
+  return info?.dead?.filter((letter) => id === undefined || letter.id === id).length ?? 0;
 }

@@ -84,10 +84,13 @@ async function enqueue(desk: Desk, { request, args, lock, priority }: ToQueue): 
   const by: ControlAct = { ...actOf('run', request), call: id };
   // Nobody who asks for one run expects a second one: an interrupted run leaves a dead letter.
   const call = { name: lock, id, job, args: writeQueued(args, by), priority, max: MOST, redeliver: 0 };
-  const { queued } = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
+  const kept = await desk.ask(queuedCalls.enqueue(key === undefined ? call : { ...call, key }));
   const wait = parseDuration(request.wait) ?? START;
   const deadline = desk.clock.monotonic() + wait;
-  return queued ? { id, lock, deadline, toTheEnd: request.wait !== undefined } : undefined;
+  // With a key it may have become one with another call, which has the name of whoever asked for that.
+  return kept.queued
+    ? { id: kept.id ?? id, lock, deadline, toTheEnd: request.wait !== undefined }
+    : undefined;
 }
 
 /** The arguments of the call. @throws SchedulerLockConfigError for what cannot work */

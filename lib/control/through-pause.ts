@@ -119,7 +119,9 @@ async function takeBack(desk: Desk, lifted: Lifted): Promise<boolean> {
           await place.giveBack();
           return false;
         }
-        desk.tell(lock, actOf('pause', pause), { fencingToken: result.fencingToken, until: pause.until });
+        const act = actOf('pause', pause);
+        await place.note(result.fencingToken, act);
+        desk.tell(lock, act, { fencingToken: result.fencingToken, until: pause.until });
         return true;
       }
       if (result.holder === holder) {

@@ -38,7 +38,7 @@ export type BreakRequest = Required<By> & { readonly lock: string; readonly fenc
 /** Which job to run. */
 export interface RunRequest extends By {
   readonly job: string;
-  /** Queued calls of one job with the same key become one. */
+  /** Queued calls of one job with the same key become one: it has the arguments of the newest, and is on record as that of who asked first. */
   readonly key?: string;
   /** The arguments of the call. @default none */
   readonly args?: readonly unknown[];
@@ -150,7 +150,8 @@ export interface RedeliverResult {
 export interface ControlSwitches {
   /**
    * Takes the lock for a person, after its holder and before all calls that wait. Resolves when the pause is in force: until it is
-   * resumed, or its time is over, no instance starts a job under the lock.
+   * resumed, or its time is over, no instance starts a job under the lock. Of several pauses of a lock in one process one stands in line;
+   * the others wait for it, and answer that the lock is paused already.
    */
   pause(request: PauseRequest): Promise<PauseResult>;
   /** Ends a pause. Of what was skipped meanwhile, only ticks within `catchUp` and queued calls still run. */

@@ -61,28 +61,26 @@ export function controlsOf(all: readonly RunInfo[], lock: LockInfo | undefined):
 
 function actsOf(entry: RunInfo, lock: LockInfo | undefined): ControlInfo[] {
   const { by, startedAt, endedAt = startedAt, job, fencingToken } = entry;
-  const pause = pauseOf(entry, lock);
-  const acts: ControlInfo[] = [];
   const lease = { fencingToken, ...given({ job }) };
-  if (pause !== undefined) {
-    const { actor, reason, until } = pause;
-    acts.push({
-      action: 'pause',
-      actor,
-      ...given({ reason }),
-      lock: entry.lock,
-      at: startedAt,
-      ...lease,
-      until,
-    });
-  }
-  if (by === undefined || !isAct(by)) return acts;
+  const acts = pausedBy(entry, lock);
+  if (by === undefined || !isAct(by) || by.action === 'pause') return acts;
   const { started, ...act } = by;
-  if (started !== undefined && isAct(started))
+  if (started !== undefined && isAct(started) && started.action !== 'pause')
     acts.push({ ...started, lock: entry.lock, at: startedAt, ...lease });
   const about = isOfLease(entry) ? lease : given({ job });
   const at = act.action === 'break' || act.action === 'resume' ? endedAt : startedAt;
   return [...acts, { ...act, lock: entry.lock, at, ...about }];
+}
+
+/** The pause that a person has made with this lease. The holder text has only as much of the reason as there is room for. */
+function pausedBy(entry: RunInfo, lock: LockInfo | undefined): ControlInfo[] {
+  const pause = pauseOf(entry, lock);
+  if (pause === undefined) return [];
+  const { actor, reason, until } = pause;
+  const { by, startedAt: at, job, fencingToken } = entry;
+  const noted = [by, by?.started].find((each) => each?.action === 'pause' && isAct(each));
+  const act = noted ?? { action: 'pause' as const, actor, ...given({ reason }) };
+  return [{ ...act, lock: entry.lock, at, fencingToken, ...given({ job }), until }];
 }
 
 /** Whether the fencing token of the entry is that of a lease, and not only a number that says when a person acted. */

@@ -1,3 +1,4 @@
+import { processOf } from '../stores/line.js';
 import { type Clock, inModuleContext } from '../clock.js';
 import { LockStateError } from '../errors.js';
 import type { Emit, Hears } from '../events/events.js';
@@ -47,7 +48,7 @@ export class Engine {
     this.outages = new Outages(instance, clock, emit, () => store.partitioned === true);
     this.releases = new Releases(this.store, clock, this.outages, this.waiting);
     this.heartbeat = new Heartbeat(clock, (refs) => this.#extend(refs));
-    this.waits = new Waits(store, clock);
+    this.waits = new Waits(store, clock, processOf(instance));
     const retry = (): void => {
       this.heartbeat.renewFailed();
       this.releases.reconnected();

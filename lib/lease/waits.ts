@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { AlarmClock, type Clock } from '../clock.js';
 import type { HintChannel, LockStore } from '../stores/lock-store.js';
 
@@ -50,8 +49,6 @@ export abstract class Turn {
  * represents the process, the others follow. A hint wakes the call that it names.
  */
 export class Waits {
-  /** Names this process, for hints. */
-  readonly process = randomUUID();
   /** In the order of their places. */
   readonly #lines = new Map<string, Turn[]>();
   readonly #byToken = new Map<string, Turn>();
@@ -66,6 +63,8 @@ export class Waits {
   constructor(
     private readonly store: LockStore,
     private readonly clock: Clock,
+    /** Names this process, for hints. */
+    readonly process: string,
   ) {
     this.#alarm = new AlarmClock(clock, () => this.#wake(), { keepAlive: true });
   }

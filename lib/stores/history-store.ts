@@ -57,11 +57,11 @@ export interface ControlAct {
   readonly actor: string;
   /** Why. */
   readonly reason?: string;
-  /** For `redeliver`: how many dead letters. */
+  /** For `redeliver`: how many dead letters there were when a person asked. */
   readonly count?: number;
   /** For `run` by a queued call, and for the `resume` that lifts a pause for that call: the id of the call. */
   readonly call?: string;
-  /** For `break`: the act that started the run, if a person had started it. */
+  /** For `break`: the act that started the run, if a person had started it; for `resume`: the act that paused the lock. */
   readonly started?: ControlAct;
 }
 

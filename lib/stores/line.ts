@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import type { InLine } from './lock-info.js';
 import type { AcquireRefusal, AcquireRequest, WaitRequest } from './lock-store.js';
 import { CALLED, STEP_OF_PRIORITY } from './rules.js';
 
@@ -113,6 +115,38 @@ export class Line {
 
 /** The place of a call that comes at this time of the store, microseconds. */
 export const placeAt = (time: number, priority: number): number => time - priority * STEP_OF_PRIORITY;
+
+/** Names a process in lines: a name of its own, and the holder text of its calls, for people. */
+export const processOf = (holder: string): string =>
+  `${randomUUID()}:${encodeURIComponent(holder.replaceAll(/\p{Surrogate}/gu, '\uFFFD'))}`;
+
+/** So many calls of a line are shown. */
+export const MOST_SHOWN = 100;
+
+/** A line as people are shown it. @param standing in their order @param now by the store's clock, ms */
+export function shownLine(
+  standing: readonly Pick<Standing, 'place' | 'process'>[],
+  now: number,
+): { readonly line?: readonly InLine[] } {
+  const known = standing.filter(({ place }) => Number.isFinite(place)).slice(0, MOST_SHOWN);
+  if (known.length === 0) return {};
+  const line = known.map(({ place, process }) => {
+    const priority = Math.round((now * 1_000 - place) / STEP_OF_PRIORITY);
+    const since = Math.floor((place + priority * STEP_OF_PRIORITY) / 1_000);
+    return { ...holderIn(process), since, priority };
+  });
+  return { line };
+}
+
+function holderIn(process: string): Pick<InLine, 'holder'> {
+  const [, text] = /^[\da-f-]{36}:(.+)$/.exec(process) ?? [];
+  try {
+    return text === undefined ? {} : { holder: decodeURIComponent(text) };
+  } catch {
+    // Another version may name its processes in another way.
+    return {};
+  }
+}
 
 /** A refusal, with the place of the call in line, if it has one. */
 export const placed = (refusal: AcquireRefusal, waiting: AcquireRefusal['waiting']): AcquireRefusal =>

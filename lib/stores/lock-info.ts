@@ -27,12 +27,27 @@ export interface LockInfo {
   readonly interrupted?: true;
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
+  /**
+   * The calls that wait in line for the lock, in their order, a hundred at most. One whose process has died is told of until its wait is
+   * over, or its turn has come. Absent: none.
+   */
+  readonly line?: readonly InLine[];
   /** How many queued calls wait for their run, or have begun it. Absent: none. */
   readonly queued?: number;
   /** Queued calls whose run failed, or was interrupted too often, newest first. Absent: none. */
   readonly dead?: readonly DeadLetter[];
   /** Why the store cannot read the queued calls: then `queued` and `dead` are absent. */
   readonly unknown?: string;
+}
+
+/** A call that waits in line for a lock. */
+export interface InLine {
+  /** Instance id of its process; of a pause, what will be the holder of the lock. Absent if the store does not know it. */
+  readonly holder?: string;
+  /** When it came, by the store's clock, epoch milliseconds. */
+  readonly since: number;
+  /** Greater ones come first. */
+  readonly priority: number;
 }
 
 /** A lock as people see it. */

@@ -7,8 +7,19 @@ export interface Queued {
   readonly by?: ControlAct;
 }
 
-/** The arguments of a call that a person makes, with that person: a store keeps both as one text. */
-export const writeQueued = (args: readonly unknown[], by: ControlAct): string => JSON.stringify({ args, by });
+/** The arguments of a call that a person makes, behind that person: a store keeps both as one text. */
+export const writeQueued = (args: readonly unknown[], by: ControlAct): string => JSON.stringify({ by, args });
+
+/** Such a text: the person, and the arguments. A text of JSON inside of it has its quotes escaped. */
+const WITH_PERSON = /^(\{"by":.*?,"args":)(.*)\}$/s;
+
+/** The text of a call that another one with its key becomes one with: the person who asked first, if one has, and the newest arguments. */
+export function mergedArguments(kept: string, newest: string): string {
+  const [, person] = WITH_PERSON.exec(kept) ?? [];
+  if (person === undefined) return newest;
+  const [, , args = newest] = WITH_PERSON.exec(newest) ?? [];
+  return `${person}${args}}`;
+}
 
 /** The arguments that a store has kept: an array, or an object with a person beside it. `undefined` if the text is neither. */
 export function readQueued(text: string): Queued | undefined {

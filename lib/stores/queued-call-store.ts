@@ -13,7 +13,10 @@ export interface QueuedCallStore {
    * @throws StoreUnavailableError if the store cannot be reached now
    */
   init?(): Promise<void>;
-  /** Keeps a queued call, or gives its arguments to one that waits with the same job and key. Idempotent per `id`. */
+  /**
+   * Keeps a queued call, or gives its arguments to one that waits with the same job and key, by `mergedArguments`: the person who asked for
+   * that one first stays. Idempotent per `id`.
+   */
   enqueue(queuedCall: NewQueuedCall, options?: CallOptions): Promise<Enqueued>;
   /**
    * Ends the queued call of a lease, and takes the next one for it, in one operation.
@@ -63,7 +66,13 @@ export interface NewQueuedCall {
 /** What became of a queued call. */
 export type Enqueued =
   /** `place` orders it among the calls in line: see `WaitRequest.place`. `merged`: how many calls it stands for besides the first. */
-  | { readonly queued: true; readonly place: number; readonly merged: number }
+  | {
+      readonly queued: true;
+      readonly place: number;
+      readonly merged: number;
+      /** Of the queued call that it has become one with. Absent: it is kept itself, or the store does not tell. */
+      readonly id?: string;
+    }
   /** The lock has as many queued calls as it may have. */
   | { readonly queued: false };
 

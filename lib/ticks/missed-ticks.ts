@@ -58,6 +58,8 @@ interface Followed extends Tick {
 const WAIT_FOR_JOBS = 1_000;
 /** How many such waits: a job that is not there after a minute is never made. */
 const MAX_WAITS = 60;
+/** How often a tick is asked for that may begin behind a pause, ms: a person may end that at any time, and nobody tells. */
+const PAUSED = 30_000;
 /** For how long a new leader searches for ticks before it yields to the event loop, ms. */
 const TURN = 10;
 
@@ -66,8 +68,8 @@ const TURN = 10;
  * have done: so such a tick never runs without the store, whatever `onStoreError` says.
  *
  * - An instance asks for the newest tick of a job when it starts, and when it is elected.
- * - If a lease is in the way of a tick, the instance asks again when that lease can have ended; if the store is away, when the store
- *   may be back. `ask.ts` says what it asks for.
+ * - If a lease is in the way of a tick, the instance asks again when that lease can have ended, or now and then during a pause; if the
+ *   store is away, when the store may be back. `ask.ts` says what it asks for.
  * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
  *   `catchUp` of its job: a new leader gives each job a minimum.
  *
@@ -109,7 +111,9 @@ export class MissedTicks {
     if (next === undefined) return;
     if (obstacle === 'running' || obstacle === 'locked') {
       const fire = (): void => this.#again(job, { ...next, failures: 0 });
-      return this.#timers.afterLease(job, tick, result.expiresIn ?? 0, fire);
+      const { expiresIn = 0, reason } = result;
+      const mayEnd = reason === 'paused' && beginsTick(next.ask) ? Math.min(expiresIn, PAUSED) : expiresIn;
+      return this.#timers.afterLease(job, tick, mayEnd, fire);
     }
     const fire = (): void => this.#again(job, { ...next, failures: failures + 1 });
     this.#timers.afterOutage(job, tick, failures, fire);

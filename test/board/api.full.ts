@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { processOf } from '../../lib/stores/line.js';
 import { projectRoot } from '../support/machine.js';
 import { fleet, HOUR, NOW } from './support/fleet.js';
 import { type Site, site, USER } from './support/site.js';
@@ -43,6 +44,9 @@ function problemsOf(path: string, status: number, answer: unknown): string[] {
 let place: Site;
 beforeAll(async () => {
   const { store, clock } = await fleet();
+  const wait = { limit: HOUR, priority: 0, process: processOf('worker-1') };
+  const name = 'ExportJobs.warehouse';
+  await store.acquire({ name, token: 'waits', ttl: 30_000, holder: 'worker-1', wait });
   place = await site({ store, clock });
 });
 afterAll(() => place.close());

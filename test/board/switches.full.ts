@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CanActivate, type ExecutionContext, Injectable } from '@nestjs/common';
+import { processOf } from '../../lib/stores/line.js';
+import { until } from '../support/until.js';
 import { fleet } from './support/fleet.js';
-import { PLATFORMS, type Platform, type Site, site, USER } from './support/site.js';
+import { PLATFORMS, type Platform, type Site, site, statusOf, USER } from './support/site.js';
 import { closeBrowser, hasBrowser, violationsOf, visitor } from './support/visitor.js';
 
 /** Of those who may see the page, only operators may use its switches. */
@@ -116,6 +118,39 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const page = await (await fetch(url, { headers: USER })).text();
     expect(page).toContain('pause by ada@example.com (migration)');
     expect(page).toContain('break by ada@example.com (stuck)');
+  });
+
+  test('a pause that waits behind a run is shown, and so is who else waits in line, since when', async () => {
+    const { url, made } = await opened(platform);
+    const { store, clock } = made;
+    const name = 'ExportJobs.warehouse';
+    const [held] = await store.inspect([name]);
+    // It holds on while others wait.
+    await store.extend([
+      { name, token: held?.token ?? '', ttl: 3_600_000, holder: '', fencingToken: held?.fencingToken ?? 0 },
+    ]);
+    const wait = { limit: 60_000, priority: 0, process: processOf('worker-1') };
+    await store.acquire({ name, token: 'waits', ttl: 30_000, holder: 'worker-1', wait });
+    const asked = fetch(`${url}/api/v1/jobs/${name}/pause`, {
+      method: 'POST',
+      headers: { ...JSON_BODY, ...OPERATOR, ...SAME },
+      body: JSON.stringify({ reason: 'migration', for: '1h' }),
+    });
+    await until(async () => (await store.inspect([name]))[0]?.line?.length === 2);
+    await clock.advance(6_000);
+    expect(await statusOf(asked)).toBe(202);
+    const text = async (query: string): Promise<string> => {
+      const body = await (await fetch(url + query, { headers: USER })).text();
+      return body.replaceAll(/<[^>]*>/g, '');
+    };
+    const line = /a pause by ada@example\.com \(migration\), since 20:17:30.*worker-1, since 20:17:30/s;
+    expect(await text('')).toMatch(line);
+    const job = await text(`?job=${name}`);
+    expect(job).toMatch(line);
+    expect(job).toMatch(
+      /Behind api-7f9c-m8vd waits a pause by ada@example\.com \(migration\), since 20:17:30/,
+    );
+    expect(job).toContain(`Calls that wait for their run: ${name} (2)`);
   });
 
   test('JSON never tells the token of a lease, with which one could end it', async () => {

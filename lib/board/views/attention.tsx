@@ -25,7 +25,7 @@ export function Attention({
         <Nothing>No job is known to need attention.</Nothing>
       ) : (
         <ul class="cases">
-          {each(all.slice(0, MOST_ATTENTION), (view) => caseOf(view, scene, costs.get(view.job)), 1)}
+          {each(all.slice(0, MOST_ATTENTION), (view) => caseOf(view, scene, costs.get(view.job)))}
         </ul>
       )}
       {more > 0 && (

@@ -186,13 +186,14 @@ const Legend = (): h.JSX.Element => (
 
 const LEGEND: Readonly<Record<string, string>> = { again: 'run again', overlap: 'overlaps' };
 
-/** The calls that wait for a lock. */
+/** The calls that wait for a lock, in line or in the store: the list of locks says who. */
 function Waiting({ scene }: { scene: Scene }): h.JSX.Element {
-  const waiting = [...scene.looked.locks.values()].flatMap(({ lock }) =>
-    (lock?.queued ?? 0) > 0 && lock ? [lock] : [],
-  );
+  const waiting = [...scene.looked.locks.values()].flatMap(({ lock }) => {
+    const count = (lock?.queued ?? 0) + (lock?.line?.length ?? 0);
+    return lock !== undefined && count > 0 ? [{ name: lock.name, count }] : [];
+  });
   if (waiting.length === 0) return <p class="note">No call waits for its run.</p>;
-  const some = waiting.slice(0, 10).map(({ name, queued }) => `${displayName(name)} (${queued})`);
+  const some = waiting.slice(0, 10).map(({ name, count }) => `${displayName(name)} (${count})`);
   const rest = waiting.length - some.length;
   return (
     <p>

@@ -3,14 +3,27 @@ import { displayName } from '../../lock-name.js';
 import { withoutSql } from '../../wording.js';
 import type { LockInfo } from '../../stores/lock-info.js';
 import { h } from '../templates.js';
+import { Waiting } from './line.js';
 import { each, Nothing, Region, type Scene, Table, Time } from './parts.js';
 
 const MOST = 60;
+const HEADS = [
+  'Lock',
+  'State',
+  'Holder',
+  'Since',
+  'Free in',
+  'Job',
+  'In line',
+  'Queued calls',
+  'Dead letters',
+] as const;
 
 /** Whether somebody may want to know of it: others are free, and have nothing waiting. */
-const isOfInterest = ({ state, interrupted, queued, dead, unknown }: LockInfo): boolean =>
+const isOfInterest = ({ state, interrupted, line, queued, dead, unknown }: LockInfo): boolean =>
   state !== 'free' ||
   interrupted === true ||
+  line !== undefined ||
   queued !== undefined ||
   dead !== undefined ||
   unknown !== undefined;
@@ -26,11 +39,8 @@ export function Locks({ scene }: { scene: Scene }): h.JSX.Element {
       {told.length === 0 ? (
         <Nothing>No lock is taken, and nothing waits for one.</Nothing>
       ) : (
-        <Table
-          label="Locks"
-          heads={['Lock', 'State', 'Holder', 'Since', 'Free in', 'Job', 'Queued calls', 'Dead letters']}
-        >
-          {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), 8)}
+        <Table label="Locks" heads={HEADS}>
+          {each(told.slice(0, MOST), (lock) => rowOf(lock, scene), HEADS.length)}
         </Table>
       )}
     </Region>
@@ -62,6 +72,9 @@ function rowOf(lock: LockInfo, { times }: Scene): h.JSX.Element {
       </td>
       <td class="number">{lock.expiresIn === undefined ? '' : formatDuration(lock.expiresIn)}</td>
       <td class="name">{lock.job === undefined ? '' : displayName(lock.job)}</td>
+      <td>
+        <Waiting line={lock.line ?? []} times={times} />
+      </td>
       <td class="number">
         {lock.unknown === undefined ? (
           (lock.queued ?? '')

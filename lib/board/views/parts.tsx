@@ -73,20 +73,28 @@ export function Table(props: {
   );
 }
 
-/** A row for each record. One that is broken does not take the others with it. */
+const BROKEN = 'This record is broken, and cannot be shown.';
+
+/** A row, or an item of a list, for each record. One that is broken does not take the others with it. @param span columns; none: a list */
 export function each<T>(
   records: readonly T[],
   row: (record: T) => h.JSX.Element,
-  span: number,
+  span?: number,
 ): h.JSX.Element[] {
   return records.map((record, n) => {
     try {
       return row(record);
     } catch {
+      if (span === undefined)
+        return (
+          <li key={n} class="nothing">
+            {BROKEN}
+          </li>
+        );
       return (
         <tr key={n}>
           <td colSpan={span} class="nothing">
-            This record is broken, and cannot be shown.
+            {BROKEN}
           </td>
         </tr>
       );

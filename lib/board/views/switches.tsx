@@ -3,6 +3,8 @@ import type { JobView } from '../../insight/types.js';
 import type { LockInfo } from '../../stores/lock-info.js';
 import { lockOf } from '../looked.js';
 import { type ComponentChildren, Fragment, h } from '../templates.js';
+import { readPause } from '../../stores/pause.js';
+import { Waiting } from './line.js';
 import { Region, type Scene, Time } from './parts.js';
 
 /** What a person can do to a job. Each form goes to the JSON, by the script. */
@@ -14,6 +16,7 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
         {paused === undefined ? (
           <Switch action={`jobs/${encodeURIComponent(job)}/pause`} name="Pause">
             <Reason needed /> <For />
+            <Pauses scene={scene} view={view} />
           </Switch>
         ) : (
           <Switch action={`jobs/${encodeURIComponent(job)}/resume`} name="Resume">
@@ -37,6 +40,18 @@ export function Switches({ scene, view }: { scene: Scene; view: JobView }): h.JS
         <p class="note">Switches need the script of this page; the shell has them, too.</p>
       </noscript>
     </Region>
+  );
+}
+
+/** Pauses that wait behind whoever has its lock. */
+function Pauses({ scene, view }: { scene: Scene; view: JobView }): h.JSX.Element {
+  const { line = [], holder } = lockOf(scene.looked, view)?.lock ?? {};
+  const pauses = line.filter((one) => readPause(one.holder) !== undefined);
+  if (pauses.length === 0) return <Fragment />;
+  return (
+    <span class="problem">
+      Behind {displayName(holder ?? 'whoever has it')} waits <Waiting line={pauses} times={scene.times} />
+    </span>
   );
 }
 

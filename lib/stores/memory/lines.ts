@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.js';
 import type { AcquireRefusal, HintChannel, LeaseRef } from '../lock-store.js';
-import { Line, placeAt, placed, type WaitingRequest } from '../line.js';
+import { Line, placeAt, placed, type Standing, type WaitingRequest } from '../line.js';
 
 /** The calls that wait, in the memory of this process: rules 10 to 14 of `LockStore`. */
 export class MemoryLines {
@@ -23,6 +23,12 @@ export class MemoryLines {
   /** The place of the first call in line. */
   firstPlace(name: string): number | undefined {
     return this.#lines.get(name)?.standing[0]?.place;
+  }
+
+  /** The calls in line, in their order. */
+  standing(name: string): readonly Standing[] {
+    const now = this.clock.monotonic();
+    return this.#lines.get(name)?.standing.filter(({ until }) => until > now) ?? [];
   }
 
   /** Two calls in one microsecond, or after the clock was set back, keep their order. */

@@ -11,7 +11,7 @@ import { release } from '../../store/rules/release.js';
 import { readableLock } from '../../store/state.js';
 import type { QueuedCallStore } from '../queued-call-store.js';
 import type { HistoryStore } from '../history-store.js';
-import { isWaiting } from '../line.js';
+import { isWaiting, shownLine } from '../line.js';
 import type {
   AcquireRefusal,
   AcquireRequest,
@@ -84,6 +84,7 @@ export class MemoryLockStore implements LockStore {
     const { now, documents } = this.#documents.look(names ?? 'all');
     return documents.map((read) => ({
       ...inspect(read.name, readableLock(read), now),
+      ...shownLine(this.#lines.standing(read.name), now),
       ...this.#queuedCalls.of(read.name),
     }));
   }

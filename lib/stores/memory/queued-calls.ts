@@ -1,3 +1,4 @@
+import { mergedArguments } from '../queued-arguments.js';
 import type { Clock } from '../../clock.js';
 import {
   DEAD_KEPT,
@@ -64,8 +65,10 @@ export class MemoryQueuedCalls implements QueuedCallStore {
       one.id === id || (key !== undefined && one.open && one.job === job && one.key === key);
     const known = queue.calls.find(same);
     if (known !== undefined) {
-      if (known.id !== id) Object.assign(known, { args: queuedCall.args, merged: known.merged + 1 });
-      return { queued: true, place: known.place, merged: known.merged };
+      const isOther = known.id !== id;
+      const args = mergedArguments(known.args, queuedCall.args);
+      if (isOther) Object.assign(known, { args, merged: known.merged + 1 });
+      return { queued: true, place: known.place, merged: known.merged, ...(isOther && { id: known.id }) };
     }
     if (queue.calls.length >= queuedCall.max) return { queued: false };
     const place = placeAt(this.lines.newPlace(), queuedCall.priority);

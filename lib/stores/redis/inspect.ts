@@ -1,10 +1,11 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { ReleaseOutcome } from '../lock-store.js';
+import { MOST_SHOWN, shownLine, type Standing } from '../line.js';
 import type { JobInfo, LockInfo } from '../lock-info.js';
 import { ACL_INSPECT } from './acl.js';
 import { DENIED } from './advice.js';
 import type { RedisClient } from './connection-options.js';
-import { isStateKey, stateKey } from './keys.js';
+import { isStateKey, OF_LINE, stateKey } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
 import type { LockLooks } from './lock-looks.js';
 import {
@@ -24,6 +25,7 @@ type Answer = [
   left: number,
   fields: string[] | null,
   now: [seconds: string, micros: string],
+  line: string[],
 ];
 
 /** The further members of a client that only `inspect()` needs. */
@@ -36,19 +38,29 @@ interface ScanningClient extends RedisClient {
 /**
  * Reads the entry of a lock.
  *
- * KEYS: lock, state
+ * KEYS: lock, state, waiting, who
  * ARGV: -
  *
- * Returns the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, and the time.
- * There are no fields (false) if one of the keys has a value of another type.
+ * Returns the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, the time, and of each
+ * call in line its place, and until when it waits, with its channel, in turn. There are no fields (false) if one of the keys has a value
+ * of another type, and no line if this user may not read it.
  */
-export const INSPECT = leaseScript(/* lua */ `
+export const INSPECT = leaseScript(
+  /* lua */ `
+local waiting, who = KEYS[k + 3], KEYS[k + 4]
 local function problem(reply) return type(reply) == 'table' and reply.err end
 local token, fields = redis.pcall('GET', lock), redis.pcall('HGETALL', state)
 local failed = problem(token) or problem(fields)
 if failed and not string.find(failed, 'WRONGTYPE') then error(failed, 0) end
 if failed then token, fields = false, false end
-return { token, redis.call('PTTL', lock), fields, redis.call('TIME') }`);
+local found = redis.pcall('ZRANGE', waiting, 0, ${MOST_SHOWN - 1}, 'WITHSCORES')
+local line = {}
+for n = 1, problem(found) and 0 or #found, 2 do
+  line[n], line[n + 1] = found[n + 1], redis.call('HGET', who, found[n]) or ''
+end
+return { token, redis.call('PTTL', lock), fields, redis.call('TIME'), line }`,
+  OF_LINE,
+);
 
 /** How many keys the server looks at in one step of a SCAN. */
 const STEP = 1_000;
@@ -89,7 +101,7 @@ export async function inspectRedis(
     const found = await Promise.all(
       batch.map(async (name) => {
         const alone = async (): Promise<unknown> =>
-          runScript(connection, INSPECT.one, 2, [...INSPECT.keys.of(scripts.keys(name))]);
+          runScript(connection, INSPECT.one, INSPECT.keys.count, [...INSPECT.keys.of(scripts.keys(name))]);
         return lockIn(name, (await looks.at(name, [], alone)) as Answer);
       }),
     );
@@ -141,7 +153,7 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 }
 
 /** What INSPECT tells of a lock; `undefined`: there is none. */
-function lockIn(name: string, [token, left, fields, [seconds, micros]]: Answer): LockInfo | undefined {
+function lockIn(name: string, [token, left, fields, [seconds, micros], line]: Answer): LockInfo | undefined {
   const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.
@@ -174,6 +186,7 @@ function lockIn(name: string, [token, left, fields, [seconds, micros]]: Answer):
     ...(fence === undefined ? undefined : { fencingToken: Number(fence), ...runOf(state, fence) }),
     ...(known && held === newest && newest !== '' ? { token: newest } : undefined),
     ...(token === null && isInterrupted(state) ? { interrupted: true } : undefined),
+    ...shownLine(standingOf(line, time), time),
     jobs: [...state].flatMap(([field, value]) =>
       field.startsWith('job:') ? jobOf(field.slice(4), value) : [],
     ),
@@ -186,6 +199,16 @@ function lockIn(name: string, [token, left, fields, [seconds, micros]]: Answer):
  */
 function shedLockHost(value: string | null): string | undefined {
   return /^ADDED:\d{4}-\d\d-\d\dT[\d:.]+Z@(.+):[\da-f-]{36}$/.exec(value ?? '')?.[1];
+}
+
+/** @param line place and text of each call in turn @param now epoch ms */
+function standingOf(line: readonly string[], now: number): Pick<Standing, 'place' | 'process'>[] {
+  return line.flatMap((place, n) => {
+    const [, until, channel = ''] = /^(\d+) (.+)$/s.exec(line[n + 1] ?? '') ?? [];
+    if (n % 2 === 1 || Number(until ?? 0) <= now) return [];
+    const [process = ''] = /[^:]*:[^:]*$/.exec(channel) ?? [];
+    return [{ place: Number(place), process }];
+  });
 }
 
 /** The job of the newest lease, which has this fencing token. */

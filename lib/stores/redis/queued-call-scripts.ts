@@ -94,8 +94,10 @@ return denied`);
  * ARGV: id, job, key, args, priority, max, redeliver
  *
  * The key is '' if it has none, otherwise it begins with '='.
+ * What is kept of one that becomes one with another one: see mergedArguments().
  *
- * Returns its place and how many calls it stands for besides the first, or 0 if there is no room.
+ * Returns its place, how many calls it stands for besides the first, and, if it was kept before, the id under which it is; or 0 if there
+ * is no room.
  */
 export const ENQUEUE = script(/* lua */ `
 local queue, calls = KEYS[1], KEYS[2]
@@ -106,9 +108,11 @@ local score = redis.call('ZSCORE', queue, id)
 if score then
   if id ~= ARGV[1] then${INFO}
     merged = merged + 1${NOTE}
-    redis.call('HSET', calls, 'args:' .. id, ARGV[4])
+    local person = string.match(redis.call('HGET', calls, 'args:' .. id) or '', '^{"by":.-,"args":')
+    local args = person and person .. (string.match(ARGV[4], '^{"by":.-,"args":(.*)}$') or ARGV[4]) .. '}' or ARGV[4]
+    redis.call('HSET', calls, 'args:' .. id, args)
   end
-  return { score, string.match(redis.call('HGET', calls, 'info:' .. id), '^%d+ %d+ (%d+)') }
+  return { score, string.match(redis.call('HGET', calls, 'info:' .. id), '^%d+ %d+ (%d+)'), id }
 end
 if #redis.call('ZRANGE', queue, ARGV[6] - 1, ARGV[6] - 1) > 0 then return 0 end
 local t = redis.call('TIME')

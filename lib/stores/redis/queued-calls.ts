@@ -23,7 +23,7 @@ import {
   REDELIVER,
   SEE_QUEUED_CALLS,
 } from './queued-call-scripts.js';
-import { INDEX, INDEXED } from './queued-call-index.js';
+import { INDEX, INDEXED } from './queued-index-scripts.js';
 import { queuedCallKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
 import { LockLooks } from './lock-looks.js';
@@ -87,8 +87,13 @@ export class RedisQueuedCalls implements QueuedCallStore {
     if (left !== undefined && left <= 0) throw tooLate();
     const answer = await this.#run(ENQUEUE, [queue, calls], given, { limit: left });
     if (!Array.isArray(answer)) return { queued: false };
-    const [place, merged] = answer.map(Number);
-    return { queued: true, place: Number(place), merged: Number(merged) };
+    const [place, merged, kept = id] = answer as [unknown, unknown, string?];
+    return {
+      queued: true,
+      place: Number(place),
+      merged: Number(merged),
+      ...(kept !== id && { id: kept }),
+    };
   }
 
   async next(lease: LeaseRef, { outcome, record, takes, limit }: NextOptions): Promise<NextResult> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { Line, placed, type WaitingRequest } from '../line.js';
+import { Line, placed, shownLine, type WaitingRequest } from '../line.js';
+import type { LockInfo } from '../lock-info.js';
 import type { AcquireRefusal, AcquireResult, LeaseRef } from '../lock-store.js';
 import { CALLED } from '../rules.js';
 import { AGAIN, isFree, readAttempt, readTaken, refusedStart } from './answers.js';
@@ -161,6 +162,20 @@ function placeIn(line: Line, { token, wait }: WaitingRequest): AcquireRefusal['w
 
 /** The place of the first call in line; `undefined`: nobody stands there. */
 export const firstPlace = (row: LockRow): number | undefined => readLine(row).standing[0]?.place;
+
+/** The line of a row as people are shown it. */
+export function lineInfo(row: LockRow): Pick<LockInfo, 'line'> {
+  try {
+    const now = Number(row.now);
+    return shownLine(
+      readLine(row).standing.filter(({ until }) => until > now),
+      now,
+    );
+  } catch {
+    // The operations report foreign text in our column.
+    return {};
+  }
+}
 
 /** When a live lease was released, by the store's clock, epoch ms; `undefined` if the last one has run out, or if that is long ago. */
 function releasedAt(row: LockRow): number | undefined {

@@ -1,3 +1,4 @@
+import { mergedArguments } from '../queued-arguments.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
 import { SchedulerLockConfigError, SchedulerLockError, StoreUnavailableError } from '../../errors.js';
@@ -75,19 +76,8 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
       const known = isFirst ? undefined : await this.#placeOf('id', id);
       if (known !== undefined) return known;
       isFirst = false;
-      if (
-        slot !== null &&
-        (await queuedCalls.write('UPDATE {t} SET args = ?, merged = merged + 1 WHERE slot = ? AND id <> ?', [
-          args,
-          slot,
-          id,
-        ])) > 0
-      ) {
-        const merged = await this.#placeOf('slot', slot);
-        // It was taken in between: a new one it is.
-        if (merged === undefined) return AGAIN;
-        return merged;
-      }
+      const merged = slot === null ? undefined : await this.#merge(slot, { id, args });
+      if (merged !== undefined) return merged;
       const [count] = await queuedCalls.read(
         'SELECT count(*) AS n FROM {t} WHERE name = ? AND dead IS NULL',
         [queuedCalls.stored(name)],
@@ -198,7 +188,31 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     return infos;
   }
 
-  async #placeOf(column: 'id' | 'slot', value: string): Promise<Enqueued | undefined> {
+  /** @returns `undefined` if no other call with its key waits */
+  async #merge(
+    slot: string,
+    { id, args }: Pick<NewQueuedCall, 'id' | 'args'>,
+  ): Promise<Enqueued | typeof AGAIN | undefined> {
+    const { queuedCalls } = this.dialect;
+    const [row] = await queuedCalls.read('SELECT id, args, merged FROM {t} WHERE slot = ? AND id <> ?', [
+      slot,
+      id,
+    ]);
+    if (row === undefined) return undefined;
+    const kept = String(row['id']);
+    const written = await queuedCalls.write(
+      `UPDATE {t} SET args = ?, merged = merged + 1 WHERE id = ? AND slot = ? AND merged = ${queuedCalls.int}`,
+      [mergedArguments(String(row['args']), args), kept, slot, String(row['merged'])],
+    );
+    const found = written > 0 ? await this.#placeOf('slot', slot) : undefined;
+    // It was taken in between, or another call became one with it.
+    return found === undefined ? AGAIN : { ...found, id: kept };
+  }
+
+  async #placeOf(
+    column: 'id' | 'slot',
+    value: string,
+  ): Promise<Extract<Enqueued, { queued: true }> | undefined> {
     const [row] = await this.dialect.queuedCalls.read(`SELECT place, merged FROM {t} WHERE ${column} = ?`, [
       value,
     ]);

@@ -41,7 +41,7 @@ import { describeFailure } from './failure.js';
 import { SqlQueuedCalls } from './queued-calls.js';
 import { SqlHistory } from './history.js';
 import type { HistoryRow } from './history-dialect.js';
-import { SqlLines } from './lines.js';
+import { lineInfo, SqlLines } from './lines.js';
 import { LimitedReads } from './limited-reads.js';
 import { lockInfo, type LockRow } from './lock-row.js';
 import { giveUp, Operations, TRYING } from './operations.js';
@@ -244,7 +244,7 @@ export class SqlLockStore<Table> implements LockStore {
     // All rows of a large table may take their time.
     const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
     const queuedCalls = await this.#queuedCalls.of(names);
-    return rows.map((row) => ({ ...lockInfo(row), ...queuedCalls(row.name) }));
+    return rows.map((row) => ({ ...lockInfo(row), ...lineInfo(row), ...queuedCalls(row.name) }));
   }
 
   /** Reads the rows of some locks at once. */

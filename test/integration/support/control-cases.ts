@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { SchedulerLockService } from '../../../lib/index.js';
+import { type QueuedCallStore, SchedulerLockService } from '../../../lib/index.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
@@ -10,7 +10,7 @@ import type { QueuedCallFleet } from './queued-call-stores.js';
 /** What switches promise, on one store. */
 export function controlCases(name: string, open: () => Promise<QueuedCallFleet>): void {
   describe(`on ${name}`, () => {
-    const { start, elsewhere, fleetLocks } = useFleet(open);
+    const { start, elsewhere, fleetLocks, store } = useFleet(open);
 
     test('a paused job starts on no instance, and everybody knows who paused it, why and until when', async () => {
       const one = await start();
@@ -75,65 +75,6 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
         { outcome: 'completed', trigger: 'hand' },
       ]);
       expect((await insight.job('Invoices.send'))?.status).toBe('ok');
-    });
-
-    test('a pause stands behind the run that goes on, before all who wait', async () => {
-      const hold = gate();
-      const { app, control, ran, byHand } = await start(() => hold.opened);
-      const run = byHand();
-      await until(() => ran.length === 1);
-      const behind: (string | undefined)[] = [];
-      const pausing = control.pause({
-        lock: 'invoices',
-        ...ANNA,
-        onWaiting: (holder) => behind.push(holder),
-      });
-      await until(() => behind.length === 1);
-      const waiter = app
-        .get(SchedulerLockService)
-        .run('invoices', { wait: '1m', priority: 99 }, () =>
-          Promise.reject(new Error('it ran before the pause')),
-        );
-      await until(() => app.events.some(({ type }) => type === 'waiting'));
-      hold.open();
-      await run;
-      expect(await pausing).toMatchObject({ result: 'paused' });
-      expect(await waiter).toMatchObject({ ran: false, reason: 'paused' });
-      expect(behind).toEqual([app.get(SchedulerLockService).instanceId]);
-    });
-
-    test('a pause that gives up in line changes nothing', async () => {
-      const hold = gate();
-      const { control, ran, byHand } = await start(() => hold.opened);
-      const run = byHand();
-      await until(() => ran.length === 1);
-      expect(await control.pause({ lock: 'invoices', ...ANNA, wait: '300ms' })).toMatchObject({
-        result: 'held',
-      });
-      const abort = new AbortController();
-      const asked = control.pause({
-        lock: 'invoices',
-        ...ANNA,
-        signal: abort.signal,
-        onWaiting: () => abort.abort(),
-      });
-      await expect(asked).rejects.toMatchObject({ name: 'AbortError' });
-      hold.open();
-      await run;
-      await byHand();
-      expect(ran).toHaveLength(2);
-    });
-
-    test('a pause that has run out is over, and is no interrupted run', async () => {
-      const { app, control, insight, ran, byHand } = await start();
-      await control.pause({ lock: 'invoices', ...ANNA, for: '1s' });
-      await until(async () => {
-        await byHand();
-        return ran.length === 1;
-      });
-      expect(app.events.filter(({ type }) => type === 'interrupted')).toEqual([]);
-      await until(async () => (await insight.job('Invoices.send'))?.status === 'ok');
-      expect(await insight.controls({ lock: 'invoices' })).toMatchObject([{ action: 'pause', ...ANNA }]);
     });
 
     test('a broken lease is that which was seen; its run counts as aborted, and its signal aborts at a heartbeat', async () => {
@@ -239,6 +180,37 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect(controlled(app)).toEqual(['run by anna@ops', 'run by bob', 'pause by anna@ops']);
     });
 
+    test('queued calls of two persons with one key are one, of the first, with the arguments of the second; both see its end', async () => {
+      const hold = gate();
+      const { insight, ran, byHand } = await start(() => hold.opened);
+      const shell = await elsewhere();
+      const run = byHand();
+      await until(() => ran.length === 1);
+      const keyed = { job: 'Invoices.send', key: 'november', wait: '20s' } as const;
+      // A comma, a quote and a name of the text that is kept: it is told apart from them.
+      const reason = 'she said ,"args":[1]}';
+      const first = shell.runNow({ ...keyed, actor: 'first', reason, args: ['old', { args: [1] }] });
+      await until(async () => (await fleetLocks())?.[0]?.queued === 1);
+      const other = store();
+      const queuedCalls = other.queuedCalls as QueuedCallStore;
+      const enqueue = queuedCalls.enqueue.bind(queuedCalls);
+      let merged = 0;
+      queuedCalls.enqueue = async (call, options) => {
+        const result = await enqueue(call, options);
+        if (result.queued) merged = result.merged;
+        return result;
+      };
+      const second = (await elsewhere(other)).runNow({ ...keyed, ...BOB, args: [{ args: ',"args":' }] });
+      await until(() => merged === 1);
+      hold.open();
+      await run;
+      const end = { result: 'started', outcome: 'completed' };
+      expect(await Promise.all([first, second])).toMatchObject([end, end]);
+      expect(ran.map(({ args }) => args)).toEqual([[], [{ args: ',"args":' }]]);
+      const [done] = await insight.runs({ lock: 'invoices' });
+      expect(done).toMatchObject({ trigger: 'control', by: { action: 'run', actor: 'first', reason } });
+    });
+
     test('from elsewhere an instance that has the job runs it, and its end is told, also a failure', async () => {
       const { insight, ran } = await start(async () => {
         if (ran.length === 2) throw new Error('the disk is full');
@@ -269,25 +241,27 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       const [info] = (await fleetLocks()) ?? [];
       expect(info?.dead).toMatchObject([{ job: 'Invoices.send', reason: 'failed' }]);
       const id = info?.dead?.[0]?.id ?? '';
+      // It is noted before it is done: whoever dies in between is on record.
+      const broken = store();
+      const fails = await elsewhere(broken);
+      const { redeliver } = broken.queuedCalls as QueuedCallStore;
+      (broken.queuedCalls as QueuedCallStore).redeliver = () => Promise.reject(new Error('it died'));
+      await expect(fails.redeliver({ lock: 'invoices', id, actor: 'carl' })).rejects.toThrow('it died');
+      if (name === 'memory') (broken.queuedCalls as QueuedCallStore).redeliver = redeliver;
+      await until(async () =>
+        (await insight.controls({ lock: 'invoices' })).some(
+          ({ action, actor, count }) => action === 'redeliver' && actor === 'carl' && count === 1,
+        ),
+      );
       expect(await shell.redeliver({ lock: 'invoices', id: randomUUID(), ...BOB })).toMatchObject({
         count: 0,
       });
       expect(await shell.redeliver({ lock: 'invoices', id, ...BOB })).toMatchObject({ count: 1 });
       await until(() => ran.length === 3);
-      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 4);
+      await until(async () => (await insight.controls({ lock: 'invoices' })).length === 5);
       expect(
         (await insight.controls({ lock: 'invoices' })).map(({ action, actor }) => `${action} ${actor}`),
       ).toEqual(expect.arrayContaining(['redeliver bob', 'run anna@ops']));
-    });
-
-    test('a pause cannot be broken, only resumed', async () => {
-      const { control } = await start();
-      const paused = await control.pause({ lock: 'invoices', ...ANNA });
-      const fencingToken = paused.result === 'paused' ? paused.pause.fencingToken : 0;
-      expect(await control.break({ lock: 'invoices', fencingToken, ...ANNA })).toMatchObject({
-        result: 'is-pause',
-      });
-      expect(await control.resume({ lock: 'invoices', ...BOB })).toMatchObject({ result: 'resumed' });
     });
   });
 }

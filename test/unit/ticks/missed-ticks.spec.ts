@@ -263,6 +263,37 @@ describe('a tick whose lock is taken for something else', () => {
   });
 });
 
+describe('a tick that met a pause', () => {
+  test('is begun soon after a person has resumed its job, long before the pause was to end', async () => {
+    const nightly = job({ catchUp: HOUR });
+    const paused: TickResult = { ran: false, reason: 'paused', expiresIn: 24 * HOUR };
+    end(nightly, paused);
+    for (let asked = 1; asked <= 3; asked++) {
+      await clock.advance(30_000 + SPREAD);
+      expect(fired).toHaveLength(asked);
+      missedTicks.ended(nightly, fired.at(-1) ?? {}, asked === 3 ? { ran: true } : paused);
+    }
+    expect(fired.at(-1)).toMatchObject({ tick });
+    expect(clock.pending).toBe(0);
+  });
+
+  test('is not asked for any more in a pause that outlasts catchUp, nor without it', async () => {
+    const paused: TickResult = { ran: false, reason: 'paused', expiresIn: 24 * HOUR };
+    end(job(), paused);
+    expect(clock.pending).toBe(0);
+    const nightly = job({ catchUp: 120_000 });
+    end(nightly, paused);
+    // It is a minute old.
+    for (let n = 0; n < 10; n++) {
+      const asked = fired.length;
+      await clock.advance(30_000 + SPREAD);
+      if (fired.length > asked) missedTicks.ended(nightly, fired.at(-1) ?? {}, paused);
+    }
+    expect(fired).toHaveLength(1);
+    expect(clock.pending).toBe(0);
+  });
+});
+
 describe('a tick that met a store that was away', () => {
   test('is asked for again until the store answers, with catchUp', async () => {
     const nightly = job({ catchUp: HOUR });

@@ -1,8 +1,6 @@
 import { QUEUED_CALLS_KEPT } from '../queued-call-store.js';
 import { script } from './script.js';
 
-// One sorted set has the names of locks that may have queued calls, by the time when that was noted, s.
-
 /**
  * Notes that a lock may have queued calls.
  *
@@ -17,8 +15,8 @@ redis.call('PEXPIRE', KEYS[1], ${QUEUED_CALLS_KEPT})
 return 0`);
 
 /**
- * The locks that may have queued calls, a thousand at most. Takes out locks without any, unless they were noted again in the last ten
- * minutes: a queued call may be on its way.
+ * The locks that may have queued calls, a thousand at most. Takes a lock out that has none, unless it was noted again in the last ten minutes:
+ * a queued call may be on its way.
  *
  * KEYS: index
  * ARGV: without...
