@@ -28,7 +28,7 @@ export interface Request {
   readonly json: boolean;
   readonly watch: boolean;
   readonly bad: boolean;
-  /** For a switch: who acts, what on, and why. */
+  /** For a switch: who does what, and why. */
   readonly act?: Act;
 }
 

@@ -74,8 +74,8 @@ export class Alarms {
     for (const miss of this.#waiting) {
       const { job, tick, own, first, timer } = miss;
       timer?.cancel();
-      // Another instance's miss whose mark was sent: the answer to a mark under way decides who reports it. If an answer was lost,
-      // the mark may have silenced the others: report it here.
+      // Another instance was the first to note the miss: the answer to a mark under way decides who reports it. If an answer was
+      // lost, that mark may have silenced the others: this instance reports the miss.
       if (!first && !miss.marked) continue;
       this.#waiting.delete(miss);
       this.#tell(job, tick, own);

@@ -61,7 +61,7 @@ const ALL = 1_000;
  * await store.close();
  * ```
  *
- * Each method asks the store again, some calls for each lock in question, and rejects as the calls of the store do
+ * Each method asks the store whenever it is called, some calls for each lock in question, and rejects as the calls of the store do
  * (`StoreUnavailableError`). Times are the store's, epoch milliseconds.
  */
 export class Insight {

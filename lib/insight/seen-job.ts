@@ -13,7 +13,7 @@ interface Known {
   readonly watcher: Watcher;
   /** By the store's clock. */
   readonly time: number;
-  /** The instances that know each job; `undefined`: the store was not asked yet. */
+  /** The instances that know each job; `undefined`: the store has not answered yet. */
   readonly fleet: Pick<FleetJobs, 'get'> | undefined;
   /** The runs that go on here. */
   readonly here: readonly RunInfo[];

@@ -198,7 +198,7 @@ export type WhyCause =
     }
   /** It is not overdue yet. */
   | { readonly cause: 'pending'; readonly due: number }
-  /** No instance knows it. `jobs`: a similar name, or some of the known jobs. */
+  /** No instance knows it. `jobs`: those with similar names, or some of the known jobs. */
   | { readonly cause: 'unknown-job'; readonly jobs: readonly string[] }
   /** Older than the runs that are kept: these begin at `since`. */
   | { readonly cause: 'too-old'; readonly since?: number }

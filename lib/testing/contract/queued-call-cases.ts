@@ -191,7 +191,7 @@ export const queuedCallCases: readonly CaseDefinition[] = [
   {
     rule: 15,
     sentence:
-      'queued calls are found for which no worker may stand in line, while their lock is held; or while it is free',
+      'queued calls are found while their lock is free, and while it is held if no call in line has their priority',
     needs: ['queuedCalls', 'lines'],
     async run(kit) {
       const lease = await kit.take(kit.name());

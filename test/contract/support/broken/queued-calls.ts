@@ -236,7 +236,7 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     TakesForOldLeases,
   ),
   broken(
-    'queued calls are found for which no worker may stand in line, while their lock is held; or while it is free',
+    'queued calls are found while their lock is free, and while it is held if no call in line has their priority',
     "a lock with a holder and a line should not be among them, but got [{'name':'lock','place':1}]",
     FindsHeldLocks,
   ),
