@@ -1,11 +1,12 @@
 import { type Clock, noLongerThan } from '../clock.js';
+import { type Result, told } from '../control/told.js';
 import type { ControlSwitches } from '../control/types.js';
 import type { Duration } from '../duration.js';
 import { SchedulerLockConfigError, StoreUnavailableError } from '../errors.js';
+import { Times } from '../insight/shown.js';
 import { type Answer, json } from './answer.js';
 import { isSameOrigin } from './same-origin.js';
 import { failureText } from './snapshots.js';
-import { type Result, statusOf, told } from './told.js';
 
 /** A request for a switch. */
 export interface Act {
@@ -78,7 +79,8 @@ export async function act(control: ControlSwitches, clock: Clock, request: Act):
         },
         202,
       );
-    return json({ ...result, sentence: told(result) }, statusOf(result));
+    const { sentence, status } = told(result, new Times('UTC', clock.now()));
+    return json({ ...result, sentence }, status);
   } catch (error) {
     return problem(error);
   }

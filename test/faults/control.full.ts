@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ControlInfo, RunInfo } from '../../lib/index.js';
+import type { ControlInfo, PauseInfo, RunInfo } from '../../lib/index.js';
 import { spawnChild, type TestChild } from '../support/child.js';
 import { uniqueTable } from '../support/database-server.js';
 import { builtScript } from '../support/machine.js';
@@ -141,5 +141,34 @@ describe.each(SHARED_STORES)('with %s', (_, open) => {
       (await look(other)).runs.filter(({ by }) => by?.action === 'run');
     await until(async () => (await wanted())[0]?.outcome === 'completed');
     expect(await wanted()).toMatchObject([{ trigger: 'control', by: ANNA, outcome: 'completed' }]);
+  });
+
+  test('a pause that is lifted for one run is gone if the process dies that was used for it: the job runs at its next tick', async () => {
+    const fleet = await startThree();
+    const [used, ...others] = fleet;
+    for (const child of fleet) child.send({ type: 'end' });
+    used.send({ type: 'switch', action: 'pause', request: { job: 'work', ...ANNA } });
+    const { pause } = await used.next<{ type: string; pause: PauseInfo }>('switched');
+    // The run that goes through the pause goes on until it is told to end.
+    for (const child of fleet) child.send({ type: 'hold' });
+    const request = { job: 'work', throughPause: true, actor: 'bob' };
+    used.send({ type: 'switch', action: 'runNow', request });
+    const [, fencingToken] = await runner(fleet, pause.fencingToken);
+    await used.kill();
+    for (const child of others) child.send({ type: 'end' });
+    await runner(others, fencingToken);
+    const [other] = others;
+    await until(async () =>
+      (await look(other)).runs.some((run) => run.trigger === 'schedule' && run.fencingToken > fencingToken),
+    );
+    const { status, acts, runs } = await look(other);
+    expect(status).not.toBe('paused');
+    expect(runs.find((run) => run.fencingToken === fencingToken)).toMatchObject({
+      by: { action: 'run', actor: 'bob' },
+    });
+    expect(acts.filter(({ action }) => action !== 'run')).toMatchObject([
+      { action: 'resume', actor: 'bob', call: expect.any(String) },
+      { action: 'pause', ...ANNA },
+    ]);
   });
 });

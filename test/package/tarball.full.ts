@@ -12,10 +12,10 @@ const MEGABYTE = 1_000_000;
  * Two builds with one set of types, packed. It was 243 kB before histories, metrics, health and the shell, 324 kB before the set-up
  * texts for databases and Redis, the watch over silent connections, and the judgement of jobs, and 375 kB before the rules of a lock
  * over documents, which so far stand beside the stores for databases that they are to replace; 396 kB before node-redis and MongoDB; 418 kB before the documents
- * came along, of which there are 97 kB; 519 kB before the page, and before the switches, which take some 20 kB, in both
- * builds, with their commands and their document.
+ * came along, of which there are 97 kB; 519 kB before the page and the switches. The page takes some 45 kB, the switches some
+ * 15 kB, and 20 kB are what both brought into the shell, histories and stores, in both builds, and documents.
  */
-const MOST = 600_000;
+const MOST = 605_000;
 /** The page, packed: what both builds share of it, what each has of its own, its document, and the description of its JSON. */
 const MOST_OF_PAGE = 60_000;
 /** Scripts of the page that the shell imports besides. */
@@ -74,7 +74,7 @@ test('a tarball of the project holds the build, the documents, the licence, aler
   ]);
 });
 
-test('it holds both builds, script by script, and is a download of less than 600 kB', async () => {
+test('it holds both builds, script by script, and is a download of less than 605 kB', async () => {
   const { files, size } = await packProjectDryRun();
   const scripts = files.map(({ path }) => path).filter((path) => path.endsWith('.js'));
   const [cjs, esm] = [true, false].map((is) => scripts.filter((path) => path.startsWith('dist/cjs/') === is));

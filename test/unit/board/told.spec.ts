@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { evidenceOf } from '../../../lib/board/evidence.js';
-import { told } from '../../../lib/board/told.js';
+import { type Result, told } from '../../../lib/control/told.js';
 import { Times } from '../../../lib/insight/shown.js';
 import type { RunInfo } from '../../../lib/insight/types.js';
 
@@ -18,8 +18,44 @@ test.each([
     'It ran on api-1, with fencing token 7: completed. It is not paused any more.',
   ],
 ] as const)('a run that a person wants is told as it is: %j', (more, sentence) => {
-  expect(told({ ...started, ...more })).toBe(sentence);
+  expect(told({ ...started, ...more }, new Times('UTC', 3)).sentence).toBe(sentence);
 });
+
+const pause = { lock: 'lock', actor: 'anna', since: 1, until: 3_600_003, fencingToken: 1 };
+
+test.each<[Result, number, number, string]>([
+  [{ result: 'paused', pause, jobs: ['job'] }, 200, 0, 'Paused job until 1970-01-01 01:00:00Z.'],
+  [{ result: 'paused', pause }, 409, 1, 'Not started: it is paused by anna since'],
+  [
+    { ...started, outcome: 'failed', error: 'Error: no' },
+    200,
+    1,
+    'It ran on api-1, with fencing token 7: failed (Error: no).',
+  ],
+  [
+    { result: 'held', lock: 'lock', holder: 'api-1' },
+    409,
+    1,
+    'Nothing was changed: api-1 has the lock lock.',
+  ],
+  [
+    { result: 'nobody-has-it', job: 'jib', jobs: ['job'] },
+    404,
+    2,
+    'No instance knows a job jib. There are: job.',
+  ],
+  [{ result: 'redelivered', lock: 'lock', count: 0 }, 409, 1, 'There is no such dead letter'],
+  [{ result: 'redelivered', lock: 'lock', count: 2 }, 200, 0, 'Put 2 dead letters of the lock lock back.'],
+])(
+  'page and shell tell the same of %j, with status %i and exit code %i',
+  (result, status, code, sentence) => {
+    expect(told(result, new Times('UTC', 3))).toMatchObject({
+      status,
+      code,
+      sentence: expect.stringContaining(sentence),
+    });
+  },
+);
 
 test('of a run that a person had started, and another one ended, both are shown', () => {
   const run: RunInfo = {

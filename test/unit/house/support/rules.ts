@@ -90,7 +90,7 @@ const ROOMS: readonly [place: string, mayImport: string, why: string][] = [
   ],
   [
     'board/',
-    `${CONTRACT}|insight/.+|control/types|nest/scheduler-lock-(insight|control)`,
+    `${CONTRACT}|insight/.+|control/(types|told)|nest/scheduler-lock-(insight|control)`,
     'the page shows what insight tells, and knows neither stores nor the engine',
   ],
   [
