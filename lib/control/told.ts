@@ -34,7 +34,9 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) =>
   // A call that found its job paused was not carried out.
   paused: (result, times) =>
     'jobs' in result
-      ? done(`Paused ${about(result)} until ${times.full(result.pause.until)}.`)
+      ? done(
+          `Done: ${about(result)} is paused by ${result.pause.actor} until ${times.full(result.pause.until)}.`,
+        )
       : notDone(
           `Not started: it is ${pausedBy(result.pause, times)}.`,
           '--through-pause runs it once all the same.',
