@@ -45,7 +45,7 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) =>
     notDone(`Nothing was changed: ${about(result)} is ${pausedBy(result.pause, times)}. Resume it first.`),
   resumed: (result, times) =>
     done(
-      `Resumed ${about(result)}: it was ${pausedBy(result.pause, times)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
+      `It is resumed: ${about(result)} was ${pausedBy(result.pause, times)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
     ),
   'not-paused': ({ lock }) => notDone(`Nothing was changed: the lock ${displayName(lock)} is not paused.`),
   broken: ({ holder }) =>
