@@ -34,7 +34,9 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) =>
   // A call that found its job paused was not carried out.
   paused: (result, times) =>
     'jobs' in result
-      ? done(`Paused ${about(result)} until ${times.full(result.pause.until)}.`)
+      ? done(
+          `Done: ${about(result)} is paused by ${result.pause.actor} until ${times.full(result.pause.until)}.`,
+        )
       : notDone(
           `Not started: it is ${pausedBy(result.pause, times)}.`,
           '--through-pause runs it once all the same.',
@@ -43,7 +45,7 @@ const TOLD: { readonly [R in Result['result']]: (result: Of<R>, times: Times) =>
     notDone(`Nothing was changed: ${about(result)} is ${pausedBy(result.pause, times)}. Resume it first.`),
   resumed: (result, times) =>
     done(
-      `Resumed ${about(result)}: it was ${pausedBy(result.pause, times)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
+      `It is resumed: ${about(result)} was ${pausedBy(result.pause, times)}. Nothing is made up but what \`catchUp\` says, and calls that were queued.`,
     ),
   'not-paused': ({ lock }) => notDone(`Nothing was changed: the lock ${displayName(lock)} is not paused.`),
   broken: ({ holder }) =>

@@ -24,7 +24,12 @@ test.each([
 const pause = { lock: 'lock', actor: 'anna', since: 1, until: 3_600_003, fencingToken: 1 };
 
 test.each<[Result, number, number, string]>([
-  [{ result: 'paused', pause, jobs: ['job'] }, 200, 0, 'Paused job until 1970-01-01 01:00:00Z.'],
+  [
+    { result: 'paused', pause, jobs: ['job'] },
+    200,
+    0,
+    'Done: job is paused by anna until 1970-01-01 01:00:00Z.',
+  ],
   [{ result: 'paused', pause }, 409, 1, 'Not started: it is paused by anna since'],
   [
     { ...started, outcome: 'failed', error: 'Error: no' },
