@@ -136,6 +136,7 @@ export class Desk {
 
   /** Waits, also where nothing else keeps the process alive. Ends when the signal does, or this is done, which does not reject. */
   async sleep(delay: number, signal?: AbortSignal, done?: Promise<void>): Promise<void> {
+    if (signal?.aborted === true) return;
     let wake: (() => void) | undefined;
     const woken = new Promise<void>((resolve) => {
       wake = resolve;

@@ -32,6 +32,7 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
 
 /** How many dead letters are meant; `undefined`: the store cannot tell, so it is tried. */
 function wantedOf(info: LockInfo | undefined, { id }: RedeliverRequest): number | undefined {
-  if (info?.unknown !== undefined) return undefined;
-  return info?.dead?.filter((letter) => id === undefined || letter.id === id).length ?? 0;
+  // Redis forgets a lock after a day, and keeps dead letters for a week.
+  if (info === undefined || info.unknown !== undefined) return undefined;
+  return info.dead?.filter((letter) => id === undefined || letter.id === id).length ?? 0;
 }

@@ -119,4 +119,5 @@ const isFull = ([{ job }]: KnownByAll, locks: ReadonlyMap<string, LockFacts>): b
   (locks.get(job.lock ?? '')?.entries.length ?? 0) >= LEAST;
 
 /** Whether older entries would say the same. */
-const isWell = ({ status, failures }: JobView): boolean => status === 'ok' && failures === 0;
+const isWell = ({ status, failures, last }: JobView): boolean =>
+  status === 'ok' && failures === 0 && last !== undefined;

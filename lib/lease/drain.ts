@@ -189,7 +189,8 @@ export class Drain extends Holding {
     const facts = { key, delivery, queuedAt, merged };
     const lease = new Lease(ref, settings, clock.monotonic(), sentAt, clock, emit, facts);
     const by = personOf(args);
-    lease.started = by === undefined ? QUEUED : { trigger: 'control', by };
+    // Of several that became one, whoever asked waits for the one that is kept.
+    lease.started = by === undefined ? QUEUED : { trigger: 'control', by: { ...by, call: id } };
     return { lease, run: (own) => this.within(own, () => run(readArguments(name, args))) };
   }
 

@@ -38,7 +38,7 @@ test('a correct store answers as the model of histories', async () => {
 describe('the model finds out about a store that breaks', () => {
   /** What it knows nothing of: races, intervals, inspect, queued calls, names that fold, clocks of instances. */
   const beyond =
-    /^rule 9|exactly one|interval|queued call|`next`|stay apart|unless it is asked|whatever their own clocks/;
+    /^rule 9|exactly one|interval|queued call|`next`|stay apart|unless the request asks|whatever their own clocks/;
   const within = brokenStores.filter(({ caught }) => /^rule 1[678]/.test(caught) && !beyond.test(caught));
 
   test.each(within.map((broken) => [broken.caught, broken] as const))('%s', async (_, { make }) => {

@@ -28,7 +28,7 @@ import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
 import { LockLooks } from './lock-looks.js';
 import { failure } from './lease-call.js';
-import { missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
+import { mayHaveEnded, missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
 import { DENIED } from './advice.js';
 import { RedisReplyError, runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -43,6 +43,8 @@ const FEW = 100;
 
 /** How many instances to read in one command: each has dates of all its jobs, and neither side does anything else meanwhile. */
 const AT_ONCE = 25;
+/** The same for lists of jobs. */
+const LISTS = 5;
 
 /** Histories in Redis: see history-scripts.ts. A release keeps the record of its run itself. */
 export class RedisHistory implements HistoryStore {
@@ -86,12 +88,23 @@ export class RedisHistory implements HistoryStore {
   }
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
-    const { runs, bad } = this.#keys(name);
     // Redis answers a count of 0 with no list at all.
-    const counts = [Math.max(limit, 1), Math.max(limit, LOOKED_AT)].map(String);
+    for (let count = Math.max(limit, 1); ; count *= LOOKED_AT) {
+      let unreadable = 0;
+      const streams = await this.#streams(name, count);
+      const all = readEntries(name, streams, () => (unreadable += 1));
+      const entries = newest(all, limit);
+      if (streams[0].length >= count && count < LOOKED_AT && mayHaveEnded(entries, all)) continue;
+      for (; unreadable > 0; unreadable -= 1) onUnreadable?.();
+      return entries;
+    }
+  }
+
+  async #streams(name: string, count: number): Promise<Streams> {
+    const { runs, bad } = this.#keys(name);
+    const counts = [count, Math.max(count, LOOKED_AT)].map(String);
     const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], counts);
-    const streams = (await (limit > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
-    return newest(readEntries(name, streams, onUnreadable), limit);
+    return (await (count > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -151,14 +164,17 @@ export class RedisHistory implements HistoryStore {
   /** One list for each key: a list that is missing or unreadable is empty. */
   async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
     const lists: KnownJob[][] = [];
-    // One after another: each may have hundreds of jobs, and is parsed at a stretch.
-    for (const key of keys) {
-      const [list = null] = await valuesOf(this.connection, [key]).catch((error: unknown) =>
+    // A few at a time: each may have hundreds of jobs, and these are parsed at a stretch.
+    for (let from = 0; from < keys.length; from += LISTS) {
+      const some = keys.slice(from, from + LISTS);
+      const found = await valuesOf(this.connection, some).catch((error: unknown) =>
         Promise.reject(failure(error)),
       );
-      const jobs = list === null ? [] : readable(list, isJobs);
-      if (jobs === undefined) onUnreadable?.();
-      lists.push(jobs ?? []);
+      for (const list of found) {
+        const jobs = list === null ? [] : readable(list, isJobs);
+        if (jobs === undefined) onUnreadable?.();
+        lists.push(jobs ?? []);
+      }
     }
     return lists;
   }

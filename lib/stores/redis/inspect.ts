@@ -21,10 +21,11 @@ interface Connection extends ScriptConnection {
 }
 
 type Answer = [
+  // In front: the answer of a lock must not begin with a text of somebody else's.
+  now: [seconds: string, micros: string],
   token: string | null,
   left: number,
   fields: string[] | null,
-  now: [seconds: string, micros: string],
   line: string[],
 ];
 
@@ -41,7 +42,7 @@ interface ScanningClient extends RedisClient {
  * KEYS: lock, state, waiting, who
  * ARGV: -
  *
- * Returns the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, the time, and of each
+ * Returns the time, the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, and of each
  * call in line its place, and until when it waits, with its channel, in turn. There are no fields (false) if one of the keys has a value
  * of another type, and no line if this user may not read it.
  */
@@ -56,9 +57,10 @@ if failed then token, fields = false, false end
 local found = redis.pcall('ZRANGE', waiting, 0, ${MOST_SHOWN - 1}, 'WITHSCORES')
 local line = {}
 for n = 1, problem(found) and 0 or #found, 2 do
-  line[n], line[n + 1] = found[n + 1], redis.call('HGET', who, found[n]) or ''
+  local said = redis.pcall('HGET', who, found[n])
+  line[n], line[n + 1] = found[n + 1], not problem(said) and said or ''
 end
-return { token, redis.call('PTTL', lock), fields, redis.call('TIME'), line }`,
+return { redis.call('TIME'), token, redis.call('PTTL', lock), fields, line }`,
   OF_LINE,
 );
 
@@ -153,7 +155,7 @@ async function scan(node: ScanningClient, parts: readonly string[]): Promise<str
 }
 
 /** What INSPECT tells of a lock; `undefined`: there is none. */
-function lockIn(name: string, [token, left, fields, [seconds, micros], line]: Answer): LockInfo | undefined {
+function lockIn(name: string, [[seconds, micros], token, left, fields, line]: Answer): LockInfo | undefined {
   const ms = Number(left);
   const time = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000);
   // A value of another type is in the place of the lock, so no instance can take it.

@@ -131,6 +131,14 @@ const isInterruption = (entry: HistoryEntry): boolean =>
 const idOf = (entry: HistoryEntry): string =>
   entry.type === 'run' ? String(entry.fencingToken) : JSON.stringify([entry.job, entry.tick, entry.instance]);
 
+/** Whether one that is told as interrupted may have completed before: all completed runs that were read are newer than it. */
+export function mayHaveEnded(told: readonly HistoryEntry[], all: readonly HistoryEntry[]): boolean {
+  let oldest = Infinity;
+  for (const entry of all)
+    if (entry.type === 'run' && entry.outcome === 'completed') oldest = Math.min(oldest, entry.fencingToken);
+  return told.some((entry) => entry.type === 'run' && isInterruption(entry) && entry.fencingToken < oldest);
+}
+
 /** The newest of each kind, in their order. */
 export function newest(entries: readonly HistoryEntry[], limit: number): HistoryEntry[] {
   const left = { run: limit, miss: limit };

@@ -1,4 +1,4 @@
-import { mergedArguments } from '../queued-arguments.js';
+import { BY_PERSON, isOfPerson, mergedArguments } from '../queued-arguments.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
 import { SchedulerLockConfigError, SchedulerLockError, StoreUnavailableError } from '../../errors.js';
@@ -194,18 +194,18 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     { id, args }: Pick<NewQueuedCall, 'id' | 'args'>,
   ): Promise<Enqueued | typeof AGAIN | undefined> {
     const { queuedCalls } = this.dialect;
-    const [row] = await queuedCalls.read('SELECT id, args, merged FROM {t} WHERE slot = ? AND id <> ?', [
-      slot,
-      id,
-    ]);
+    const [row] = await queuedCalls.read('SELECT id, args FROM {t} WHERE slot = ? AND id <> ?', [slot, id]);
     if (row === undefined) return undefined;
     const kept = String(row['id']);
+    const before = String(row['args']);
+    // A person who is on record stays. Where none is, one may come in between, and only then is it asked again.
+    const alone = isOfPerson(before) ? '' : ` AND args NOT LIKE '${BY_PERSON}%'`;
     const written = await queuedCalls.write(
-      `UPDATE {t} SET args = ?, merged = merged + 1 WHERE id = ? AND slot = ? AND merged = ${queuedCalls.int}`,
-      [mergedArguments(String(row['args']), args), kept, slot, String(row['merged'])],
+      `UPDATE {t} SET args = ?, merged = merged + 1 WHERE id = ? AND slot = ?${alone}`,
+      [mergedArguments(before, args), kept, slot],
     );
     const found = written > 0 ? await this.#placeOf('slot', slot) : undefined;
-    // It was taken in between, or another call became one with it.
+    // It was taken in between, or became one with a person's.
     return found === undefined ? AGAIN : { ...found, id: kept };
   }
 

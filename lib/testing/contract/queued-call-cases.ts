@@ -79,6 +79,21 @@ export const queuedCallCases: readonly CaseDefinition[] = [
   },
   {
     rule: 15,
+    sentence: 'many queued calls at the same time with the key of one that waits all become one with it',
+    needs: ['queuedCalls'],
+    async run(kit) {
+      const { name } = await kit.take(kit.name());
+      await keep(kit, queuedCall(name, { key: 'k' }));
+      const all = Array.from({ length: 30 }, () => queuedCall(name, { key: 'k' }));
+      const kept = await kit.atOnce(all, async (store, one) => store.queuedCalls?.enqueue(one));
+      const lost = kept.filter((answer) => answer?.queued !== true).length;
+      check(lost === 0, () => `all should be kept, but ${lost} were not`);
+      const { merged } = await keep(kit, queuedCall(name, { key: 'k' }));
+      check(merged === 31, () => `one should stand for 31 more calls, but stands for ${merged}`);
+    },
+  },
+  {
+    rule: 15,
     sentence: 'queued calls without a key, and those of other jobs, stand alone',
     needs: ['queuedCalls'],
     async run(kit) {

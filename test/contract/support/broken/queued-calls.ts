@@ -39,6 +39,18 @@ class FirstArgumentsWin extends ReferenceQueuedCalls {
   }
 }
 
+/** Others may come between reading and writing. */
+class MergesWhatItHasRead extends ReferenceQueuedCalls {
+  override async enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
+    const known = this.queuedCalls.find((one) => this.isSame(one, queuedCall));
+    const merged = known?.merged ?? 0;
+    await Promise.resolve();
+    const result = await super.enqueue(queuedCall);
+    if (known !== undefined) known.merged = merged + 1;
+    return result;
+  }
+}
+
 class MergesWithoutAKey extends ReferenceQueuedCalls {
   protected override isSame(one: StoredCall, queuedCall: NewQueuedCall): boolean {
     return (
@@ -169,6 +181,11 @@ export const brokenQueuedCalls: readonly BrokenStore[] = [
     'a queued call with the key of one that waits becomes one with it: its arguments, the other one’s place',
     "the first one should be delivered, with the arguments of the last, but got {'name':'lock','id':'<id>','job':'job','args':'[\\'a\\']','priority':0,'max':10,'redeliver':1,'key':'k','place':1,'merged':1,'delivery':1,'taken':'<id>','begun':true,'queuedAt':0}",
     FirstArgumentsWin,
+  ),
+  broken(
+    'many queued calls at the same time with the key of one that waits all become one with it',
+    'one should stand for 31 more calls, but stands for 2',
+    MergesWhatItHasRead,
   ),
   broken(
     'queued calls without a key, and those of other jobs, stand alone',
