@@ -24,9 +24,13 @@ export async function redeliver(desk: Desk, request: RedeliverRequest): Promise<
   if (wanted === 0) return { result: 'redelivered', lock, count: 0 };
   const act = actOf('redeliver', request);
   const asked = wanted === undefined ? act : { ...act, count: wanted };
-  await note(desk, lock, asked, info?.time ?? desk.clock.now());
+  if (info !== undefined) await note(desk, lock, asked, info.time);
   const count = await desk.ask(store.queuedCalls.redeliver(lock, request.id));
-  if (count > 0) desk.tell(lock, { ...act, count });
+  if (count > 0) {
+    // A mistyped name gets no history.
+    if (info === undefined) await note(desk, lock, { ...act, count }, desk.clock.now());
+    desk.tell(lock, { ...act, count });
+  }
   return { result: 'redelivered', lock, count };
 }
 

@@ -15,7 +15,7 @@ const MANY = 1_000;
 
 type Reasons = OverdueEvent['reasons'];
 
-/** A miss that this instance has not reported, and of which it does not know that another one has. */
+/** A miss that this instance has not reported. It does not know whether another instance has. */
 interface Untold {
   readonly job: WatchedJob;
   readonly tick: number;

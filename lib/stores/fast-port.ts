@@ -11,7 +11,7 @@ import type {
 export interface Told<T> {
   answered(result: T): void;
   failed(error: Error): void;
-  /** Whether nobody waits for the outcome any more: a call that has not been sent by then need not be sent. */
+  /** Whether the caller has given up. A call that was not sent before that need not be sent. */
   readonly givenUp?: boolean;
   /** How long the call may take, ms, if that is limited. */
   readonly limit?: number | undefined;

@@ -28,8 +28,8 @@ export interface LockInfo {
   /** The last start of each job under this lock that has ticks or an interval. */
   readonly jobs: readonly JobInfo[];
   /**
-   * The calls that wait in line for the lock, in their order, a hundred at most. One whose process has died is told of until its wait is
-   * over, or its turn has come. Absent: none.
+   * The calls that wait in line for the lock, in their order, a hundred at most. A call whose process has died stays in the list until its
+   * wait is over, or its turn has come. Absent: none.
    */
   readonly line?: readonly InLine[];
   /** How many queued calls wait for their run, or have begun it. Absent: none. */

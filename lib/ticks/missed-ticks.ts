@@ -68,8 +68,8 @@ const TURN = 10;
  * have done: so such a tick never runs without the store, whatever `onStoreError` says.
  *
  * - An instance asks for the newest tick of a job when it starts, and when it is elected.
- * - If a lease is in the way of a tick, the instance asks again when that lease can have ended, or now and then during a pause; if the
- *   store is away, when the store may be back. `ask.ts` says what it asks for.
+ * - If a lease is in the way of a tick, the instance asks again when that lease can have ended. During a pause it asks now and then: a
+ *   person may end it at any time. If the store is away, it asks when the store may be back. `ask.ts` says what it asks for.
  * - It asks again only while the tick is the newest of its job and the job is not stopped. To begin, the tick must be within the
  *   `catchUp` of its job: a new leader gives each job a minimum.
  *

@@ -89,22 +89,22 @@ export class RedisHistory implements HistoryStore {
 
   async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
     // Redis answers a count of 0 with no list at all.
-    for (let count = Math.max(limit, 1); ; count *= LOOKED_AT) {
-      let unreadable = 0;
-      const streams = await this.#streams(name, count);
-      const all = readEntries(name, streams, () => (unreadable += 1));
-      const entries = newest(all, limit);
-      if (streams[0].length >= count && count < LOOKED_AT && mayHaveEnded(entries, all)) continue;
-      for (; unreadable > 0; unreadable -= 1) onUnreadable?.();
-      return entries;
-    }
+    let found = await this.#look(name, Math.max(limit, 1));
+    if (found.isCut && mayHaveEnded(newest(found.all, limit), found.all))
+      found = await this.#look(name, Math.max(limit, LOOKED_AT));
+    for (let n = 0; n < found.unreadable; n++) onUnreadable?.();
+    return newest(found.all, limit);
   }
 
-  async #streams(name: string, count: number): Promise<Streams> {
+  /** @param count how many completed runs to read. There may be more if the answer is cut. */
+  async #look(name: string, count: number) {
     const { runs, bad } = this.#keys(name);
     const counts = [count, Math.max(count, LOOKED_AT)].map(String);
     const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], counts);
-    return (await (count > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
+    const streams = (await (count > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
+    let unreadable = 0;
+    const all = readEntries(name, streams, () => (unreadable += 1));
+    return { all, unreadable, isCut: streams[0].length >= count };
   }
 
   async miss(miss: Miss): Promise<MissResult> {

@@ -44,7 +44,7 @@ interface ScanningClient extends RedisClient {
  *
  * Returns the time, the content of the lock key or false, ms until it expires, the fields of the state, name and value in turn, and of each
  * call in line its place, and until when it waits, with its channel, in turn. There are no fields (false) if one of the keys has a value
- * of another type, and no line if this user may not read it.
+ * of another type, and no line if this user may not run ZRANGE.
  */
 export const INSPECT = leaseScript(
   /* lua */ `

@@ -22,7 +22,7 @@ import { OUTCOMES } from './locked-by.js';
  *   an outcome, or 'interrupted' the fencing token of its lease      the rest of a RunEntry
  *   'miss'                       a digest of job, tick and instance  the rest of a MissEntry
  *   'first'                      a digest of job and tick            nothing: whoever makes it is the first to tell of the tick
- *   'told'                       a digest of job and tick            both: people were told of the tick
+ *   'told'                       a digest of job and tick            job and tick: an instance has reported this miss
  */
 
 type Row = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { SchedulerRegistry } from '@nestjs/schedule';
-import { type QueuedCallStore, SchedulerLockService } from '../../../lib/index.js';
+import { type LockStore, type QueuedCallStore, SchedulerLockService } from '../../../lib/index.js';
 import { until } from '../../support/until.js';
 import { gate } from '../app.js';
 import { ANNA, BOB, controlled, skips, useFleet } from './control-kit.js';
@@ -192,16 +192,9 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       const first = shell.runNow({ ...keyed, actor: 'first', reason, args: ['old', { args: [1] }] });
       await until(async () => (await fleetLocks())?.[0]?.queued === 1);
       const other = store();
-      const queuedCalls = other.queuedCalls as QueuedCallStore;
-      const enqueue = queuedCalls.enqueue.bind(queuedCalls);
-      let merged = 0;
-      queuedCalls.enqueue = async (call, options) => {
-        const result = await enqueue(call, options);
-        if (result.queued) merged = result.merged;
-        return result;
-      };
+      const merged = mergedIn(other);
       const second = (await elsewhere(other)).runNow({ ...keyed, ...BOB, args: [{ args: ',"args":' }] });
-      await until(() => merged === 1);
+      await until(() => merged() === 1);
       hold.open();
       await run;
       const end = { result: 'started', outcome: 'completed' };
@@ -209,6 +202,31 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       expect(ran.map(({ args }) => args)).toEqual([[], [{ args: ',"args":' }]]);
       const [done] = await insight.runs({ lock: 'invoices' });
       expect(done).toMatchObject({ trigger: 'control', by: { action: 'run', actor: 'first', reason } });
+    });
+
+    test('a person whose call becomes one with a call of the application sees its end, too', async () => {
+      const hold = gate();
+      const { ran, byHand } = await start(() => hold.opened);
+      const other = store();
+      const shell = await elsewhere(other);
+      const run = byHand();
+      await until(() => ran.length === 1);
+      const call = {
+        name: 'invoices',
+        id: randomUUID(),
+        job: 'Invoices.send',
+        args: '["old"]',
+        key: 'november',
+      };
+      await other.queuedCalls?.enqueue({ ...call, priority: 0, max: 10, redeliver: 0 });
+      const merged = mergedIn(other);
+      const request = { job: 'Invoices.send', key: 'november', wait: '20s', args: ['new'] } as const;
+      const asked = shell.runNow({ ...request, ...ANNA });
+      await until(() => merged() === 1);
+      hold.open();
+      await run;
+      expect(await asked).toMatchObject({ result: 'started', outcome: 'completed' });
+      expect(ran.map(({ args }) => args)).toEqual([[], ['new']]);
     });
 
     test('from elsewhere an instance that has the job runs it, and its end is told, also a failure', async () => {
@@ -264,4 +282,17 @@ export function controlCases(name: string, open: () => Promise<QueuedCallFleet>)
       ).toEqual(expect.arrayContaining(['redeliver bob', 'run anna@ops']));
     });
   });
+}
+
+/** For how many more the newest call stands that became one with another in this store. */
+function mergedIn({ queuedCalls }: LockStore): () => number {
+  const own = queuedCalls as QueuedCallStore;
+  const enqueue = own.enqueue.bind(own);
+  let merged = 0;
+  own.enqueue = async (call, options) => {
+    const result = await enqueue(call, options);
+    if (result.queued) merged = result.merged;
+    return result;
+  };
+  return () => merged;
 }

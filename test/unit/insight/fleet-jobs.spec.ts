@@ -43,7 +43,8 @@ const instances: fc.Arbitrary<InstanceRecord[]> = fc
       state: fc.constantFrom('up', 'up', 'gone', 'left'),
       clockOffset: fc.constantFrom(5 * MINUTE, 5 * MINUTE, 5 * MINUTE, 0),
     });
-    return fc.array(one, { minLength: 1, maxLength: 12 });
+    // As many as that: of few instances none is left out.
+    return fc.array(one, { minLength: 1, maxLength: 12, size: 'max' });
   })
   .map((all) =>
     all.map(({ jobs, startedAt, lived, state, clockOffset }, n) => {
@@ -102,8 +103,7 @@ test('how a job is does not depend on the instances that are left out: those tha
         expect(plain(view)).toEqual(plain(viewOf(factsWith(all, lock))));
       }
     }),
-    { numRuns: 200 },
+    { numRuns: 300 },
   );
-  // Of 400 some forty, by chance.
-  expect(fewer).toBeGreaterThan(5);
+  expect(fewer).toBeGreaterThan(20);
 });

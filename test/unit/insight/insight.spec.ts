@@ -258,6 +258,15 @@ describe('the entries of a lock', () => {
     expect(asked()).toEqual(['entries invoices 3']);
   });
 
+  test('are more if none of the newest is of a run of the job', async () => {
+    const of = { lock: 'poll', attempt: 1 };
+    const others = [1, 2, 3].map((minute) => entry(T - minute * 60_000, { lock: 'poll', job: 'another' }));
+    fake.entries = [...others, entry(T - 240_000, { ...of, job: INTERVAL.job, outcome: 'failed' })];
+    fake.instances = [instance('api-1', { jobs: [INTERVAL] })];
+    fake.locks = [lockInfo({ name: 'poll', jobs: [{ job: INTERVAL.job, due: NOW + 60_000 }] })];
+    expect(await insight.jobs()).toMatchObject([{ status: 'failing', failures: 1 }]);
+  });
+
   test('are more if older ones may say more: how often it has failed before the run that goes on', async () => {
     const failed = [1, 2, 3, 4, 5].map((hour) =>
       entry(T - hour * 3_600_000, { tick: T - hour * 3_600_000, outcome: 'failed' }),

@@ -485,3 +485,38 @@ test('histories are kept with a `key` function of the user, and with a prefix of
   }
   prefixed.disconnect();
 });
+
+describe('few entries', () => {
+  test('do not tell as interrupted what has completed, however late somebody notes an interruption', async () => {
+    const leases: LeaseRef[] = [];
+    for (let n = 0; n < 3; n++) {
+      const lease = await take();
+      leases.push(lease);
+      await store.release(lease, { outcome: 'completed', record: RECORD });
+    }
+    const [first, , last] = leases as [LeaseRef, LeaseRef, LeaseRef];
+    const { fencingToken, holder } = first;
+    const [{ at } = { at: 0 }] = await entries(1);
+    await until(async () => {
+      const [seconds, micros] = await client.time();
+      return Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) > at;
+    });
+    await store.history.interrupted({ name: NAME, fencingToken, holder, kept: KEPT });
+    expect(await entries(1)).toEqual([expect.objectContaining(run(last, { outcome: 'completed' }))]);
+    expect(await entries()).toHaveLength(3);
+  });
+
+  test('tell an interruption that was none but that, though newer runs have completed', async () => {
+    const lost = await take();
+    await die();
+    await store.history.interrupted({
+      name: NAME,
+      fencingToken: lost.fencingToken,
+      holder: HOLDER,
+      kept: KEPT,
+    });
+    const next = await take();
+    await store.release(next, { outcome: 'completed', record: RECORD });
+    expect(await entries(2)).toMatchObject([{ outcome: 'completed' }, { outcome: 'interrupted' }]);
+  });
+});

@@ -46,6 +46,13 @@ describe('inspect()', () => {
     expect(infos.every(({ since }) => since === undefined)).toBe(true);
   });
 
+  test('shows a lock whose value is the text error, beside those that it is asked for with', async () => {
+    for (const name of ['first', 'odd', 'report'])
+      await client.set(`scheduler:${name}:lock`, name === 'odd' ? 'error' : 'its token', 'PX', 60_000, 'NX');
+    const held = ['first', 'odd', 'report'].map((name) => expect.objectContaining({ name, state: 'held' }));
+    expect(await store.inspect(['first', 'odd', 'report'])).toEqual(held);
+  });
+
   test('shows a lock that never expires without a time', async () => {
     await client.set('scheduler:report:lock', 'its token');
     expect(await store.inspect()).toStrictEqual([
