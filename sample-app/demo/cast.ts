@@ -88,7 +88,8 @@ export class Cast {
 
   async #listen(name: string, child: TestChild): Promise<void> {
     try {
-      for (;;) this.hear(name, await child.next<Report>(() => true, 2 * LIMIT));
+      // An instance may have nothing to say for as long as it lives. Whoever waits for something has a limit: see `seen`.
+      for (;;) this.hear(name, await child.next<Report>(() => true, Infinity));
     } catch (error) {
       // It has ended, and all that it said is heard.
       if (!this.#over && !this.#killed.has(name)) this.#break(error);

@@ -81,7 +81,7 @@ export class TestChild {
   /**
    * The oldest message not yet taken that has this type, or for which the predicate holds; waits for it.
    *
-   * @throws if the child ends first, with what it wrote, or after `timeout` (50 s)
+   * @throws if the child ends first, with what it wrote, or after `timeout` (50 s; `Infinity`: never)
    */
   async next<T extends object = ChildMessage>(
     match: Match,
@@ -90,10 +90,11 @@ export class TestChild {
     const matches = typeof match === 'string' ? (message: ChildMessage) => message.type === match : match;
     const wanted = typeof match === 'string' ? `the message "${match}"` : 'a message';
     let timedOut = false;
-    const limit = setTimeout(() => {
+    const late = (): void => {
       timedOut = true;
       this.#wake();
-    }, timeout);
+    };
+    const limit = timeout === Infinity ? undefined : setTimeout(late, timeout);
     try {
       for (;;) {
         const index = this.#unread.findIndex(matches);

@@ -66,9 +66,10 @@ test('a child is frozen, thawed and killed', async () => {
   await child.next('ready');
   child.pause();
   child.send({ type: 'echo' });
+  const patient = child.next('echoed', Infinity);
   await expect(child.next('echoed', 50)).rejects.toThrow(/did not send/);
   child.resume();
-  await child.next('echoed');
+  await patient;
   await child.kill();
   expect(isAlive(child.pid)).toBe(false);
 });
