@@ -28,7 +28,16 @@ import { historyKeys, instanceKeys } from './keys.js';
 import type { LeaseScripts } from './lease-scripts.js';
 import { LockLooks } from './lock-looks.js';
 import { failure } from './lease-call.js';
-import { mayHaveEnded, missArguments, newest, readEntries, runArguments, type Streams } from './records.js';
+import { KnownHistories } from './known-histories.js';
+import {
+  entriesIn,
+  mayHaveEnded,
+  missArguments,
+  newest,
+  runArguments,
+  type Streams,
+  streamsIn,
+} from './records.js';
 import { DENIED } from './advice.js';
 import { RedisReplyError, runScript, valuesOf } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -51,6 +60,7 @@ export class RedisHistory implements HistoryStore {
   /** The list of jobs that the store has for each instance of this process. */
   readonly #had = new Map<string, string>();
   readonly #looks: LockLooks;
+  readonly #known = new KnownHistories();
 
   /**
    * @param key of the instances; in a Cluster its slot differs from that of any lock
@@ -99,12 +109,17 @@ export class RedisHistory implements HistoryStore {
   /** @param count how many completed runs to read. There may be more if the answer is cut. */
   async #look(name: string, count: number) {
     const { runs, bad } = this.#keys(name);
+    const of = `${count} ${name}`;
+    const known = this.#known.get(of);
     const counts = [count, Math.max(count, LOOKED_AT)].map(String);
-    const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], counts);
-    const streams = (await (count > FEW ? alone() : this.#looks.at(name, counts, alone))) as Streams;
+    const args = [...counts, known?.runs.newest ?? '', known?.bad.newest ?? ''];
+    const alone = (): Promise<unknown> => this.#run(ENTRIES.one, [runs, bad], args);
+    const answer = (await (count > FEW ? alone() : this.#looks.at(name, args, alone))) as Streams;
+    const read = streamsIn(name, answer, known);
+    this.#known.set(of, read);
     let unreadable = 0;
-    const all = readEntries(name, streams, () => (unreadable += 1));
-    return { all, unreadable, isCut: streams[0].length >= count };
+    const all = entriesIn(read, answer, () => (unreadable += 1));
+    return { all, unreadable, isCut: read.runs.entries.length >= count };
   }
 
   async miss(miss: Miss): Promise<MissResult> {
