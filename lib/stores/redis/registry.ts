@@ -16,6 +16,10 @@ const LISTS = 5;
 export class RedisRegistry {
   /** The list of jobs that the store has for each instance of this process. */
   readonly #had = new Map<string, string>();
+  /** Instances as they were read last, without dates. One that was not seen since is the same: most are not up any more. */
+  #known: ReadonlyMap<string, ToldBeat> = new Map();
+  /** The lists that were read last. A list never changes: its name is made from it. */
+  #lists: ReadonlyMap<string, KnownJob[]> = new Map();
 
   constructor(
     private readonly connection: Connection,
@@ -45,42 +49,81 @@ export class RedisRegistry {
   async instances(onUnreadable?: () => void, brief = false): Promise<InstanceRecord[]> {
     const { instances, seen, list } = this.keys();
     const [time, ...found] = (await this.run(INSTANCES, [seen], [])) as string[];
-    const read = instanceReader();
-    const told: ToldBeat[] = [];
-    for (let from = 0; from < found.length; from += 2 * AT_ONCE) {
-      const some = found.slice(from, from + 2 * AT_ONCE);
-      const ids = some.filter((_, n) => n % 2 === 0);
-      const facts = (await this.run(FACTS, [instances], [brief ? '1' : '', ...ids])) as string[];
-      const kept = ids.flatMap((instance, n) =>
-        facts[n] ? [{ instance, seenAt: Number(some[2 * n + 1]), facts: facts[n] }] : [],
+    const all: Sight[] = [];
+    for (let n = 0; n < found.length; n += 2)
+      all.push({ instance: found[n] ?? '', seenAt: Number(found[n + 1]) });
+    const unchanged = brief ? all.flatMap((each) => this.#unchanged(each)) : [];
+    const known = new Map(unchanged.map((each) => [each.record.instance, each]));
+    const others = all.filter(({ instance }) => !known.has(instance));
+    for (const each of await this.#read(instances, others, { brief, onUnreadable }))
+      known.set(each.record.instance, each);
+    const told = all.flatMap(({ instance }) => known.get(instance) ?? []);
+    // One that was seen in this millisecond may be seen again in it.
+    if (brief)
+      this.#known = new Map(
+        told.filter(({ record }) => record.seenAt < Number(time)).map((each) => [each.record.instance, each]),
       );
-      told.push(...readEach(kept, (beat) => beatOf(beat, read), onUnreadable));
-    }
-    const catalogues = [...new Set(told.map(({ catalogue }) => catalogue))];
-    const lists = await this.#lists(catalogues.map(list), onUnreadable);
-    const jobsOf = new Map(catalogues.map((catalogue, i) => [catalogue, lists[i] ?? []]));
-    return told.map(({ catalogue, record }) =>
-      Object.assign(record, { time: Number(time), jobs: jobsOf.get(catalogue) ?? [] }),
-    );
+    const lists = await this.#listsOf(new Set(told.map(({ catalogue }) => catalogue)), list, onUnreadable);
+    return told.map(({ catalogue, record }) => {
+      const more = { time: Number(time), jobs: lists.get(catalogue) ?? [] };
+      // A copy parses the dates: there are none if it is brief.
+      return brief ? { ...record, ...more } : Object.assign(record, more);
+    });
   }
 
-  /** One list for each key: a list that is missing or unreadable is empty. */
-  async #lists(keys: readonly string[], onUnreadable?: () => void): Promise<KnownJob[][]> {
-    const lists: KnownJob[][] = [];
+  /** What is known of an instance that was not seen since: at most one. */
+  #unchanged({ instance, seenAt }: Sight): ToldBeat[] {
+    const known = this.#known.get(instance);
+    return known?.record.seenAt === seenAt ? [known] : [];
+  }
+
+  /** The records of these instances. */
+  async #read(
+    key: string,
+    sights: readonly Sight[],
+    { brief, onUnreadable }: { readonly brief: boolean; readonly onUnreadable: (() => void) | undefined },
+  ): Promise<ToldBeat[]> {
+    const read = instanceReader();
+    const told: ToldBeat[] = [];
+    for (let from = 0; from < sights.length; from += AT_ONCE) {
+      const some = sights.slice(from, from + AT_ONCE);
+      const ids = some.map(({ instance }) => instance);
+      const answers = (await this.run(FACTS, [key], [brief ? '1' : '', ...ids])) as string[];
+      const kept = some.flatMap((sight, n) => (answers[n] ? [{ ...sight, facts: answers[n] }] : []));
+      told.push(...readEach(kept, (each) => beatOf(each, read), onUnreadable));
+    }
+    return told;
+  }
+
+  /** The lists with these names. One that is missing or unreadable is not in the answer. */
+  async #listsOf(
+    names: ReadonlySet<string>,
+    key: (name: string) => string,
+    onUnreadable: (() => void) | undefined,
+  ): Promise<ReadonlyMap<string, KnownJob[]>> {
+    const lists = new Map([...this.#lists].filter(([name]) => names.has(name)));
+    const wanted = [...names].filter((name) => !lists.has(name));
     // A few at a time: each may have hundreds of jobs, and these are parsed at a stretch.
-    for (let from = 0; from < keys.length; from += LISTS) {
-      const some = keys.slice(from, from + LISTS);
-      const found = await valuesOf(this.connection, some).catch((error: unknown) =>
+    for (let from = 0; from < wanted.length; from += LISTS) {
+      const some = wanted.slice(from, from + LISTS);
+      const found = await valuesOf(this.connection, some.map(key)).catch((error: unknown) =>
         Promise.reject(failure(error)),
       );
-      for (const list of found) {
-        const jobs = list === null ? [] : readable(list, isJobs);
+      for (const [n, name] of some.entries()) {
+        const text = found[n] ?? null;
+        const jobs = text === null ? [] : readable(text, isJobs);
         if (jobs === undefined) onUnreadable?.();
-        lists.push(jobs ?? []);
+        else if (text !== null) lists.set(name, jobs);
       }
     }
-    return lists;
+    return (this.#lists = lists);
   }
+}
+
+/** An instance, and when it was seen last, epoch ms. */
+interface Sight {
+  readonly instance: string;
+  readonly seenAt: number;
 }
 
 interface ToldBeat {
@@ -90,7 +133,7 @@ interface ToldBeat {
 
 /** The record of an instance; `undefined` if it cannot be read. */
 function beatOf(
-  { instance, seenAt, facts }: { instance: string; seenAt: number; facts: string },
+  { instance, seenAt, facts }: Sight & { readonly facts: string },
   read: ReturnType<typeof instanceReader>,
 ): ToldBeat | undefined {
   const told: (ToldInstance & { readonly catalogue?: string }) | undefined = read(facts);
