@@ -1,3 +1,4 @@
+import { SWC } from './tools/swc.mjs';
 import { LEFT_ALONE, patternsOf, ROOTS } from './tools/tiers.mjs';
 
 const tier = process.env['TIER'] ?? 'any';
@@ -27,22 +28,6 @@ export default {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.build', '<rootDir>/.cache'],
   transform: {
-    '^.+\\.tsx?$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', decorators: true, tsx: true },
-          transform: {
-            legacyDecorator: true,
-            decoratorMetadata: true,
-            react: { pragma: 'h', pragmaFrag: 'Fragment' },
-          },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
+    '^.+\\.tsx?$': ['@swc/jest', SWC],
   },
 };
