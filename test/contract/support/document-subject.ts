@@ -1,5 +1,5 @@
 import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
 import type { LockDocuments } from '../../../lib/store/port.js';
 import { MemoryDocuments } from '../../../lib/stores/memory/memory-documents.js';
