@@ -19,7 +19,7 @@ export interface Fleet {
 
 /** How many locks to ask for in one call, or at the same time. */
 const LOCKS_PER_INSPECT = 100;
-const ASKED_AT_ONCE = 8;
+const ASKED_AT_ONCE = 10;
 
 /** Whether a store answers, but refuses to show this part: it may show the rest. */
 export const isRefusal = (error: unknown): error is StoreUnavailableError =>
