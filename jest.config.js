@@ -1,3 +1,4 @@
+import { SWC } from './tools/swc.mjs';
 import { LEFT_ALONE, patternsOf, ROOTS } from './tools/tiers.mjs';
 
 const tier = process.env['TIER'] ?? 'any';
@@ -14,8 +15,8 @@ export default {
   globalSetup: '<rootDir>/test/global-setup.mjs',
   // No assertion waits for time to pass; a machine that is busy with other things must not fail a test.
   testTimeout: 60_000,
-  // Most of them wait for servers and other processes most of the time. The slow ones need the machine for themselves.
-  maxWorkers: tier === 'slow' ? 1 : 3,
+  // On two processors: most of them wait for servers and other processes most of the time. The slow ones need the machine for themselves.
+  maxWorkers: tier === 'slow' ? 1 : 4,
   // A process of its own for each file, where faults are made: what one has left behind (a client that connects again and again) is not
   // to be counted by the next one. The fast ones share theirs, which saves half a minute.
   ...(tier === 'fast' ? undefined : { workerIdleMemoryLimit: '1MB' }),
@@ -27,22 +28,6 @@ export default {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   modulePathIgnorePatterns: ['<rootDir>/dist', '<rootDir>/.build', '<rootDir>/.cache'],
   transform: {
-    '^.+\\.tsx?$': [
-      '@swc/jest',
-      {
-        jsc: {
-          target: 'es2022',
-          parser: { syntax: 'typescript', decorators: true, tsx: true },
-          transform: {
-            legacyDecorator: true,
-            decoratorMetadata: true,
-            react: { pragma: 'h', pragmaFrag: 'Fragment' },
-          },
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
+    '^.+\\.tsx?$': ['@swc/jest', SWC],
   },
 };

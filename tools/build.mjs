@@ -18,10 +18,10 @@ rmSync(target, { recursive: true, force: true });
 compile(join(root, 'tsconfig.build.json'));
 const scripts = filesBelow(target).filter((path) => path.endsWith('.js'));
 for (const path of scripts) {
-  const text = readFileSync(join(target, path), 'utf8');
-  write(path, transpile(text, ts.ModuleKind.ES2022));
+  const text = read(path);
+  write(path, withoutComments(text));
   if (path.startsWith('cli/')) continue;
-  const cjs = transpile(text, ts.ModuleKind.CommonJS, [requireDynamically]);
+  const cjs = asCommonJs(text);
   // The mark of a module with a default export is for others' imports; here all imports are by name.
   write(
     join('cjs', path),
@@ -45,12 +45,17 @@ for (const path of types) {
 }
 write('cjs/package.json', '{ "type": "commonjs" }\n');
 
+/** Without a check of types, which is a third of the time: `npm run check` has it, and npm, before it packs. */
 function compile(config) {
   const host = { ...ts.sys, onUnRecoverableConfigFileDiagnostic: fail };
-  const { fileNames, options } = ts.getParsedCommandLineOfConfigFile(config, { outDir: target }, host);
+  const { fileNames, options } = ts.getParsedCommandLineOfConfigFile(
+    config,
+    { outDir: target, noCheck: true },
+    host,
+  );
   const program = ts.createProgram(fileNames, options);
   const { diagnostics } = program.emit();
-  const all = [...ts.getPreEmitDiagnostics(program), ...diagnostics];
+  const all = [...program.getSyntacticDiagnostics(), ...diagnostics];
   if (all.length > 0) fail(...all);
 }
 
@@ -135,9 +140,20 @@ function reachTypes(path) {
   }
 }
 
-function transpile(text, module, before = []) {
-  const compilerOptions = { target: ts.ScriptTarget.ES2022, module, removeComments: true };
-  const { outputText } = ts.transpileModule(text, { compilerOptions, transformers: { before } });
+/** An ES module without its comments. */
+function withoutComments(text) {
+  const printer = ts.createPrinter({ removeComments: true, target: ts.ScriptTarget.ES2022 });
+  return indentByTabs(printer.printFile(parsed(text)));
+}
+
+function asCommonJs(text) {
+  const compilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.CommonJS,
+    removeComments: true,
+  };
+  const transformers = { before: [requireDynamically] };
+  const { outputText } = ts.transpileModule(text, { compilerOptions, transformers });
   // What is exported is assigned below. Until then it is undefined without this line, too.
   return indentByTabs(outputText.replace(/^(exports\.\w+ = )+void 0;\n/m, ''));
 }
@@ -151,7 +167,7 @@ function indentByTabs(text) {
     if (isTemplate) inside.push([node.getStart(), node.end]);
     ts.forEachChild(node, visit);
   };
-  visit(ts.createSourceFile('script.js', text, ts.ScriptTarget.ES2022, true));
+  visit(parsed(text));
   return text.replace(/^( {4})+/gm, (spaces, _, start) =>
     inside.some(([from, to]) => from < start && start < to) ? spaces : '\t'.repeat(spaces.length / 4),
   );
@@ -184,6 +200,15 @@ function filesBelow(folder) {
 
 function typesOf(path) {
   return path.replace(/\.js$/, '.d.ts');
+}
+
+/** With parents, without which a printer does not find how a literal was written. */
+function parsed(text) {
+  return ts.createSourceFile('script.js', text, ts.ScriptTarget.ES2022, true);
+}
+
+function read(path) {
+  return readFileSync(join(target, path), 'utf8');
 }
 
 function write(path, text) {

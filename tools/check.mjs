@@ -17,7 +17,15 @@ const PARTS = {
   build: { command: [process.execPath, 'tools/build.mjs'] },
   unit: { command: unitTests(), after: 'build' },
   types: {
-    command: program('tsc -p tsconfig.json --incremental --tsBuildInfoFile .cache/types.tsbuildinfo'),
+    // All files; then the library as it is built, with the types of what it depends on.
+    command: program(
+      ['tsconfig.json', 'tsconfig.build.json']
+        .map(
+          (config) =>
+            `tsc -p ${config} --noEmit --incremental --tsBuildInfoFile .cache/${config}.tsbuildinfo`,
+        )
+        .join(' && '),
+    ),
     after: 'build',
   },
   lint: { command: ['npm', 'run', '--silent', 'lint'], after: 'build' },

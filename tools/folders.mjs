@@ -10,14 +10,16 @@ export const folderOf = (path) => fileOf(path).split('/').slice(0, 2).join('/');
 /** How many files of each folder run. The sequencer knows it, and the reporter needs it: both are modules of one process. */
 export const expected = new Map();
 
-/** What waits most of the time, and then what is cheap to understand when it fails, comes first. */
-const FIRST = [
-  'test/unit',
-  'test/contract',
-  'test/tools',
+const OTHERS = 'others';
+/** The longest files, and what waits most of the time, come first; many short files at the end keep all workers at work. */
+const ORDER = [
+  'test/end-to-end',
   'test/types',
-  'sample-app/src',
   'test/integration',
+  'test/contract',
+  OTHERS,
+  'test/tools',
+  'test/unit',
 ];
 
 /** Notes how many files each folder has. Returns them by folder; within one, the order stays. */
@@ -29,6 +31,6 @@ export function expect(tests) {
     folders.set(folder, [...(folders.get(folder) ?? []), test]);
   }
   for (const [folder, own] of folders) expected.set(folder, own.length);
-  const rank = ([folder]) => (FIRST.includes(folder) ? FIRST.indexOf(folder) : FIRST.length);
+  const rank = ([folder]) => ORDER.indexOf(ORDER.includes(folder) ? folder : OTHERS);
   return [...folders].sort((one, other) => rank(one) - rank(other)).flatMap(([, own]) => own);
 }

@@ -1,4 +1,4 @@
-// One folder after another, so that its line can be printed while others run; in each the longest file first.
+// One folder after another, so that its line can be printed while others run (tools/folders.mjs); in each the longest file first.
 import sequencers from '@jest/test-sequencer';
 import { expect } from './folders.mjs';
 

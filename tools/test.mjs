@@ -31,7 +31,7 @@ process.exitCode = failed;
 /** Resolves to the exit code. */
 async function jest(tier) {
   const program = join(root, 'node_modules/jest/bin/jest.js');
-  // What files of tests share, each of which runs in a process of its own: see test/package/support/once.ts.
+  // What files of tests share, each of which runs in a process of its own: see test/support/once.ts.
   const shared = mkdtempSync(join(tmpdir(), 'scheduler-lock-run-'));
   const child = spawn(process.execPath, ['--experimental-vm-modules', '--no-warnings', program, ...rest], {
     cwd: root,

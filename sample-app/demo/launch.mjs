@@ -35,7 +35,7 @@ async function buildIfNeeded() {
   await run(process.execPath, [join('tools', 'build.mjs')]);
   await Promise.all([
     run(process.execPath, [join('node_modules', '@nestjs', 'cli', 'bin', 'nest.js'), 'build', 'sample-app']),
-    run(process.execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-p', 'sample-app/demo']),
+    run(process.execPath, [join('tools', 'programs.mjs')]),
   ]);
   writeFileSync(stampFile, stamp());
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { MemoryDocuments } from '../../lib/stores/memory/memory-documents.js';
-import { ManualClock } from '../../lib/testing/index.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { describeLockDocuments, lockDocumentsContract } from '../../lib/testing/port/port-contract.js';
 import { brokenDocuments } from './support/broken-documents.js';
 import { referenceDocuments } from './support/reference-documents.js';

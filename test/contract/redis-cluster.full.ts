@@ -5,7 +5,7 @@ import { RedisLockStore } from '../../lib/stores/redis/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { type RedisCluster, startRedisCluster } from '../faults/support/redis-topologies.js';
 import { uniquePrefix } from '../support/redis-server.js';
-import { redisContract } from './support/redis-subject.js';
+import { oncePerRule, redisContract } from './support/redis-subject.js';
 
 let cluster: RedisCluster;
 
@@ -22,7 +22,8 @@ for (const prefix of [undefined, 'app:', '{app}:']) {
     const contract = redisContract(connect);
     afterAll(() => contract.close());
 
-    describeLockStore('RedisLockStore', contract.options, { describe, test });
+    const register = prefix === '{app}:' ? oncePerRule(test) : test;
+    describeLockStore('RedisLockStore', contract.options, { describe, test: register });
 
     test('runs, misses and instances are remembered', async () => {
       const client = connect();

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '../../lib/clock.js';
 import { DocumentLockStore } from '../../lib/store/document-lock-store.js';
-import { ManualClock } from '../../lib/testing/index.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { FarDocuments } from '../contract/support/document-subject.js';
 import './support/parameters.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';

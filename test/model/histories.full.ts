@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { assert, asyncProperty } from 'fast-check';
-import { MemoryLockStore } from '../../lib/testing/index.js';
+import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES } from '../support/database.js';

@@ -4,7 +4,8 @@ import { array, assert, asyncProperty, constantFrom, nat, oneof, record } from '
 import { Redis } from 'ioredis';
 import type { AcquireRequest, AcquireResult, LeaseRef, LockStore } from '../../lib/index.js';
 import { RedisLockStore } from '../../lib/stores/redis/index.js';
-import { ManualClock, MemoryLockStore } from '../../lib/testing/index.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
+import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES, type TestPool } from '../support/database.js';

@@ -1,6 +1,7 @@
 import { test } from '@jest/globals';
 import type { LockStore } from '../../lib/index.js';
-import { ManualClock, MemoryLockStore } from '../../lib/testing/index.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
+import { MemoryLockStore } from '../../lib/stores/memory/memory-lock.store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';
 
 const DAY = 86_400_000;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { array, assert, asyncProperty, constantFrom, oneof, record } from 'fast-check';
 import type { AcquireRequest, AcquireResult, LeaseRef, LockStore, ReleaseOutcome } from '../../lib/index.js';
-import { ManualClock } from '../../lib/testing/index.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { DurableReferenceStore } from '../contract/support/reference-store.js';
 import { DATABASES, type TestPool } from '../support/database.js';
 import { type DatabaseServer, uniqueTable } from '../support/database-server.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ManualClock } from '../../lib/testing/index.js';
+import { ManualClock } from '../../lib/testing/manual-clock.js';
 import { brokenStores } from '../contract/support/broken-stores.js';
 import { ReferenceStore } from '../contract/support/reference-store.js';
 import { agreesWithModel, type StoreSubject } from './support/store-commands.js';

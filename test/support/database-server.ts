@@ -1,14 +1,16 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 // Not the globals, which a test may have replaced by fake ones.
 import { clearTimeout, setTimeout } from 'node:timers';
 import { dockerAnswers, freePort, LOOPBACK } from './machine.js';
 import { guard } from './child.js';
+import { isInRun, madeOnce } from './once.js';
 import { until } from './until.js';
 
 /** A database to test against. Others may use it too: use only tables of your own, see {@link uniqueTable}. */
@@ -242,7 +244,7 @@ export async function startDatabase(program: DatabaseProgram): Promise<LocalData
     const dir = await mkdtemp(join(tmpdir(), 'scheduler-lock-database-'));
     const server = new LocalDatabase(program, await freePort(), dir);
     try {
-      await program.prepare(dir);
+      await fill(dir, program);
       await server.launch();
       return server;
     } catch (error) {
@@ -251,6 +253,24 @@ export async function startDatabase(program: DatabaseProgram): Promise<LocalData
       if (!taken || attempt >= PORT_TRIES) throw error;
     }
   }
+}
+
+/** Fills a folder with an empty database: in a run of tests one is made, which takes seconds, and the others are copies. */
+async function fill(dir: string, program: DatabaseProgram): Promise<void> {
+  if (!isInRun()) return program.prepare(dir);
+  const made = await madeOnce(`an empty ${program.name}`, async (folder) => {
+    // Its user may not enter the folder of the run.
+    const first = await mkdtemp(join(tmpdir(), 'scheduler-lock-database-'));
+    await program.prepare(first);
+    await copyFolder(first, folder);
+    await rm(first, { recursive: true, force: true });
+  });
+  await copyFolder(made, dir);
+}
+
+/** With owners and rights. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-RPp', `${from}/.`, to]);
 }
 
 function childrenOf(parent: number): number[] {

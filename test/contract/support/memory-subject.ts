@@ -1,4 +1,6 @@
-import { ManualClock, MemoryLockStore, type LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import type { LockStore } from '../../../lib/index.js';
 
 const LONGER_THAN_ANY_LEASE = 31 * 86_400_000;

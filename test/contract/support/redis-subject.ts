@@ -22,6 +22,21 @@ export interface RedisContract {
 }
 
 /**
+ * Registers the first case of each rule, and those of hints: what a version of the client, or its prefix of keys, changes is how a
+ * script is sent, how its keys are named and how its answer is read, and each rule sends scripts. All cases run
+ * on each server once, and once with a prefix.
+ */
+export function oncePerRule(test: (name: string, body: () => Promise<void>) => unknown) {
+  const seen = new Set<string>();
+  return (name: string, body: () => Promise<void>): void => {
+    const [rule = name] = /^rule \d+/.exec(name) ?? [];
+    if (seen.has(rule) && !/hint/i.test(name)) return;
+    seen.add(rule);
+    test(name, body);
+  };
+}
+
+/**
  * The contract on Redis, as users have it: clients with the default options of ioredis, several of them competing.
  *
  * @param connect makes a client; called when the first case runs

@@ -6,7 +6,7 @@ import type {
   Renewal,
   Seen,
 } from '../../../lib/store/port.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { LockDocumentsContractOptions } from '../../../lib/testing/port/port-options.js';
 
 /** A document. Times are of the place's clock. */

@@ -1,17 +1,17 @@
-import {
-  LockStateError,
-  type AcquireRefusal,
-  type AcquireRequest,
-  type AcquireResult,
-  type ExtendResult,
-  type JobInfo,
-  type LeaseRef,
-  type LockInfo,
-  type LockStore,
-  type ReleaseOptions,
-  type ReleaseOutcome,
-  type ReleaseResult,
+import type {
+  AcquireRefusal,
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  JobInfo,
+  LeaseRef,
+  LockInfo,
+  LockStore,
+  ReleaseOptions,
+  ReleaseOutcome,
+  ReleaseResult,
 } from '../../../lib/index.js';
+import { LockStateError } from '../../../lib/errors.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
 
 export interface LockEntry {

@@ -8,7 +8,8 @@ import type {
   ReleaseResult,
   WaitRequest,
 } from '../../../lib/index.js';
-import { ManualClock, type LockStoreContractOptions } from '../../../lib/testing/index.js';
+import type { LockStoreContractOptions } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ReferenceQueuedCalls } from './reference-queued-calls.js';
 import { ReferenceHistory } from './reference-history.js';
 import { ReferenceLeases } from './reference-leases.js';

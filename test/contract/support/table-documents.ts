@@ -1,10 +1,5 @@
-import {
-  type DocumentChange,
-  type DocumentRenewal,
-  type LockDocuments,
-  type ReadDocument,
-  StoreUnavailableError,
-} from '../../../lib/index.js';
+import type { DocumentChange, DocumentRenewal, LockDocuments, ReadDocument } from '../../../lib/index.js';
+import { StoreUnavailableError } from '../../../lib/errors.js';
 
 /** What a pool of `pg` does. */
 interface Database {

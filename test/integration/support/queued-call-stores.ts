@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { afterAll } from '@jest/globals';
 import { type LockStore, MemoryLockStore } from '../../../lib/index.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
 import { DATABASES } from '../../support/database.js';
@@ -12,6 +13,15 @@ export interface QueuedCallFleet {
   stop(): Promise<void>;
 }
 
+/** One for all tests of a file. */
+function shared<T extends { stop(): Promise<void> }>(provide: () => Promise<T>): () => Promise<T> {
+  let provided: Promise<T> | undefined;
+  afterAll(async () => (await provided)?.stop());
+  return () => (provided ??= provide());
+}
+
+const redis = shared(provideRedis);
+
 /** Every store that keeps queued calls, empty for each fleet. */
 export const QUEUED_CALL_STORES: readonly [name: string, open: () => Promise<QueuedCallFleet>][] = [
   [
@@ -24,24 +34,23 @@ export const QUEUED_CALL_STORES: readonly [name: string, open: () => Promise<Que
   [
     'Redis',
     async () => {
-      const server = await provideRedis();
+      const { url } = await redis();
       const keyPrefix = `queued-calls-${randomUUID()}`;
-      return { store: () => new RedisLockStore(server.url, { keyPrefix }), stop: () => server.stop() };
+      return { store: () => new RedisLockStore(url, { keyPrefix }), stop: async () => undefined };
     },
   ],
-  ...DATABASES.map((database): (typeof QUEUED_CALL_STORES)[number] => [
-    database.name,
-    async () => {
-      const server = await database.provide();
-      const pool = database.pool(server.url);
+  ...DATABASES.map((database): (typeof QUEUED_CALL_STORES)[number] => {
+    const server = shared(() => database.provide());
+    const open = async (): Promise<QueuedCallFleet> => {
+      const pool = database.pool((await server()).url);
       const table = uniqueTable('queued');
       const drop = async (): Promise<void> => {
         for (const each of ['', '_queued', '_runs', '_instances'].map((end) => table + end))
           await pool.write(`DROP TABLE IF EXISTS ${each}`);
         await pool.end();
-        await server.stop();
       };
       return { store: () => pool.store({ table }), stop: drop };
-    },
-  ]),
+    };
+    return [database.name, open];
+  }),
 ];

@@ -1,13 +1,13 @@
-import {
-  StoreUnavailableError,
-  type AcquireRequest,
-  type AcquireResult,
-  type ExtendResult,
-  type LeaseRef,
-  type LockStore,
-  type ReleaseOptions,
-  type ReleaseResult,
+import type {
+  AcquireRequest,
+  AcquireResult,
+  ExtendResult,
+  LeaseRef,
+  LockStore,
+  ReleaseOptions,
+  ReleaseResult,
 } from '../../../lib/index.js';
+import { StoreUnavailableError } from '../../../lib/errors.js';
 import { leaseDeadline } from '../../../lib/lease/lease.js';
 import type { ManualClock } from '../../../lib/testing/index.js';
 

@@ -2,7 +2,8 @@ import { v4 as uuid } from 'uuid';
 import type { Lock, LockStore } from '../../../lib/index.js';
 import type { LockCall } from '../../../lib/lease/lock-call.js';
 import { LockRunner } from '../../../lib/lease/lock-runner.js';
-import { ManualClock, MemoryLockStore } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { type Fault, FaultyStore } from './faulty-store.js';
 
 export const TTL = 120_000;

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { LockStore } from '../../../lib/index.js';
 import { historyKeys, instanceKeys, stateKey } from '../../../lib/stores/redis/keys.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import type { TestDatabase, TestPool } from '../../support/database.js';
 import { uniqueTable } from '../../support/database-server.js';
 import { provideRedis, uniquePrefix } from '../../support/redis-server.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
-import { madeOnce } from './once.js';
+import { madeOnce } from '../../support/once.js';
 import { copyFolder, npm, runToSuccess, theTarball } from './tarball.js';
 
 const fixtures = join(projectRoot, 'test/package/fixtures');

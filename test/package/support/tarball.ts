@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { projectRoot } from '../../support/machine.js';
 import { runProgram } from '../../support/program.js';
-import { madeOnce } from './once.js';
+import { madeOnce } from '../../support/once.js';
 
 /** What `npm pack` says it has put into a tarball. */
 export interface Packed {

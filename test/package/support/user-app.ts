@@ -5,7 +5,7 @@ import { spawnChild, type TestChild } from '../../support/child.js';
 import { projectRoot } from '../../support/machine.js';
 import { until } from '../../support/until.js';
 import { withoutLateness } from './lateness.js';
-import { madeOnce } from './once.js';
+import { madeOnce } from '../../support/once.js';
 import { copyFolder, npm, runToSuccess, theTarball } from './tarball.js';
 
 const sources = join(projectRoot, 'test/package/fixtures/user');

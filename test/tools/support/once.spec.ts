@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { madeOnce } from '../../package/support/once.js';
+import { madeOnce } from '../../support/once.js';
 
 test('what several ask for at the same time is made once, and all are given the same folder', async () => {
   const name = randomUUID();

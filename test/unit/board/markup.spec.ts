@@ -3,7 +3,7 @@ import { type Looked, lookedAt } from '../../../lib/board/looked.js';
 import { Pages } from '../../../lib/board/pages.js';
 import { readQuestion } from '../../../lib/board/question.js';
 import type { Snapshot, Snapshots } from '../../../lib/board/snapshots.js';
-import { Insight } from '../../../lib/index.js';
+import { Insight } from '../../../lib/insight/insight.js';
 import type { ControlSwitches } from '../../../lib/control/types.js';
 import { fleet, NOW } from '../../board/support/fleet.js';
 import { misplaced } from './support/markup.js';

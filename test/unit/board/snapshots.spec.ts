@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Looked } from '../../../lib/board/looked.js';
 import { type Snapshot, Snapshots } from '../../../lib/board/snapshots.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 /** A store whose answers come when the test says so. */
 class SlowStore {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { Control, MemoryLockStore } from '../../../lib/index.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { Control } from '../../../lib/control/control.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 
 test('dead letters of a lock that the store shows no more are put back: Redis forgets a lock after a day', async () => {
   const clock = new ManualClock();

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ConsoleLogger, Logger } from '@nestjs/common';
-import { SchedulerLockEvents, type SchedulerLockEvent } from '../../../lib/index.js';
+import type { SchedulerLockEvent } from '../../../lib/index.js';
+import { SchedulerLockEvents } from '../../../lib/events/scheduler-lock.events.js';
 import { LockStateError, StoreUnavailableError } from '../../../lib/errors.js';
 import { LogListener } from '../../../lib/events/log.listener.js';
 import { checkModuleOptions } from '../../../lib/options/check.js';

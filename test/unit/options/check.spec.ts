@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type LockOptions, MemoryLockStore, type SchedulerLockModuleOptions } from '../../../lib/index.js';
+import type { LockOptions, SchedulerLockModuleOptions } from '../../../lib/index.js';
+import { MemoryLockStore } from '../../../lib/stores/memory/memory-lock.store.js';
 import { OPTIONS } from '../../../lib/options/table.js';
 import { checkLockOptions, checkModuleOptions } from '../../../lib/options/check.js';
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { SchedulerLockConfigError, tickOf } from '../../../lib/index.js';
+import { SchedulerLockConfigError } from '../../../lib/errors.js';
+import { tickOf } from '../../../lib/scheduler/tick-of.js';
 import { CronTime } from './support/cron-time.js';
 
 const NOON = Date.UTC(2026, 6, 10, 12);

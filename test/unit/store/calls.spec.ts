@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { AcquireRequest, LeaseRef } from '../../../lib/index.js';
 import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ReferenceDocuments } from '../../contract/support/reference-documents.js';
 
 const HOUR = 3_600_000;

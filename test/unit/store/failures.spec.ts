@@ -1,15 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { systemClock } from '../../../lib/clock.js';
-import {
-  type AcquireRequest,
-  type AcquireResult,
-  LockStateError,
-  SchedulerLockConfigError,
-  StoreUnavailableError,
-} from '../../../lib/index.js';
+import type { AcquireRequest, AcquireResult } from '../../../lib/index.js';
+import { LockStateError, SchedulerLockConfigError, StoreUnavailableError } from '../../../lib/errors.js';
 import { DocumentLockStore } from '../../../lib/store/document-lock-store.js';
-import { ManualClock } from '../../../lib/testing/index.js';
+import { ManualClock } from '../../../lib/testing/manual-clock.js';
 import { ReferenceDocuments } from '../../contract/support/reference-documents.js';
 
 const HOUR = 3_600_000;

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import mysql from 'mysql2';
 import mysqlPromise from 'mysql2/promise';
 import pg from 'pg';
-import { SchedulerLockConfigError } from '../../../lib/index.js';
+import { SchedulerLockConfigError } from '../../../lib/errors.js';
 import { MysqlLockStore } from '../../../lib/stores/mysql/index.js';
 import { PostgresLockStore } from '../../../lib/stores/postgres/index.js';
 import { RedisLockStore } from '../../../lib/stores/redis/index.js';

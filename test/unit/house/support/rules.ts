@@ -169,7 +169,7 @@ const CLOCKS = new Set([
 /** Where time comes in by another way than the clock that is passed around. */
 export function timeProblems({ path, tree, imports }: Source): string[] {
   if (path === 'clock.ts') return [];
-  const found = [...nodesOf(tree)].filter((node) => {
+  const found = nodesOf(tree).filter((node) => {
     // `new Date(x)` shows a time; `new Date()` takes one.
     if (ts.isNewExpression(node)) return node.expression.getText() === 'Date' && !node.arguments?.length;
     if (ts.isPropertyAccessExpression(node)) return CLOCKS.has(node.getText());
@@ -184,7 +184,7 @@ export function timeProblems({ path, tree, imports }: Source): string[] {
 /** What makes a rule depend on more than what it is given. */
 export function impureParts({ path, tree, imports }: Source): string[] {
   const clocks = imports.filter(({ target, ours }) => !ours || target === 'clock.ts');
-  const found = [...nodesOf(tree)].filter((node) => {
+  const found = nodesOf(tree).filter((node) => {
     if (node.kind === ts.SyntaxKind.AsyncKeyword) return true;
     if (ts.isPropertyAccessExpression(node)) return node.getText() === 'Math.random';
     return ts.isIdentifier(node) && node.text === 'Promise';
@@ -196,7 +196,7 @@ export function impureParts({ path, tree, imports }: Source): string[] {
 
 /** `export *`, which makes names public without anybody's deciding so, and opt-outs of the compiler. */
 export function surfaceProblems({ path, tree }: Source): string[] {
-  const found = [...nodesOf(tree)].flatMap((node) => {
+  const found = nodesOf(tree).flatMap((node) => {
     if (ts.isExportDeclaration(node) && (!node.exportClause || ts.isNamespaceExport(node.exportClause))) {
       return ['export *'];
     }

@@ -141,7 +141,9 @@ function compare({ header }: Piece, line: string, found: readonly string[], orde
 
 function piecesOf(sources: readonly Source[]): Piece[] {
   const found = sources.flatMap(({ path, tree }) =>
-    [...nodesOf(tree)].filter(isLua).map((template) => ({ path, template, ...placeOf(template) })),
+    nodesOf(tree)
+      .filter(isLua)
+      .map((template) => ({ path, template, ...placeOf(template) })),
   );
   const names = new Set([...found.map(({ name }) => name), 'body']);
   return found.map(({ template, ...piece }) => ({ ...piece, lua: textOf(template, names) }));

@@ -34,15 +34,18 @@ export function readSources(): Source[] {
 
 export function parseSource(path: string, text: string): Source {
   const tree = ts.createSourceFile(path, text, ts.ScriptTarget.ES2022, true);
-  return { path, tree, imports: [...nodesOf(tree)].flatMap((node) => importsOf(path, node)) };
+  return { path, tree, imports: nodesOf(tree).flatMap((node) => importsOf(path, node)) };
 }
 
 /** Every node of a tree, the outer ones first. */
-export function* nodesOf(node: ts.Node): Generator<ts.Node> {
-  yield node;
-  const children: ts.Node[] = [];
-  ts.forEachChild(node, (child) => void children.push(child));
-  for (const child of children) yield* nodesOf(child);
+export function nodesOf(node: ts.Node): ts.Node[] {
+  const all: ts.Node[] = [];
+  const visit = (each: ts.Node): void => {
+    all.push(each);
+    ts.forEachChild(each, visit);
+  };
+  visit(node);
+  return all;
 }
 
 function importsOf(path: string, node: ts.Node): Import[] {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { MemoryLockStore } from '../../../../lib/index.js';
-import { FakeLockStore, ManualClock } from '../../../../lib/testing/index.js';
+import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
+import { FakeLockStore } from '../../../../lib/testing/fake-lock-store.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 const request = { name: 'report', token: 'token', ttl: 60_000, holder: 'host:1:abc' };
 

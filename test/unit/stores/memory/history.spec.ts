@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { type Beat, type Kept, type LeaseRef, MemoryLockStore } from '../../../../lib/index.js';
+import type { Beat, Kept, LeaseRef } from '../../../../lib/index.js';
+import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
 import { INSTANCES_KEPT, MAX_INSTANCES } from '../../../../lib/stores/history-store.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

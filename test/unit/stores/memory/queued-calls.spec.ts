@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { MemoryLockStore, type NewQueuedCall } from '../../../../lib/index.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import type { NewQueuedCall } from '../../../../lib/index.js';
+import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 const DAY = 86_400_000;
 const TAKES = [{ job: 'job', ttl: DAY }];

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { MemoryLockStore } from '../../../../lib/index.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { MemoryLockStore } from '../../../../lib/stores/memory/memory-lock.store.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { KillAbandoned } from '../../../../lib/stores/mysql/kill-abandoned.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 const STATEMENT = { thread: 7, text: "UPDATE `t` SET a = '50 %_| é'" };
 const LOOK = { values: ["UPDATE `t` SET a = '50 |%|_|| %'%", 7] };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { type CallbackConnection, LimitedPool } from '../../../../lib/stores/mysql/limited-pool.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 /** What became of the one connection of a pool whose statements all end in this way. */
 async function fateAfter(error: Error | null): Promise<string[]> {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { beforeEach, expect, test } from '@jest/globals';
 import { type ListeningClient, Notifications } from '../../../../lib/stores/postgres/notifications.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 let clock: ManualClock;
 let isAway: boolean;

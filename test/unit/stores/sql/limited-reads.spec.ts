@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { scripted } from './support/scripted-dialect.js';
 
 describe('a table of which a read is never answered', () => {

@@ -2,7 +2,7 @@ import { expect, jest, test } from '@jest/globals';
 import { type CallbackConnection, LimitedPool } from '../../../../lib/stores/mysql/limited-pool.js';
 import { MysqlDialect } from '../../../../lib/stores/mysql/mysql-dialect.js';
 import { PostgresDialect } from '../../../../lib/stores/postgres/postgres-dialect.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 type Callback = (error: Error | null, result?: unknown) => void;
 

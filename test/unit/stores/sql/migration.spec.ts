@@ -3,7 +3,7 @@ import { NOTHING_SEEN } from '../../../../lib/stores/sql/answers.js';
 import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.js';
 import type { SqlFailure } from '../../../../lib/stores/sql/failure.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { until } from '../../../support/until.js';
 import { request, scripted } from './support/scripted-dialect.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { OutageGate } from '../../../../lib/stores/sql/outage-gate.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 /** Calls through a gate, to a database that answers when a test says so. */
 function gated() {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { Patience } from '../../../../lib/stores/sql/patience.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 /** How long work is waited for, after answers that took so long, ms. */
 async function patienceAfter(...answers: number[]): Promise<number> {

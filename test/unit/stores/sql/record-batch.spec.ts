@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { RecordBatch } from '../../../../lib/stores/sql/record-batch.js';
 import type { HistoryRow } from '../../../../lib/stores/sql/history-dialect.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 
 const row = (entry: number): HistoryRow => ({
   name: 'job',

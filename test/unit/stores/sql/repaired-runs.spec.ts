@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { scripted } from './support/scripted-dialect.js';
 
 /* The table of the runs had a problem. Reads show that somebody has repaired it, or is about to. */

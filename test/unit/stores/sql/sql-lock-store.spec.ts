@@ -3,7 +3,7 @@ import { AGAIN, NOTHING_SEEN } from '../../../../lib/stores/sql/answers.js';
 import type { SqlDialect, TableLook } from '../../../../lib/stores/sql/dialect.js';
 import { LastGranted } from '../../../../lib/stores/sql/last-granted.js';
 import { SqlLockStore } from '../../../../lib/stores/sql/sql-lock.store.js';
-import { ManualClock } from '../../../../lib/testing/index.js';
+import { ManualClock } from '../../../../lib/testing/manual-clock.js';
 import { request, scripted } from './support/scripted-dialect.js';
 
 const lease = { ...request, fencingToken: 1 };

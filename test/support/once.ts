@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { until } from '../../support/until.js';
+import { until } from './until.js';
 
 /** What takes longest, an application with all its packages, on a machine that does other things as well, ms. */
 const LIMIT = 500_000;
@@ -38,6 +38,9 @@ function isTaken(error: NodeJS.ErrnoException): boolean {
   if (error.code !== 'EEXIST') throw error;
   return false;
 }
+
+/** Whether this process is one of a run of tests, and not the benchmark, say. */
+export const isInRun = (): boolean => process.env['TEST_RUN_FOLDER'] !== undefined;
 
 function runFolder(): string {
   const folder = process.env['TEST_RUN_FOLDER'];

@@ -1,9 +1,7 @@
-import { expect, test } from '@jest/globals';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import ts from 'typescript';
+import { projectRoot as root } from '../../support/machine.js';
 
-const root = join(import.meta.dirname, '../..');
 // Inside the package, so that its own name resolves to what was built.
 const folder = join(root, '.build/documents');
 /** What snippets import of packages that this project need not install: the same in few words, where it does not. */
@@ -60,23 +58,8 @@ function write(file: string): string[] {
   });
 }
 
-function compile(files: readonly string[]): string[] {
-  const { options } = ts.parseJsonConfigFileContent(
-    ts.readConfigFile(join(root, 'tsconfig.json'), (path) => ts.sys.readFile(path)).config,
-    ts.sys,
-    root,
-  );
-  const program = ts.createProgram([...files], { ...options, noUnusedLocals: false });
-  return ts.getPreEmitDiagnostics(program).map(({ messageText, file, start }) => {
-    const line =
-      file === undefined || start === undefined ? 0 : file.getLineAndCharacterOfPosition(start).line + 1;
-    return `${file?.fileName ?? ''}:${line}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`;
-  });
-}
-
-test('every TypeScript snippet of the README and of docs/ compiles against the built package', () => {
+/** Writes the TypeScript of the README and of the pages of `docs`. Returns the paths. */
+export function writeSnippets(): string[] {
   rmSync(folder, { recursive: true, force: true });
-  const files = documents.map(write);
-  expect(files.flat().length).toBeGreaterThan(25);
-  expect(compile([...files.flat(), writeNeighbours()])).toEqual([]);
-}, 120_000);
+  return [...documents.flatMap(write), writeNeighbours()];
+}

@@ -1,18 +1,16 @@
-import { beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { diagnose } from './support/compile.js';
+/* What the types of the package accept, and what not. */
 
-jest.setTimeout(120_000);
-
-const IMPORTS = `
+/** What each case has before it: the package by its name, as users have it. */
+export const IMPORTS = `
 import { applyDecorators } from '@nestjs/common';
 import { Cron, type SchedulerRegistry } from '@nestjs/schedule';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5, type RedisOptions as RedisOptions5 } from 'ioredis5';
 import { type Observable, of } from 'rxjs';
-import { type Duration, LeaderElection, type Lock, type LockOptions, type LockStore, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService, tickOf } from '../../lib/index.js';
+import { type Duration, LeaderElection, type Lock, type LockOptions, type LockStore, SchedulerLock, SchedulerLockModule, type SchedulerLockModuleOptions, SchedulerLockService, tickOf } from 'nestjs-scheduler-lock';
 import * as redis6 from 'redis';
 import * as redis5 from 'redis5';
-import { nodeRedis, type RedisConnectionSource, RedisLockStore, type RedisLockStoreOptions } from '../../lib/stores/redis/index.js';
+import { nodeRedis, type RedisConnectionSource, RedisLockStore, type RedisLockStoreOptions } from 'nestjs-scheduler-lock/redis';
 declare const config: { getOrThrow<T = string>(key: string): T };
 declare const nestConfig: { get<T = any>(key: string): T };
 declare const locks: SchedulerLockService;
@@ -25,7 +23,7 @@ declare const ioredis5: { options: RedisOptions5; redis: Redis5; cluster: Cluste
 const inClass = (member: string): string => `class Jobs {\n${member}\n}`;
 
 /** Names of the cases are those of the tests; what compiles and what does not, and why not. */
-const compiles: Record<string, string> = {
+export const COMPILES: Readonly<Record<string, string>> = {
   'an async method': inClass(`@SchedulerLock() async run(): Promise<number> { return 1; }`),
   'a method that returns a promise': inClass(
     `@SchedulerLock() run(): Promise<void> { return Promise.resolve(); }`,
@@ -121,7 +119,7 @@ const compiles: Record<string, string> = {
   });`,
 };
 
-const refused: Record<string, { source: string; because: RegExp }> = {
+export const REFUSED: Readonly<Record<string, { source: string; because: RegExp }>> = {
   'a method that returns a number at once': {
     source: inClass(`@SchedulerLock() run(): number { return 1; }`),
     because: /not assignable to type '.*PromiseLike<unknown>/,
@@ -227,22 +225,3 @@ const refused: Record<string, { source: string; because: RegExp }> = {
     because: /missing the following properties from type 'LockStore': extend, release/,
   },
 };
-
-let found: Record<string, string[]>;
-
-beforeAll(() => {
-  const sources = Object.entries(refused).map(([name, { source }]): [string, string] => [name, source]);
-  const all = [...Object.entries(compiles), ...sources];
-  found = diagnose(Object.fromEntries(all.map(([name, source]) => [name, `${IMPORTS}${source}\n`])));
-});
-
-describe('TypeScript accepts', () => {
-  test.each(Object.keys(compiles))('%s', (name) => expect(found[name]).toEqual([]));
-});
-
-describe('TypeScript refuses', () => {
-  test.each(Object.entries(refused))('%s', (name, { because }) => {
-    expect(found[name]).toHaveLength(1);
-    expect(found[name]?.[0]).toMatch(because);
-  });
-});
