@@ -103,8 +103,8 @@ const keptArguments = ({ count, age }: Kept): [count: string, age: string] => [S
 /** An entry of a stream: its id, and its fields, name and value in turn. */
 type Raw = [id: string, fields: string[]];
 
-/** A stream as ENTRIES has it: 0 if the caller knows its entries. */
-type RawStream = readonly Raw[] | 0;
+/** A stream as ENTRIES has it: 0 if the caller knows its entries. Some clients answer numbers as texts. */
+type RawStream = readonly Raw[] | 0 | '0';
 
 /** The answer of ENTRIES. */
 export type Streams = [runs: RawStream, runsLeft: number, bad: RawStream, badLeft: number];
@@ -142,7 +142,7 @@ export const streamsIn = (
 const NO_STREAM: Stream = { newest: '', entries: [] };
 
 function streamIn(lock: string, raw: RawStream, known: Stream = NO_STREAM): Stream {
-  if (raw === 0) return known;
+  if (raw === 0 || raw === '0') return known;
   const entries = raw.map((each) => ({ at: timeOf(each[0]), entry: entryOf(lock, each) }));
   return { newest: raw[0]?.[0] ?? '', entries };
 }
