@@ -1,45 +1,30 @@
 import type { Clock } from '../../clock.js';
 import { SchedulerLockError } from '../../errors.js';
-import {
-  type Alarm,
-  type Beat,
-  type BeatResult,
-  type HistoryEntry,
-  type HistoryQuery,
-  type HistoryStore,
-  INSTANCES_KEPT,
-  type InstanceRecord,
-  type Interruption,
-  MAX_INSTANCES,
-  type Miss,
-  type MissResult,
-  type RunRecord,
+import type {
+  Alarm,
+  Beat,
+  BeatResult,
+  HistoryEntry,
+  HistoryQuery,
+  HistoryStore,
+  InstanceRecord,
+  Interruption,
+  Miss,
+  MissResult,
+  RunRecord,
 } from '../history-store.js';
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { instanceReader, readEach } from '../readable.js';
-import { isFree, isTrue } from './answers.js';
+import { isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
 import { errorsIn, isNotConnected } from './failure.js';
-import type { HistoryRow, Row } from './history-dialect.js';
-import {
-  digestOf,
-  endedRow,
-  entryOf,
-  instanceOf,
-  interruptedRow,
-  KINDS,
-  listOf,
-  missRows,
-  newest,
-  TOLD,
-  tellsOf,
-  toldRow,
-} from './history-row.js';
-import { HistoryTables, type Part, refusal } from './history-tables.js';
+import type { HistoryRow } from './history-dialect.js';
+import { HistoryReads } from './history-reads.js';
+import { digestOf, endedRow, interruptedRow, missRows, TOLD, tellsOf, toldRow } from './history-row.js';
+import { HistoryTables, type Part } from './history-tables.js';
 import { HistoryTidy } from './history-tidy.js';
 import type { LimitedReads } from './limited-reads.js';
-import type { LockRow } from './lock-row.js';
+import { isHidden, missedTick } from './missed-tick.js';
 import { giveUp, type Operations } from './operations.js';
 import { RecordBatch } from './record-batch.js';
 
@@ -57,18 +42,19 @@ export class SqlHistory<Table> implements HistoryStore {
   readonly #batch: RecordBatch;
   readonly #tidy: HistoryTidy;
   readonly #waits: BriefWaits;
-  readonly #reads: LimitedReads;
+  readonly #reads: HistoryReads<Table>;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
     private readonly operations: Operations<Table>,
     { reads, migrate, clock }: { reads: LimitedReads; migrate: boolean; clock: Clock },
   ) {
-    this.#reads = reads;
     this.#tables = new HistoryTables(dialect, operations, migrate);
     this.#batch = new RecordBatch((rows) => this.#insertEnds(rows), clock);
     this.#tidy = new HistoryTidy(dialect.history, clock);
     this.#waits = new BriefWaits(clock);
+    const flush = (): Promise<void> => this.#batch.flush();
+    this.#reads = new HistoryReads(dialect, operations, { tables: this.#tables, reads, flush });
   }
 
   init(): Promise<string | undefined> {
@@ -134,23 +120,8 @@ export class SqlHistory<Table> implements HistoryStore {
     await this.#run(() => this.#insertNew(interruptedRow(run)), 'runs', run.name);
   }
 
-  async entries({ name, limit, onUnreadable }: HistoryQuery): Promise<HistoryEntry[]> {
-    const { history } = this.dialect;
-    const most = Math.max(0, Math.trunc(limit));
-    const text = KINDS.map(
-      () =>
-        `(SELECT entry, kind, noted_at, data FROM {runs} WHERE name = ? AND kind = ? AND expires_at > ${history.now} ORDER BY noted_at DESC LIMIT ${most})`,
-    ).join(' UNION ALL ');
-    const values = KINDS.flatMap((kind) => [history.stored(name), kind]);
-    const read = async (): Promise<readonly Row[]> => {
-      await this.#batch.flush();
-      return history.read(text, values);
-    };
-    const rows = await this.#look(read, 'runs', name);
-    return newest(
-      readEach(rows, (row) => entryOf(name, row), onUnreadable),
-      most,
-    );
+  entries(query: HistoryQuery): Promise<HistoryEntry[]> {
+    return this.#reads.entries(query);
   }
 
   async miss(miss: Miss): Promise<MissResult> {
@@ -212,25 +183,7 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
-    const { history } = this.dialect;
-    return this.#look(async () => {
-      const rows = await history.read(
-        `SELECT catalogue, seen_at, data, ${history.now} AS now FROM {instances}
-WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
-        [],
-      );
-      const all = await history.read('SELECT id, data FROM {instances} WHERE catalogue IS NULL', []);
-      // What a list says that nobody has any more is of no interest.
-      const used = new Set(rows.map(({ catalogue }) => String(catalogue)));
-      const lists = all.filter(({ id }) => used.has(String(id)));
-      const jobs = new Map(readEach(lists, ({ id, data }) => listOf(String(id), data), onUnreadable));
-      const told = instanceReader();
-      return readEach(
-        rows,
-        (row) => instanceOf(row, jobs.get(String(row['catalogue'])) ?? [], told),
-        onUnreadable,
-      );
-    }, 'instances');
+    return this.#reads.instances(onUnreadable);
   }
 
   #endedRow(lease: LeaseRef, { outcome, record }: Ended): HistoryRow | undefined {
@@ -295,34 +248,4 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
       lock === undefined ? {} : { lock },
     );
   }
-
-  /** The same for those that only read: whoever looks on may have no right to write, and waits for no other table. */
-  async #look<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
-    const { history } = this.dialect;
-    if (history.unusable !== undefined) throw refusal(history.unusable);
-    const table = history[part];
-    const tell = (error: unknown): never => {
-      throw this.#tables.failed(this.#reads.refused(table, error), part);
-    };
-    return this.#reads.within(table, async () => {
-      const told = await this.operations.beside(() => read().catch(tell), lock);
-      if (part === 'runs') await this.#tables.runsWereRead();
-      return told;
-    });
-  }
-}
-
-/** The tick that was missed, by the row of the lock; `undefined` if none was. */
-function missedTick({ job, tick, grace = 0 }: Miss, row: LockRow): number | undefined {
-  const start = row.jobs[job];
-  if (start === undefined) return tick;
-  if (!isFree(row) && start['by'] === row.by) return undefined;
-  const due = start['due'];
-  if (due === undefined) return Number(start['tick'] ?? -Infinity) < tick ? tick : undefined;
-  return Number(due) + grace < Number(row.now) ? Number(due) : undefined;
-}
-
-/** Whether a newer tick was started, which hides whether this one was, and somebody tells of it late. */
-function isHidden({ job, tick, late = false }: Miss, row: LockRow): boolean {
-  return late && Number(row.jobs[job]?.['tick'] ?? NaN) > tick;
 }

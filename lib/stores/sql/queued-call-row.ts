@@ -46,3 +46,6 @@ export function letterOf(
 ): DeadLetter {
   return { id, job, ...(key === undefined ? undefined : { key }), deliveries: delivery, reason, at };
 }
+
+/** A parameter for each of these values. */
+export const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');

@@ -1,38 +1,27 @@
-import { BY_PERSON, isOfPerson, mergedArguments } from '../queued-arguments.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../clock.js';
-import { SchedulerLockConfigError, SchedulerLockError, StoreUnavailableError } from '../../errors.js';
+import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
+import { BY_PERSON, isOfPerson, mergedArguments } from '../queued-arguments.js';
 import {
   DEAD_KEPT,
   type DeadLetter,
   type Enqueued,
-  QUEUED_CALLS_KEPT,
-  type QueuedCallStore,
   type LeftCalls,
   type NewQueuedCall,
   type NextOptions,
   type NextResult,
+  type QueuedCallStore,
 } from '../queued-call-store.js';
-import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import type { LockInfo } from '../lock-info.js';
 import { isAttended, STEP_OF_PRIORITY } from '../rules.js';
 import { AGAIN, isFree } from './answers.js';
 import type { SqlDialect } from './dialect.js';
-import type { Row } from './history-dialect.js';
-import type { LimitedReads } from './limited-reads.js';
 import type { SqlHistory } from './history.js';
-import { COLUMNS, delivered, storedCall, type StoredCall, letterOf } from './queued-call-row.js';
 import { firstPlace } from './lines.js';
-import { describeFailure } from './failure.js';
 import { lockedBy } from './locked-by.js';
-import { giveUp, type Operations } from './operations.js';
-import { tries } from './tries.js';
+import type { Operations } from './operations.js';
+import { COLUMNS, delivered, letterOf, marks, type StoredCall, storedCall } from './queued-call-row.js';
+import { QueuedCallsTable } from './queued-calls-table.js';
 
-/** What people are told of the calls that a lock keeps. */
-type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;
-
-/** How often queued calls that are too old are deleted, ms. */
-const TIDY = 3_600_000;
 /** How many locks are looked at for queued calls that were left. */
 const MOST_LEFT = 1_000;
 
@@ -41,29 +30,20 @@ const MOST_LEFT = 1_000;
  * statements one after another do what needs one operation elsewhere.
  */
 export class SqlQueuedCalls<Table> implements QueuedCallStore {
-  #tidied = -Infinity;
-  /** Whether the table is there, as far as is known. */
-  #ready = false;
+  readonly #table: QueuedCallsTable<Table>;
 
   constructor(
     private readonly dialect: SqlDialect<Table>,
-    private readonly operations: Operations<Table>,
+    operations: Operations<Table>,
     private readonly history: SqlHistory<Table>,
-    private readonly options: {
-      readonly reads: LimitedReads;
-      readonly migrate: boolean;
-      readonly clock: Clock;
-    },
-  ) {}
+    private readonly options: { readonly migrate: boolean; readonly clock: Clock },
+  ) {
+    this.#table = new QueuedCallsTable(dialect, operations, options);
+  }
 
-  /**
-   * Looks at the table, and creates it if it is missing, unless `migrate` is false.
-   *
-   * @throws SchedulerLockConfigError if it is missing then, or if the user may not use it
-   */
-  async init(): Promise<void> {
-    await this.operations.run(() => this.#prepare(), giveUp);
-    this.#ready = true;
+  /** See {@link QueuedCallsTable.init}. */
+  init(): Promise<void> {
+    return this.#table.init();
   }
 
   enqueue(queuedCall: NewQueuedCall): Promise<Enqueued> {
@@ -71,7 +51,7 @@ export class SqlQueuedCalls<Table> implements QueuedCallStore {
     const { queuedCalls } = this.dialect;
     const slot = key === undefined ? null : slotOf(name, job, key);
     let isFirst = true;
-    return this.#run(async () => {
+    return this.#table.run(async () => {
       // The same call, or another one with its key, was faster.
       const known = isFirst ? undefined : await this.#placeOf('id', id);
       if (known !== undefined) return known;
@@ -96,7 +76,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
   async next(lease: LeaseRef, { outcome, record, takes }: NextOptions): Promise<NextResult> {
     if (outcome !== undefined && record !== undefined) await this.history.ended(lease, { outcome, record });
     const dead: DeadLetter[] = [];
-    return this.#run(async (table): Promise<NextResult | typeof AGAIN> => {
+    return this.#table.run(async (table): Promise<NextResult | typeof AGAIN> => {
       const { fence, first } = await this.#held(table, lease);
       if (fence > lease.fencingToken) return this.#takenBefore(lease, fence);
       if (outcome !== undefined) await this.#end(lease, outcome);
@@ -120,13 +100,13 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
 
   /** The lease of a queued call is released. */
   end(lease: LeaseRef, outcome: ReleaseOutcome): Promise<void> {
-    return this.#run(() => this.#end(lease, outcome), lease.name);
+    return this.#table.run(() => this.#end(lease, outcome), lease.name);
   }
 
   left(jobs: readonly string[]): Promise<LeftCalls[]> {
     const { queuedCalls } = this.dialect;
-    return this.#run(async (table) => {
-      await this.#tidy();
+    return this.#table.run(async (table) => {
+      await this.#table.tidy();
       const found = await queuedCalls.read(
         `SELECT name, min(place) AS place FROM {t} WHERE dead IS NULL AND job IN (${marks(jobs)}) GROUP BY name LIMIT ${MOST_LEFT}`,
         [...jobs],
@@ -150,42 +130,7 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     // It is kept for its time once more, which counts from `dead_at`.
     const text = `UPDATE {t} SET dead = NULL, dead_at = ${queuedCalls.now}, delivery = 0, taken = NULL WHERE name = ? AND dead IS NOT NULL${id === undefined ? '' : ' AND id = ?'}`;
     const values = [queuedCalls.stored(name), ...(id === undefined ? [] : [id])];
-    return this.#run(() => queuedCalls.write(text, values), name);
-  }
-
-  /** What a lock has of queued calls, by its name, for people: of these locks, or all. Nothing if there is no table; or why nobody knows. */
-  async of(names?: readonly string[]): Promise<(name: string) => QueuedCallsInfo | undefined> {
-    try {
-      const infos = await this.#infos(names);
-      return (name) => infos.get(name);
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || !error.refused) throw error;
-      const unknown = { unknown: error.message };
-      return () => unknown;
-    }
-  }
-
-  async #infos(names: readonly string[] | undefined): Promise<ReadonlyMap<string, QueuedCallsInfo>> {
-    const { queuedCalls } = this.dialect;
-    const which = names === undefined ? '' : `WHERE name IN (${marks(names)})`;
-    const text = `SELECT ${COLUMNS} FROM {t} ${which} ORDER BY dead_at DESC, place, id`;
-    const values = (names ?? []).map((name) => queuedCalls.stored(name));
-    const { reads } = this.options;
-    const read = (): Promise<readonly Row[]> =>
-      queuedCalls.read(text, values).catch((error: unknown) => this.#unlessNoTable(error));
-    const rows = await reads.within(queuedCalls.table, () => this.operations.beside(read));
-    const infos = new Map<string, { queued?: number; dead?: DeadLetter[] }>();
-    for (const row of rows) {
-      const name = queuedCalls.nameOf(String(row['name']));
-      const info = infos.get(name) ?? {};
-      infos.set(name, info);
-      if (row['dead'] === null) info.queued = (info.queued ?? 0) + 1;
-      else
-        (info.dead ??= []).push(
-          letterOf(storedCall(row), row['dead'] as DeadLetter['reason'], Number(row['dead_at'])),
-        );
-    }
-    return infos;
+    return this.#table.run(() => queuedCalls.write(text, values), name);
   }
 
   /** @returns `undefined` if no other call with its key waits */
@@ -296,64 +241,8 @@ VALUES (?, ?, ?, ?, ?, ${queuedCalls.micros} - ${queuedCalls.int} * ${STEP_OF_PR
     );
     for (const { id } of old) await queuedCalls.write('DELETE FROM {t} WHERE id = ?', [id]);
   }
-
-  /** Deletes what is too old. */
-  async #tidy(): Promise<void> {
-    const now = this.options.clock.monotonic();
-    if (now - this.#tidied < TIDY) return;
-    const { queuedCalls } = this.dialect;
-    await queuedCalls.write(
-      `DELETE FROM {t} WHERE coalesce(dead_at, queued_at) < ${queuedCalls.now} - ${QUEUED_CALLS_KEPT}`,
-      [],
-    );
-    this.#tidied = now;
-  }
-
-  #unlessNoTable(error: unknown): readonly [] {
-    if (this.dialect.failure(error) === 'table') return [];
-    throw this.options.reads.refused(this.dialect.queuedCalls.table, error);
-  }
-
-  /** A user who may create nothing need not, if the table is there. */
-  async #prepare(): Promise<void> {
-    const { dialect, options } = this;
-    try {
-      const isThere = await this.#look().then(
-        () => true,
-        (error: unknown) => {
-          if (!options.migrate || dialect.failure(error) !== 'table') throw error;
-          return false;
-        },
-      );
-      if (!isThere) for (const statement of dialect.queuedCalls.creation) await dialect.migrate(statement);
-    } catch (error) {
-      const failure = error instanceof SchedulerLockError ? undefined : dialect.failure(error);
-      if (failure !== 'table' && failure !== 'forbidden') throw error;
-      const what =
-        failure === 'table'
-          ? 'is missing, or lacks columns'
-          : `cannot be created or used by this user: ${describeFailure(error)}`;
-      throw new SchedulerLockConfigError([
-        `store: the table ${dialect.queuedCalls.table} for queued calls ${what}. Run this as a user who may:\n${dialect.setup()}`,
-      ]);
-    }
-  }
-
-  async #look(): Promise<void> {
-    const columns = `${COLUMNS}, slot, args`;
-    for (const statement of tries('{t}', { columns, key: 'id', text: 'args' }))
-      await this.dialect.queuedCalls.read(statement, []);
-  }
-
-  async #run<T>(operation: (table: Table) => Promise<T | typeof AGAIN>, lock?: string): Promise<T> {
-    // The database may have been away when the application started.
-    if (!this.#ready) await this.init();
-    return this.operations.run(operation, giveUp, lock === undefined ? {} : { lock });
-  }
 }
 
 /** Unique among the queued calls that no lease has taken yet. */
 const slotOf = (...parts: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-
-const marks = (values: readonly unknown[]): string => values.map(() => '?').join(', ');

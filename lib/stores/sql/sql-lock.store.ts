@@ -39,6 +39,7 @@ import { Attempts, type GoOn } from './attempts.js';
 import type { GivenBack, SqlDialect } from './dialect.js';
 import { describeFailure } from './failure.js';
 import { SqlQueuedCalls } from './queued-calls.js';
+import { QueuedCallsReads } from './queued-calls-reads.js';
 import { SqlHistory } from './history.js';
 import type { HistoryRow } from './history-dialect.js';
 import { lineInfo, SqlLines } from './lines.js';
@@ -60,6 +61,7 @@ export class SqlLockStore<Table> implements LockStore {
   readonly queuedCalls: QueuedCallStore;
   readonly history: Required<HistoryStore>;
   readonly #queuedCalls: SqlQueuedCalls<Table>;
+  readonly #queuedCallsReads: QueuedCallsReads<Table>;
   readonly #history: SqlHistory<Table>;
   readonly #dialect: SqlDialect<Table>;
   readonly #table: SqlTable<Table>;
@@ -88,6 +90,7 @@ export class SqlLockStore<Table> implements LockStore {
     const history = new SqlHistory(dialect, this.#operations, common);
     this.history = this.#history = history;
     this.queuedCalls = this.#queuedCalls = new SqlQueuedCalls(dialect, this.#operations, history, common);
+    this.#queuedCallsReads = new QueuedCallsReads(dialect, this.#operations, this.#reads);
   }
 
   /** The table, with its place as soon as that is known. */
@@ -243,7 +246,7 @@ export class SqlLockStore<Table> implements LockStore {
       this.#operations.run((table) => this.#dialect.rows(table, names).catch(tell), giveUp, { reads: true });
     // All rows of a large table may take their time.
     const rows = await this.#reads.within(shown, read, names === undefined ? Infinity : undefined);
-    const queuedCalls = await this.#queuedCalls.of(names);
+    const queuedCalls = await this.#queuedCallsReads.of(names);
     return rows.map((row) => ({ ...lockInfo(row), ...lineInfo(row), ...queuedCalls(row.name) }));
   }
 
