@@ -5,7 +5,8 @@
 import { checkClient } from '../sql/given-client.js';
 import { SqlLockStore } from '../sql/sql-lock.store.js';
 import { SQL_DEFAULTS } from '../sql/table-name.js';
-import { type PostgresClient, PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
+import type { PostgresClient } from './client.js';
+import { PostgresDialect, type PostgresStoreOptions } from './postgres-dialect.js';
 import type { PostgresTableInfo } from './table-look.js';
 
 /** Options of {@link PostgresLockStore}. */
