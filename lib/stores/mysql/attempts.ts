@@ -1,6 +1,6 @@
 import { LockStateError } from '../../errors.js';
 import type { AcquireRequest } from '../lock-store.js';
-import { type AttemptRow, hasLine, isTrue, mayTake, NOTHING_SEEN } from '../sql/answers.js';
+import { type AttemptAnswer, hasLine, isTrue, mayTake, NOTHING_SEEN } from '../sql/answers.js';
 import type { HowToAttempt, LineChange } from '../sql/dialect.js';
 import type { LastLease } from '../sql/interruption.js';
 import { LastGranted } from '../sql/last-granted.js';
@@ -9,7 +9,7 @@ import { type MysqlClient, read, write } from './client.js';
 import { failureOf, TOO_LONG } from './errors.js';
 import { readSeen } from './seen.js';
 import { type Sql, sql } from './sql-text.js';
-import { jobOfKey, type Start, startOf, unchangedStart } from './starts.js';
+import { jobOfKey, type StartSql, startSql, unchangedStart } from './starts.js';
 import { firstStatement, refusalStatement, takeStatement, WAS_RELEASED } from './statements.js';
 import type { MysqlTableInfo } from './table-look.js';
 
@@ -17,7 +17,7 @@ import type { MysqlTableInfo } from './table-look.js';
 const LEAST_FENCING_TOKEN = 1_000_000_000_000_000;
 
 /** What a read says of an attempt. */
-interface SeenAttempt extends AttemptRow {
+interface SeenAttempt extends AttemptAnswer {
   /** The schedule of the job's last start. */
   readonly schedule: unknown;
   /** job_state, for a request with a history whose last lease was not released. */
@@ -33,7 +33,7 @@ export class MysqlAttempts {
     private readonly nameProblem: (table: MysqlTableInfo, name: string) => string | undefined,
   ) {}
 
-  async make(table: MysqlTableInfo, request: AcquireRequest, how: HowToAttempt = {}): Promise<AttemptRow> {
+  async make(table: MysqlTableInfo, request: AcquireRequest, how: HowToAttempt = {}): Promise<AttemptAnswer> {
     const { name } = request;
     if (how.change !== undefined) return this.#lookAndTake(table, request, how);
     const guessed = this.#lastGranted.has(name) ? await this.#takeAsUsual(table, request) : undefined;
@@ -46,8 +46,8 @@ export class MysqlAttempts {
   /**
    * Takes a lock by one statement, if it is free and nothing else of its row is needed; `undefined` if that found no such row.
    */
-  async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptRow | undefined> {
-    const start = startOf(request);
+  async #takeAsUsual(table: MysqlTableInfo, request: AcquireRequest): Promise<AttemptAnswer | undefined> {
+    const start = startSql(request);
     // A lease that was not released has to be told of.
     const condition = request.history === true ? sql`${start.usual} AND ${WAS_RELEASED}` : start.usual;
     const isPlainTake =
@@ -64,8 +64,8 @@ export class MysqlAttempts {
     table: MysqlTableInfo,
     request: AcquireRequest,
     { change, goOn }: HowToAttempt,
-  ): Promise<AttemptRow> {
-    const start = startOf(request);
+  ): Promise<AttemptAnswer> {
+    const start = startSql(request);
     const row = await this.#explain(table, request, start);
     const isOpen = row.by !== null || start.startableFirst;
     if (!mayTake(row) || !isOpen || (change === undefined && hasLine(row))) return row;
@@ -79,8 +79,8 @@ export class MysqlAttempts {
   async #takeSeen(
     table: MysqlTableInfo,
     request: AcquireRequest,
-    { start, row, change }: { start: Start; row: SeenAttempt; change: LineChange | undefined },
-  ): Promise<AttemptRow> {
+    { start, row, change }: { start: StartSql; row: SeenAttempt; change: LineChange | undefined },
+  ): Promise<AttemptAnswer> {
     // For a tick, the job's last start has to be still the one that was read.
     const { job = '', tick } = request;
     const again = tick !== undefined && row.tick !== null;
@@ -92,7 +92,7 @@ export class MysqlAttempts {
     return { ...row, granted, attempt, previous: row.schedule, last: lastLease(row) };
   }
 
-  async #explain(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<SeenAttempt> {
+  async #explain(table: MysqlTableInfo, request: AcquireRequest, start: StartSql): Promise<SeenAttempt> {
     const { name } = request;
     // The error that the database would give: without a strict `sql_mode` it gives none.
     if (this.nameProblem(table, name) !== undefined)
@@ -110,7 +110,7 @@ export class MysqlAttempts {
   }
 
   /** Takes a lock that had no row a moment ago. */
-  async #takeFirst(table: MysqlTableInfo, request: AcquireRequest, start: Start): Promise<AttemptRow> {
+  async #takeFirst(table: MysqlTableInfo, request: AcquireRequest, start: StartSql): Promise<AttemptAnswer> {
     try {
       let granted = await this.#take(firstStatement(table, request, start));
       // Of a table with a column AUTO_INCREMENT, the server tells the value of that one.

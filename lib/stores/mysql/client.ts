@@ -1,4 +1,5 @@
 import type { Sql } from './sql-text.js';
+import type { Row } from '../sql/row.js';
 
 /**
  * A client of MySQL or MariaDB: a pool of `mysql2/promise`, or anything that takes `?` parameters and answers as `mysql2`
@@ -7,8 +8,6 @@ import type { Sql } from './sql-text.js';
 export interface MysqlClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
-
-export type Row = Readonly<Record<string, unknown>>;
 
 /** The answer to a write. */
 export interface Written {

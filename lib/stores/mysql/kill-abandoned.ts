@@ -16,7 +16,7 @@ const ROOM = 100;
 /** How much of a text is compared, characters: PROCESSLIST shows no more than 64 KiB of it. */
 const COMPARED = 8_000;
 /** How often a server is asked that is busy (it has not begun the statement yet) or silent, and the pause in between, ms. */
-const LOOKS = 3;
+const CHECKS = 3;
 const PAUSE = 1_000;
 
 /**
@@ -27,7 +27,7 @@ const PAUSE = 1_000;
  * A silent database is asked again a few times, then when {@link resume} is called or another statement is abandoned.
  */
 export class KillAbandoned {
-  readonly #queue: (Abandoned & { readonly looks: number })[] = [];
+  readonly #queue: (Abandoned & { readonly checks: number })[] = [];
   #silences = 0;
   #busy = false;
 
@@ -36,10 +36,10 @@ export class KillAbandoned {
     private readonly clock: Clock,
   ) {}
 
-  /** @param looks how often the server had not begun the statement */
-  add({ thread, text }: Abandoned, looks = 0): void {
+  /** @param checks how often the server had not begun the statement */
+  add({ thread, text }: Abandoned, checks = 0): void {
     if (!Number.isSafeInteger(thread) || thread <= 0) return;
-    this.#queue.push({ thread, text: text.slice(0, COMPARED), looks });
+    this.#queue.push({ thread, text: text.slice(0, COMPARED), checks });
     if (this.#queue.length > ROOM) this.#queue.shift();
     this.resume();
   }
@@ -58,7 +58,7 @@ export class KillAbandoned {
       }
       this.#queue.unshift(next);
       this.#silences += 1;
-      if (this.#silences < LOOKS) this.clock.setTimer(() => this.resume(), PAUSE);
+      if (this.#silences < CHECKS) this.clock.setTimer(() => this.resume(), PAUSE);
       break;
     }
     this.#busy = false;
@@ -68,16 +68,16 @@ export class KillAbandoned {
    * Kills a statement if it runs. Only if the server shows that very text: behind a proxy, the id may belong to another client's
    * connection. Returns whether the server answered at all, also with an error.
    */
-  async #isAnswered({ thread, text, looks }: Abandoned & { readonly looks: number }): Promise<boolean> {
+  async #isAnswered({ thread, text, checks }: Abandoned & { readonly checks: number }): Promise<boolean> {
     // Characters beyond ASCII are not compared: the column cannot hold all of them.
     const start = text.replaceAll(/[|%_]/g, '|$&');
     const pattern = `${start.replaceAll(/[^\n -~]+/g, '%')}%`;
-    const look = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
+    const check = sql`SELECT p.*, INFO LIKE ${pattern} ESCAPE '|' AS \`same\` FROM information_schema.PROCESSLIST p WHERE ID = ${thread}`;
     try {
-      const [connection] = await read({ query: this.ask }, look);
+      const [connection] = await read({ query: this.ask }, check);
       // The connection exists, but is idle: the server has not read the statement yet.
-      if (connection?.['same'] === null && looks + 1 < LOOKS) {
-        this.clock.setTimer(() => this.add({ thread, text }, looks + 1), PAUSE);
+      if (connection?.['same'] === null && checks + 1 < CHECKS) {
+        this.clock.setTimer(() => this.add({ thread, text }, checks + 1), PAUSE);
       }
       if (!isTrue(connection?.['same'])) return true;
       // On MariaDB the statement has an id of its own. On MySQL this ends the current statement of the connection.

@@ -1,5 +1,5 @@
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { type AttemptRow, isOf, NO_ROW, type Renewed, type SeenRow } from '../sql/answers.js';
+import { type AttemptAnswer, isOf, NO_ROW, type Renewed, type SeenLock } from '../sql/answers.js';
 import {
   type Entrant,
   type GivenBack,
@@ -23,7 +23,7 @@ import { failureOf } from './errors.js';
 import { mysqlHistory } from './history.js';
 import { LimitedPool } from './limited-pool.js';
 import { changeLineStatement, enterStatement, keepFreeStatement, leaveStatement } from './lines.js';
-import { PLACE, placeOf } from './place.js';
+import { CURRENT_DATABASE, databaseIn } from './current-database.js';
 import { mysqlQueuedCalls } from './queued-calls.js';
 import { mysqlNames } from './schema.js';
 import { readSeen } from './seen.js';
@@ -47,7 +47,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   readonly history: HistoryDialect;
   readonly #names: TableNames;
   /** What the last look has found. */
-  #place: string | undefined;
+  #schema: string | undefined;
   #user: string | undefined;
   readonly #attempts: MysqlAttempts;
 
@@ -67,11 +67,11 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
 
   async look(): Promise<TableLook<MysqlTableInfo>> {
     const { database } = this.client as Partial<LimitedPool>;
-    const [row] = await read(this.client, PLACE);
-    const schema = this.#names.schema ?? placeOf(row, database);
+    const [row] = await read(this.client, CURRENT_DATABASE);
+    const schema = this.#names.schema ?? databaseIn(row, database);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    this.#place = schema;
+    this.#schema = schema;
     const where = { table: this.#names.table, schema };
     const table = this.#names.quoted('', schema);
     const columns = await read(this.client, lookStatement(where));
@@ -92,7 +92,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
   }
 
   setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
+    return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
   nameProblem({ names }: MysqlTableInfo, name: string): string | undefined {
@@ -113,7 +113,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
       await this.client.query(`/*M! SET STATEMENT lock_wait_timeout = ${LOCK_WAIT} FOR */ ${statement}`, []);
   }
 
-  attempt(table: MysqlTableInfo, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptRow> {
+  attempt(table: MysqlTableInfo, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptAnswer> {
     return this.#attempts.make(table, request, how);
   }
 
@@ -126,14 +126,14 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     if (Number(affectedRows) === leases.length) return leases.map(() => true);
     // Some leases were not renewed. A lease that is live after the statement was live when it was renewed.
     const rows = await read(this.client, seenStatement(table, names));
-    const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenRow]));
+    const byName = new Map(rows.map((row) => [nameOf(String(row['name'])), row as unknown as SeenLock]));
     return leases.map((lease) => {
       const row = byName.get(lease.name) ?? NO_ROW;
       return isOf(lease, row.by, row.recorded) && Number(row.remaining) > 0 ? true : row;
     });
   }
 
-  giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenRow> {
+  giveBack(table: MysqlTableInfo, lease: LeaseRef, options: Ending): Promise<GivenBack | SeenLock> {
     return this.#fenced((fenced) => this.#giveBack(table, lease, { ...options, fenced }));
   }
 
@@ -141,7 +141,7 @@ export class MysqlDialect implements SqlDialect<MysqlTableInfo> {
     table: MysqlTableInfo,
     lease: LeaseRef,
     options: Ending & { readonly fenced: boolean },
-  ): Promise<GivenBack | SeenRow> {
+  ): Promise<GivenBack | SeenLock> {
     if (isPlain(lease, options) && options.fenced) {
       const { affectedRows } = await write(this.client, table.plain.release(lease, options.outcome));
       if (Number(affectedRows) > 0) return { live: true };

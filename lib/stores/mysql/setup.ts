@@ -33,7 +33,7 @@ export function setupOf(names: TableNames, { user, schema = names.schema, locks 
   const ddl = mysqlDdl(quoted(''), 'datetime');
   return setupText(
     {
-      place:
+      schema:
         schema !== undefined && names.given
           ? [`CREATE DATABASE IF NOT EXISTS ${names.quotedName(schema)}`]
           : [],

@@ -26,7 +26,7 @@ export function jobOfKey(key: string): string {
 }
 
 /** The condition of a start, and its record in the row. */
-export interface Start {
+export interface StartSql {
   /** Whether the request is refused regardless of the job's last start. */
   readonly ahead: Sql;
   /** Whether the job may start, judged by the row. */
@@ -43,7 +43,7 @@ export interface Start {
   state(attempt: number): Sql;
 }
 
-export function startOf(request: AcquireRequest): Start {
+export function startSql(request: AcquireRequest): StartSql {
   const { tick, interval } = request;
   if (tick !== undefined) return tickStart(request, tick);
   return interval === undefined ? ANY_START : intervalStart(request, interval);
@@ -56,7 +56,7 @@ export const fieldOf = (job: string, field: string): Sql =>
 const pathOf = (key: string): string => `$.jobs."${key}"`;
 const number = (value: Sql): Sql => sql`CAST(${value} AS SIGNED)`;
 
-const ANY_START: Start = {
+const ANY_START: StartSql = {
   ahead: raw('0'),
   startable: raw('1'),
   usual: raw('1'),
@@ -65,7 +65,7 @@ const ANY_START: Start = {
   state: () => raw('job_state'),
 };
 
-function tickStart(request: AcquireRequest, tick: number): Start {
+function tickStart(request: AcquireRequest, tick: number): StartSql {
   const { job = '', maxClockSkew, schedule = '', rerun = 0, only } = request;
   const last = fieldOf(job, 'tick');
   const again = sql`COALESCE(${number(last)} = ${tick} AND COALESCE(${fieldOf(job, 'outcome')}, ${INTERRUPTED}) = ${INTERRUPTED}
@@ -93,7 +93,7 @@ export function unchangedStart(
     AND ${fieldOf(job, 'schedule')} <=> ${seen.schedule}`;
 }
 
-function intervalStart(request: AcquireRequest, interval: number): Start {
+function intervalStart(request: AcquireRequest, interval: number): StartSql {
   const key = jobKey(request.job ?? '');
   const field = (name: string): Sql =>
     sql`CAST(JSON_UNQUOTE(JSON_EXTRACT(job_state, ${`${pathOf(key)}.${name}`})) AS SIGNED)`;
@@ -116,7 +116,7 @@ function intervalStart(request: AcquireRequest, interval: number): Start {
 /** job_state with the start of a restored lease, unless a newer start of its job is known. */
 export function restoredState(lease: LeaseRef): Sql {
   const { job = '', tick, attempt = 1 } = lease;
-  const restored = startOf(lease).state(attempt);
+  const restored = startSql(lease).state(attempt);
   if (tick === undefined) return restored;
   const [last, tries] = [number(fieldOf(job, 'tick')), number(fieldOf(job, 'attempt'))];
   const newer = sql`COALESCE(${last} > ${tick} OR (${last} = ${tick} AND ${tries} > ${attempt}), 0)`;

@@ -21,7 +21,7 @@ import {
 } from './columns.js';
 import { isSeen, NOBODY_IN_LINE, withLine } from './lines.js';
 import { list, raw, type Sql, sql } from './sql-text.js';
-import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './starts.js';
+import { endedState, fieldOf, isOwnStart, restoredState, type StartSql } from './starts.js';
 
 /*
  * What the statements have in common
@@ -47,7 +47,7 @@ import { endedState, fieldOf, isOwnStart, restoredState, type Start } from './st
 export function takeStatement(
   table: MysqlTable,
   request: AcquireRequest,
-  start: Start,
+  start: StartSql,
   { attempt, condition, change }: { attempt: number; condition: Sql; change?: LineChange | undefined },
 ): Sql {
   const state = start.state(attempt);
@@ -64,7 +64,7 @@ WHERE ${isNamed(table, storedName(request.name))} AND lock_until <= ${clockOf(ta
  * The first lease of a name. Fails with a duplicate key if another instance was first. The old state is a NULL with a character
  * type, which MySQL takes for JSON: an untyped NULL would be binary.
  */
-export function firstStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
+export function firstStatement(table: MysqlTable, request: AcquireRequest, start: StartSql): Sql {
   return sql`INSERT INTO ${table.table} (name, lock_until, locked_at, locked_by, fencing_token, job_state)
 SELECT ${storedName(request.name)}, ${endOf(table, request.ttl)}, ${nowOf(table)}, ${lockedBy(request)},
   LAST_INSERT_ID(${EPOCH_MICROSECONDS}), ${start.state(1)} FROM (SELECT CAST(NULL AS CHAR) AS job_state) nothing`;
@@ -75,8 +75,8 @@ export const WAS_RELEASED = sql`SUBSTRING_INDEX(locked_by, '/', -1) IN ${list(OU
 /** One more column: job_state if that is not so. */
 const UNENDED = sql`, IF(${WAS_RELEASED}, NULL, COALESCE(job_state, '{}')) AS \`unended\``;
 
-/** Explains the refusal of an attempt: one row, as AttemptRow, even if the lock has no row. */
-export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: Start): Sql {
+/** Explains the refusal of an attempt: one row, as AttemptAnswer, even if the lock has no row. */
+export function refusalStatement(table: MysqlTable, request: AcquireRequest, start: StartSql): Sql {
   const { job = '', name } = request;
   return sql`SELECT locked_by AS \`by\`, ${remainingOf(table)} AS \`remaining\`, fencing_token AS \`recorded\`,
   ${isExactly(storedName(name))} AS \`same\`, ${start.startable} AS \`startable\`, ${start.ahead} AS \`ahead\`, ${start.wait} AS \`wait\`,

@@ -4,6 +4,7 @@ import type { MysqlTable } from './columns.js';
 import { type PlainStatements, plainStatements } from './statements.js';
 import { mysqlDdl } from './schema.js';
 import { raw, type Sql, sql } from './sql-text.js';
+import type { Row } from '../sql/row.js';
 
 /** A table that the store can use. */
 export interface MysqlTableInfo extends MysqlTable {
@@ -31,8 +32,6 @@ export function indexStatement({ table, schema }: { table: string; schema: strin
 WHERE s.table_schema = ${schema} AND s.table_name = ${table} AND s.non_unique = 0
   AND s.sub_part IS NULL`;
 }
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** Reads the answers to {@link lookStatement} and {@link indexStatement}. */
 export function readLook(

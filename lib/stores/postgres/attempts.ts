@@ -1,11 +1,12 @@
 import type { AcquireRequest } from '../lock-store.js';
-import { type AttemptRow, NOTHING_SEEN } from '../sql/answers.js';
+import { type AttemptAnswer, NOTHING_SEEN } from '../sql/answers.js';
 import type { HowToAttempt, LineChange } from '../sql/dialect.js';
 import type { LastLease } from '../sql/interruption.js';
 import { LastGranted } from '../sql/last-granted.js';
 import { lockedBy } from '../sql/locked-by.js';
-import { type Row, type Sender, text } from './client.js';
+import { type Sender, text } from './client.js';
 import type { PostgresTableInfo } from './table-look.js';
+import type { Row } from '../sql/row.js';
 
 /** Attempts to take locks on PostgreSQL. */
 export class PostgresAttempts {
@@ -17,7 +18,7 @@ export class PostgresAttempts {
     table: PostgresTableInfo,
     request: AcquireRequest,
     { change, goOn }: HowToAttempt = {},
-  ): Promise<AttemptRow> {
+  ): Promise<AttemptAnswer> {
     const statements = request.history === true ? table.withHistory : table;
     const { name, ttl, job = '' } = request;
     const values = [name, lockedBy(request), text(ttl), job, ...startValues(request)];
@@ -34,8 +35,8 @@ export class PostgresAttempts {
 }
 
 /** Reads the answer of `acquire`. */
-function answerOf({ seen = null, last = null, ...granted }: Row): AttemptRow {
-  const explained = parsed(seen) as Partial<AttemptRow> | null;
+function answerOf({ seen = null, last = null, ...granted }: Row): AttemptAnswer {
+  const explained = parsed(seen) as Partial<AttemptAnswer> | null;
   const before = last === null ? undefined : { last: parsed(last) as LastLease };
   return { ...NOTHING_SEEN, ...granted, ...explained, ...before };
 }

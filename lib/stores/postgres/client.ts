@@ -1,4 +1,5 @@
 import { AS_SENT, isPlain, isPool, WatchedPool } from './pool.js';
+import type { Row } from '../sql/row.js';
 
 /**
  * A client of PostgreSQL: a `Pool` of `pg`, or anything that takes `$1` parameters and answers the rows, or an object with them.
@@ -7,8 +8,6 @@ import { AS_SENT, isPlain, isPool, WatchedPool } from './pool.js';
 export interface PostgresClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
-
-export type Row = Readonly<Record<string, unknown>>;
 
 /** Sends statements to a client of PostgreSQL, and reads what each kind of client answers. */
 export class Sender {

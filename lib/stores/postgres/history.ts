@@ -2,8 +2,9 @@ import type { HistoryDialect } from '../sql/history-dialect.js';
 import { historyProblem } from '../sql/history-names.js';
 import type { TableNames } from '../sql/table-name.js';
 import { postgresNames } from './schema.js';
+import type { Row } from '../sql/row.js';
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+type Rows = readonly Row[];
 
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 

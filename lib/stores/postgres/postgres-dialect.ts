@@ -1,6 +1,6 @@
 import { SchedulerLockConfigError } from '../../errors.js';
 import type { AcquireRequest, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import { type AttemptRow, isTrue, NOTHING_SEEN, type Renewed, type SeenRow } from '../sql/answers.js';
+import { type AttemptAnswer, isTrue, NOTHING_SEEN, type Renewed, type SeenLock } from '../sql/answers.js';
 import {
   type Entrant,
   type Fault,
@@ -12,7 +12,7 @@ import {
   TRY_LIMIT,
 } from '../sql/dialect.js';
 import type { SqlFailure } from '../sql/failure.js';
-import type { HistoryDialect, HistoryRow } from '../sql/history-dialect.js';
+import type { HistoryDialect, EntryRow } from '../sql/history-dialect.js';
 import { type LockRow, lockRow } from '../sql/lock-row.js';
 import { endedBy, type Ending, isPlain, lockedBy, NOBODY } from '../sql/locked-by.js';
 import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
@@ -23,12 +23,12 @@ import { countOf, type PostgresClient, rowsOf, Sender, text } from './client.js'
 import { failureOf } from './errors.js';
 import { keepRun, postgresHistory } from './history.js';
 import { channelOf, type ListeningClient, Notifications } from './notifications.js';
-import { PLACE, placeOf } from './place.js';
+import { CURRENT_SCHEMA, schemaIn } from './current-schema.js';
 import { isPool } from './pool.js';
 import { postgresQueuedCalls } from './queued-calls.js';
 import { postgresNames, withLockTimeout } from './schema.js';
 import { setupOf } from './setup.js';
-import { isReadOnly, LOOK, notAllowed, type PostgresTableInfo, readLook } from './table-look.js';
+import { isReadOnly, LOOK_AT_TABLE, notAllowed, type PostgresTableInfo, readLook } from './table-look.js';
 
 /** Options of the store. */
 export interface PostgresStoreOptions extends SqlStoreOptions {
@@ -48,7 +48,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   readonly kind = 'PostgreSQL';
   readonly #names: TableNames;
   /** What the last look has found. */
-  #place: string | undefined;
+  #schema: string | undefined;
   #user: string | undefined;
   #unwritable: Fault | undefined;
   readonly #sender: Sender;
@@ -97,13 +97,13 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   async look(): Promise<TableLook<PostgresTableInfo>> {
-    const [row] = await this.#sender.rows(PLACE, [this.#names.table]);
-    const schema = this.#names.schema ?? placeOf(row);
+    const [row] = await this.#sender.rows(CURRENT_SCHEMA, [this.#names.table]);
+    const schema = this.#names.schema ?? schemaIn(row);
     this.#user = row?.['user'] as string | undefined;
     if (typeof schema !== 'string') return schema;
-    this.#place = schema;
+    this.#schema = schema;
     const table = this.#names.quoted('', schema);
-    const rows = await this.#sender.rows(LOOK, [table]);
+    const rows = await this.#sender.rows(LOOK_AT_TABLE, [table]);
     const look = readLook(table, rows);
     this.#unwritable = isReadOnly(rows) ? { problem: notAllowed(table), setsUp: true } : undefined;
     // Not before it is found: until then somebody may make it elsewhere.
@@ -116,7 +116,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 
   setup(locks?: readonly string[]): string {
-    return setupOf(this.#names, { user: this.#user, schema: this.#place, locks });
+    return setupOf(this.#names, { user: this.#user, schema: this.#schema, locks });
   }
 
   nameProblem({ names }: PostgresTableInfo, name: string): string | undefined {
@@ -131,7 +131,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     return this.#sender.sendWithLimit(withLockTimeout(statement), this.tryLimit);
   }
 
-  attempt(table: PostgresTableInfo, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptRow> {
+  attempt(table: PostgresTableInfo, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptAnswer> {
     return this.#attempts.make(table, request, how);
   }
 
@@ -142,7 +142,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     const rows = await this.#sender.rows(extend, [JSON.stringify(wanted)]);
     const results: Renewed[] = [];
     for (const row of rows) {
-      results[Number(row['i'])] = isTrue(row['renewed']) ? true : (row as unknown as SeenRow);
+      results[Number(row['i'])] = isTrue(row['renewed']) ? true : (row as unknown as SeenLock);
     }
     return results;
   }
@@ -151,8 +151,8 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
     { release, releasePlain, releaseAnd }: PostgresTableInfo,
     lease: LeaseRef,
     { outcome, keepFor }: Ending,
-    run?: HistoryRow,
-  ): Promise<GivenBack | SeenRow> {
+    run?: EntryRow,
+  ): Promise<GivenBack | SeenLock> {
     const by = lockedBy(lease);
     if (isPlain(lease, { outcome, keepFor }) && this.hint === undefined && run === undefined) {
       const statement = this.#counts ? releasePlain : `${releasePlain} RETURNING 1 AS one`;
@@ -169,7 +169,7 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
         : await this.#sender.rows(releaseAnd(keepRun(this.history.runs)), [...values, ...valuesOf(run)]);
     if (row === undefined) return NOTHING_SEEN;
     const { live, line, ...seen } = row;
-    if (live === null) return seen as unknown as SeenRow;
+    if (live === null) return seen as unknown as SeenLock;
     return { live: isTrue(live), line: this.hint !== undefined && isTrue(line) };
   }
 
@@ -225,9 +225,4 @@ export class PostgresDialect implements SqlDialect<PostgresTableInfo> {
   }
 }
 
-const valuesOf = ({ entry, kind, age, data }: HistoryRow): (string | null)[] => [
-  entry,
-  kind,
-  text(age),
-  data,
-];
+const valuesOf = ({ entry, kind, age, data }: EntryRow): (string | null)[] => [entry, kind, text(age), data];

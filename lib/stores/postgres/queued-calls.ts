@@ -2,8 +2,9 @@ import type { QueuedCallsDialect } from '../sql/queued-calls-dialect.js';
 import { lockedBy } from '../sql/locked-by.js';
 import type { TableNames } from '../sql/table-name.js';
 import type { PostgresTableInfo } from './table-look.js';
+import type { Row } from '../sql/row.js';
 
-type Rows = readonly Readonly<Record<string, unknown>>[];
+type Rows = readonly Row[];
 
 const EPOCH = 'extract(epoch FROM clock_timestamp())';
 

@@ -1,7 +1,7 @@
 import { INTERRUPTED, INTERVAL_ALLOWANCE, INTERVAL_ROUNDING, NOTHING_RAN } from '../rules.js';
 
 /** The condition of a start, and its record: SQL on the row that `alias` names. */
-export interface Start {
+export interface StartSql {
   /** Whether the request is refused regardless of the job's last start. */
   readonly ahead?: string;
   startable(alias: string): string;
@@ -32,7 +32,7 @@ const started = (alias: string | undefined, start: string, by: '$2' | '$3' = '$2
 const LAST_START = `, 'tick', ${fieldOf('s', 'tick')}, 'outcome', ${fieldOf('s', 'outcome')}, 'attempts', ${fieldOf('s', 'attempt')}`;
 
 /** A call without a tick or an interval. $4 its job */
-export const ANY_START: Start = {
+export const ANY_START: StartSql = {
   startable: () => 'true',
   state: (alias) => (alias === undefined ? 'NULL' : `${alias}.job_state`),
   explain: LAST_START,
@@ -42,7 +42,7 @@ export const ANY_START: Start = {
  * $4 job  $5 tick, epoch ms  $6 how far it may lie in the future, ms, or NULL  $7 schedule  $8 how often an interrupted run may
  * be repeated  $9 'known', 'interrupted' or NULL
  */
-export function tickStart(now: string): Start {
+export function tickStart(now: string): StartSql {
   const tick = '$5::text::bigint';
   const again = (alias: string): string => `coalesce(${fieldOf(alias, 'tick')} = $5::text
     AND coalesce(${fieldOf(alias, 'outcome')}, '${INTERRUPTED}') = '${INTERRUPTED}' AND ${fieldOf(alias, 'attempt')}::int <= $8::text::int, false)`;
@@ -69,7 +69,7 @@ export function tickStart(now: string): Start {
 }
 
 /** $4 job  $5 interval, ms */
-export function intervalStart(now: string): Start {
+export function intervalStart(now: string): StartSql {
   const interval = '$5::text::bigint';
   const due = (alias: string): string =>
     `(${fieldOf(alias, 'due')}::numeric - ${fieldOf(alias, 'interval')}::numeric + ${interval})`;

@@ -3,7 +3,7 @@ import {
   ENDED,
   intervalStart,
   restoredState,
-  type Start,
+  type StartSql,
   tickStart,
   TO_BE_TAKEN_BACK,
 } from './starts.js';
@@ -104,7 +104,7 @@ export function postgresStatements({ sql: table, zoned, exact }: PostgresTable) 
    * @param last more of the answer to a grant, SQL on `s`
    */
   const acquire = (
-    { ahead, startable, firstStartable, state, explain, detail }: Start,
+    { ahead, startable, firstStartable, state, explain, detail }: StartSql,
     last: string,
     line: AcquireLine = NOBODY_IN_LINE,
   ): string => `

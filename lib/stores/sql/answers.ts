@@ -16,7 +16,7 @@ import { isOurs, lockedBy, NOBODY, readLockedBy } from './locked-by.js';
  * The row of a lock as a statement reports it, as of the beginning of the statement. Drivers represent numbers by different types,
  * so these are read with `Number()`.
  */
-export interface SeenRow {
+export interface SeenLock {
   /** `locked_by`, `null` if there is no row. */
   readonly by: string | null;
   /** Milliseconds until `lock_until`, not rounded; 0 or less: free. `Infinity` for a lock that was set without an end. */
@@ -26,10 +26,10 @@ export interface SeenRow {
 }
 
 /** There is no row. */
-export const NO_ROW: SeenRow = { by: null, remaining: null, recorded: null };
+export const NO_ROW: SeenLock = { by: null, remaining: null, recorded: null };
 
 /** The answer to an attempt. */
-export interface AttemptRow extends SeenRow {
+export interface AttemptAnswer extends SeenLock {
   /** The fencing token if the lock was granted now, otherwise `null`. */
   readonly granted: unknown;
   readonly attempt: unknown;
@@ -54,7 +54,7 @@ export interface AttemptRow extends SeenRow {
 }
 
 /** The answer if nothing is known of the row: an attempt without a grant has to ask again. */
-export const NOTHING_SEEN: AttemptRow = {
+export const NOTHING_SEEN: AttemptAnswer = {
   granted: null,
   attempt: null,
   previous: null,
@@ -73,10 +73,10 @@ export const NOTHING_SEEN: AttemptRow = {
 export const AGAIN = Symbol('ask again');
 
 /** The answer to a renewal: `true`, or the row of a lease that was not renewed; {@link AGAIN} if the row cannot be read. */
-export type Renewed = true | SeenRow | typeof AGAIN;
+export type Renewed = true | SeenLock | typeof AGAIN;
 
 /** Interprets the answer to an attempt. */
-export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireResult | typeof AGAIN {
+export function readAttempt(request: AcquireRequest, row: AttemptAnswer): AcquireResult | typeof AGAIN {
   if (row.granted !== null) {
     const granted = grant(request, row.granted, row.attempt, row.previous);
     return row.last === undefined ? granted : { ...granted, ...interruptedIn(row.last) };
@@ -100,12 +100,12 @@ export function readAttempt(request: AcquireRequest, row: AttemptRow): AcquireRe
 }
 
 /** Whether an attempt that does not wait was refused only because others stand in line. */
-export function isPassedOver(request: AcquireRequest, row: AttemptRow): boolean {
+export function isPassedOver(request: AcquireRequest, row: AttemptAnswer): boolean {
   return request.wait === undefined && row.granted === null && hasLine(row) && mayTake(row);
 }
 
 /** Whether calls stand in line. */
-export const hasLine = ({ line }: AttemptRow): boolean => (line ?? null) !== null;
+export const hasLine = ({ line }: AttemptAnswer): boolean => (line ?? null) !== null;
 
 /**
  * What the row of a lock, which was only read, says of an attempt: its refusal; `undefined` if the attempt may succeed, or if only
@@ -165,7 +165,7 @@ export function readTaken(request: AcquireRequest, { by, remaining, fence, jobs 
   );
 }
 
-function taken(request: AcquireRequest, row: AttemptRow, by: string): AcquireResult {
+function taken(request: AcquireRequest, row: AttemptAnswer, by: string): AcquireResult {
   // The attempt was sent twice, over a connection that broke in between.
   if (by === lockedBy(request)) return grant(request, row.recorded, row.attempts, null);
   const { holder, outcome } = readLockedBy(by);
@@ -175,7 +175,7 @@ function taken(request: AcquireRequest, row: AttemptRow, by: string): AcquireRes
 }
 
 /** Whether the lock is free and the job may start, by a row that was only read. */
-export function mayTake({ startable, ahead, remaining, recorded }: AttemptRow): boolean {
+export function mayTake({ startable, ahead, remaining, recorded }: AttemptAnswer): boolean {
   const refused = !isTrue(startable) || isTrue(ahead) || Number(remaining ?? 0) > 0;
   return !refused && hasRoom(recorded);
 }
@@ -186,7 +186,7 @@ const hasRoom = (recorded: unknown): boolean => Number(recorded ?? 0) < Number.M
 /** Interprets the row after a renewal that changed nothing. */
 export function readMissedRenewal(
   lease: LeaseRef,
-  { by, remaining, recorded }: SeenRow,
+  { by, remaining, recorded }: SeenLock,
 ): ExtendResult | typeof AGAIN {
   const live = Number(remaining ?? 0) > 0;
   if (by === null || !live) return { held: false, reason: 'expired' };
@@ -200,7 +200,7 @@ export function readMissedRenewal(
  * this library, even if that has the lock; without a fencing token in the row, one that is over counts as older. Not if another
  * program wrote the row last: there is no telling when that was. The write-back judges the row by the same rule.
  */
-export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: SeenRow): boolean {
+export function mayBeForgotten(lease: LeaseRef, { by, remaining, recorded }: SeenLock): boolean {
   if (by === null || isOf(lease, by, recorded)) return true;
   if (!isOurs(by)) return false;
   if (recorded !== null) return Number(recorded) < lease.fencingToken;
@@ -220,7 +220,7 @@ export function isOf(lease: LeaseRef, by: unknown, recorded: unknown): boolean {
 /** Interprets the row after a release that changed nothing. */
 export function readMissedRelease(
   lease: LeaseRef,
-  { by, remaining, recorded }: SeenRow,
+  { by, remaining, recorded }: SeenLock,
 ): ReleaseResult | typeof AGAIN {
   if (isOf(lease, by, recorded)) return AGAIN;
   const isIts = (recorded ?? null) === null || [0, Number(recorded)].includes(lease.fencingToken);
@@ -244,7 +244,7 @@ function grant(
   return differs ? { ...started, previousSchedule: previous } : started;
 }
 
-const lastStartOf = ({ tick, outcome }: AttemptRow): Pick<AcquireRefusal, 'tick' | 'finished'> =>
+const lastStartOf = ({ tick, outcome }: AttemptAnswer): Pick<AcquireRefusal, 'tick' | 'finished'> =>
   tick === null ? {} : lastStart(Number(tick), outcome);
 
 /** Rounded down: time has passed while the answer was on its way. */

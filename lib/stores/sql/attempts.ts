@@ -8,8 +8,8 @@ import { refusalInLine } from './lines.js';
 import type { LockRow } from './lock-row.js';
 import { Patience } from './patience.js';
 
-/** The most attempts for one look. */
-const MAX_LOOK = 250;
+/** How many rows are read at a time. */
+const MOST_ROWS = 250;
 /** How many go on at a time: a pool of `pg` or `mysql2` has this many connections by default. */
 const AT_ONCE = 10;
 /** Throws if an attempt is not worth its next statement. */
@@ -35,11 +35,11 @@ export class Attempts {
   readonly #patience = new Patience();
 
   /**
-   * @param look reads the rows of these locks
+   * @param read reads the rows of these locks
    * @param attempt makes one attempt by itself; calls `goOn` before it writes what it has looked for
    */
   constructor(
-    private readonly look: (names: readonly [string, ...string[]]) => Promise<readonly LockRow[]>,
+    private readonly read: (names: readonly [string, ...string[]]) => Promise<readonly LockRow[]>,
     private readonly attempt: (request: AcquireRequest, goOn: GoOn) => Promise<AcquireResult>,
   ) {}
 
@@ -50,7 +50,7 @@ export class Attempts {
   readonly #send = (): void => {
     const attempts = this.#waiting;
     this.#waiting = [];
-    for (let i = 0; i < attempts.length; i += MAX_LOOK) void this.#judge(attempts.slice(i, i + MAX_LOOK));
+    for (let i = 0; i < attempts.length; i += MOST_ROWS) void this.#judge(attempts.slice(i, i + MOST_ROWS));
   };
 
   async #judge(attempts: readonly Attempt[]): Promise<void> {
@@ -71,11 +71,11 @@ export class Attempts {
   async #withoutRefused(volley: Volley): Promise<void> {
     const [first, ...others] = volley.names();
     if (first === undefined || others.length === 0) return;
-    volley.looking ??= this.#patience
-      .measured(this.look([first, ...others]))
+    volley.reading ??= this.#patience
+      .measured(this.read([first, ...others]))
       .then((rows) => volley.refuse(rows))
-      .finally(() => (volley.looking = undefined));
-    await this.#patience.inTime(volley.looking, undefined);
+      .finally(() => (volley.reading = undefined));
+    await this.#patience.inTime(volley.reading, undefined);
   }
 
   /** Makes attempts by themselves. Returns whether all are known to have succeeded. */
@@ -97,8 +97,8 @@ export class Attempts {
 
 /** The attempts of one turn that have not been sent yet. */
 class Volley {
-  /** The look that is under way. */
-  looking: Promise<void> | undefined;
+  /** The read that is under way. */
+  reading: Promise<void> | undefined;
 
   constructor(private left: Attempt[]) {}
 

@@ -1,8 +1,8 @@
 import type { AcquireRequest, HintChannel, LeaseRef, ReleaseOutcome } from '../lock-store.js';
-import type { AttemptRow, Renewed, SeenRow } from './answers.js';
+import type { AttemptAnswer, Renewed, SeenLock } from './answers.js';
 import type { QueuedCallsDialect } from './queued-calls-dialect.js';
 import type { SqlFailure } from './failure.js';
-import type { HistoryDialect, HistoryRow } from './history-dialect.js';
+import type { HistoryDialect, EntryRow } from './history-dialect.js';
 import type { Ending } from './locked-by.js';
 import type { LockRow } from './lock-row.js';
 
@@ -28,8 +28,8 @@ export interface SqlDialect<Table> {
   /** Why the user may not write the table that was found; `undefined` if it may. Or it fails as a write would. */
   unwritable(): Promise<Fault | undefined>;
   /**
-   * All SQL that a person has to run for the store and what it may be used for, with rights for the user and in the place of the last
-   * look.
+   * All SQL that a person has to run for the store and what it may be used for, with rights for the user and in the schema that the last
+   * look has found.
    *
    * @param locks what makes the table of the locks fit, if that is not to create it
    */
@@ -50,7 +50,7 @@ export interface SqlDialect<Table> {
   reconnect(silence: number | undefined): void;
 
   /** Takes a lock that is free, if nobody stands in line; with a change, if the line is as it was seen. */
-  attempt(table: Table, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptRow>;
+  attempt(table: Table, request: AcquireRequest, how?: HowToAttempt): Promise<AttemptAnswer>;
   /**
    * Renews leases, with one result for each. Does not wait for rows that other transactions have locked: leaves them out, or fails
    * as `locked` without having renewed any.
@@ -62,7 +62,7 @@ export interface SqlDialect<Table> {
    *
    * @param run what to keep of it in the same statement, whatever becomes of the release; only if `history.inRelease`
    */
-  giveBack(table: Table, lease: LeaseRef, ending: Ending, run?: HistoryRow): Promise<GivenBack | SeenRow>;
+  giveBack(table: Table, lease: LeaseRef, ending: Ending, run?: EntryRow): Promise<GivenBack | SeenLock>;
   /**
    * Writes a lease back that the database has lost; with an outcome, only records that it has ended. Answers whether it did: not if
    * a newer lease is known, or the row has changed. An older lease loses the lock.
@@ -81,9 +81,9 @@ export interface SqlDialect<Table> {
   changeLine(table: Table, name: string, change: LineChange): Promise<boolean>;
   /** Makes the row of a lock that nobody can take for so many milliseconds, except by a write-back. */
   keepFree(table: Table, name: string, ms: number): Promise<void>;
-  /** Opens the channel for hints, if calls are told of their turn. */
+  /** Opens the channel for hints, if the database can send any. */
   readonly hints?: ((process: string, called: (token: string) => void) => HintChannel) | undefined;
-  /** Tells a process that a call of it is called. Never rejects. */
+  /** Sends a hint to the process of the call that is called. Never rejects. */
   readonly hint?: ((process: string, token: string) => Promise<void>) | undefined;
 
   /** Queued calls: a table of their own. */

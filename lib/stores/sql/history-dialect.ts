@@ -1,7 +1,7 @@
-export type Row = Readonly<Record<string, unknown>>;
+import type { Row } from './row.js';
 
 /** A row of the table of the runs, but for its times, which the database knows. */
-export interface HistoryRow {
+export interface EntryRow {
   /** Name of the lock. */
   readonly name: string;
   /** Tells it from the others of the lock: see history-row.ts. */

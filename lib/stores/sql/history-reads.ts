@@ -7,11 +7,11 @@ import {
 } from '../history-store.js';
 import { instanceReader, readEach } from '../readable.js';
 import type { SqlDialect } from './dialect.js';
-import type { Row } from './history-dialect.js';
 import { entryOf, instanceOf, KINDS, listOf, newest } from './history-row.js';
 import { type HistoryTables, type Part, refusal } from './history-tables.js';
 import type { LimitedReads } from './limited-reads.js';
 import type { Operations } from './operations.js';
+import type { Row } from './row.js';
 
 /** What people see of histories. */
 export class HistoryReads<Table> {
@@ -38,7 +38,7 @@ export class HistoryReads<Table> {
       await this.parts.flush();
       return history.read(text, values);
     };
-    const rows = await this.#look(read, 'runs', name);
+    const rows = await this.#read(read, 'runs', name);
     return newest(
       readEach(rows, (row) => entryOf(name, row), onUnreadable),
       most,
@@ -47,7 +47,7 @@ export class HistoryReads<Table> {
 
   instances(onUnreadable?: () => void): Promise<InstanceRecord[]> {
     const { history } = this.dialect;
-    return this.#look(async () => {
+    return this.#read(async () => {
       const rows = await history.read(
         `SELECT catalogue, seen_at, data, ${history.now} AS now FROM {instances}
 WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORDER BY seen_at DESC LIMIT ${MAX_INSTANCES}`,
@@ -68,7 +68,7 @@ WHERE catalogue IS NOT NULL AND seen_at > ${history.now} - ${INSTANCES_KEPT} ORD
   }
 
   /** Reads one of the tables. Whoever looks on may have no right to write, and waits for no other table. */
-  async #look<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
+  async #read<T>(read: () => Promise<T>, part: Part, lock?: string): Promise<T> {
     const { history } = this.dialect;
     if (history.unusable !== undefined) throw refusal(history.unusable);
     const table = history[part];

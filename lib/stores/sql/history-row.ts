@@ -12,8 +12,9 @@ import type {
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import { type instanceReader, isJobs, isMiss, isRun, readable } from '../readable.js';
 import { NOTHING_RAN } from '../rules.js';
-import type { HistoryRow } from './history-dialect.js';
+import type { EntryRow } from './history-dialect.js';
 import { OUTCOMES } from './locked-by.js';
+import type { Row } from './row.js';
 
 /*
  * The rows of a lock in the table of the runs
@@ -24,8 +25,6 @@ import { OUTCOMES } from './locked-by.js';
  *   'first'                      a digest of job and tick            nothing: whoever makes it is the first to tell of the tick
  *   'told'                       a digest of job and tick            job and tick: an instance has reported this miss
  */
-
-type Row = Readonly<Record<string, unknown>>;
 
 /** The kinds that are entries. The newest of each are kept. */
 export const KINDS = [
@@ -42,33 +41,29 @@ export const digestOf = (...parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
 /** The run of a lease that has ended; `undefined` if nothing ran under it. */
-export function endedRow(
-  lease: LeaseRef,
-  outcome: ReleaseOutcome,
-  record: RunRecord,
-): HistoryRow | undefined {
+export function endedRow(lease: LeaseRef, outcome: ReleaseOutcome, record: RunRecord): EntryRow | undefined {
   // Without a fencing token, its grant was never answered.
   if (outcome === NOTHING_RAN || lease.fencingToken === 0) return undefined;
   const { kept, ...rest } = record;
   return runRow(lease, { kind: outcome, age: kept.age }, rest);
 }
 
-export function interruptedRow(run: Interruption): HistoryRow {
+export function interruptedRow(run: Interruption): EntryRow {
   const { kept, by, trigger } = run;
   return runRow(run, { kind: 'interrupted', age: kept.age }, { by, trigger });
 }
 
 function runRow(
   { name, fencingToken, holder, job, tick, attempt }: Omit<Interruption, 'kept'>,
-  row: Pick<HistoryRow, 'kind' | 'age'>,
+  row: Pick<EntryRow, 'kind' | 'age'>,
   rest: object,
-): HistoryRow {
+): EntryRow {
   const data = JSON.stringify({ job, instance: holder, tick, attempt, ...rest });
   return { name, entry: String(fencingToken), ...row, data };
 }
 
 /** What an instance tells of a tick, and that one has told of it. */
-export function missRows(miss: Miss, tick: number): readonly [miss: HistoryRow, first: HistoryRow] {
+export function missRows(miss: Miss, tick: number): readonly [miss: EntryRow, first: EntryRow] {
   const { name, job, instance, reason, count, holder, since, until, kept } = miss;
   const { age } = kept;
   const data = JSON.stringify({ job, tick, instance, reason, count, holder, since, until });
@@ -79,7 +74,7 @@ export function missRows(miss: Miss, tick: number): readonly [miss: HistoryRow, 
 }
 
 /** That people were told of a missed tick. */
-export const toldRow = ({ name, job, tick, kept: { age } }: Alarm): HistoryRow => ({
+export const toldRow = ({ name, job, tick, kept: { age } }: Alarm): EntryRow => ({
   name,
   entry: digestOf('told', job, tick),
   kind: TOLD,

@@ -18,7 +18,7 @@ import { isTrue } from './answers.js';
 import { BriefWaits, LATE } from './brief-waits.js';
 import type { SqlDialect } from './dialect.js';
 import { errorsIn, isNotConnected } from './failure.js';
-import type { HistoryRow } from './history-dialect.js';
+import type { EntryRow } from './history-dialect.js';
 import { HistoryReads } from './history-reads.js';
 import { digestOf, endedRow, interruptedRow, missRows, TOLD, tellsOf, toldRow } from './history-row.js';
 import { HistoryTables, type Part } from './history-tables.js';
@@ -78,11 +78,7 @@ export class SqlHistory<Table> implements HistoryStore {
    *
    * @param giveBack releases it, and keeps this in the same statement
    */
-  async withRelease<T>(
-    lease: LeaseRef,
-    ended: Ended,
-    giveBack: (run?: HistoryRow) => Promise<T>,
-  ): Promise<T> {
+  async withRelease<T>(lease: LeaseRef, ended: Ended, giveBack: (run?: EntryRow) => Promise<T>): Promise<T> {
     const run = this.#endedRow(lease, ended);
     if (run === undefined) return giveBack();
     if (!this.dialect.history.inRelease) {
@@ -186,7 +182,7 @@ export class SqlHistory<Table> implements HistoryStore {
     return this.#reads.instances(onUnreadable);
   }
 
-  #endedRow(lease: LeaseRef, { outcome, record }: Ended): HistoryRow | undefined {
+  #endedRow(lease: LeaseRef, { outcome, record }: Ended): EntryRow | undefined {
     const row = endedRow(lease, outcome, record);
     if (row !== undefined) this.#tidy.note(lease.name, record.kept);
     return row;
@@ -200,7 +196,7 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   /** Keeps ends of runs if that is possible. Never rejects. */
-  async #insertEnds(rows: readonly HistoryRow[]): Promise<void> {
+  async #insertEnds(rows: readonly EntryRow[]): Promise<void> {
     // The next beat looks again.
     if (this.#tables.problem !== undefined) return;
     try {
@@ -215,12 +211,12 @@ export class SqlHistory<Table> implements HistoryStore {
   }
 
   /** Keeps an entry that is not there yet. Returns whether it was not. */
-  async #insertNew(row: HistoryRow): Promise<boolean> {
+  async #insertNew(row: EntryRow): Promise<boolean> {
     const [start, end] = this.dialect.history.unlessKnown;
     return (await this.#insert([row], (values) => `${start} ${values} ${end}`)) > 0;
   }
 
-  #insert(rows: readonly HistoryRow[], around: (values: string) => string): Promise<number> {
+  #insert(rows: readonly EntryRow[], around: (values: string) => string): Promise<number> {
     const { history } = this.dialect;
     const { now, int } = history;
     const marks = rows.map(() => `(?, ?, ?, ${now}, ${now} + ${int}, ?)`).join(', ');

@@ -1,6 +1,7 @@
 import type { LeaseRef, ReleaseOutcome } from '../lock-store.js';
 import type { JobInfo, LockInfo } from '../lock-info.js';
 import { isUnended, NOBODY, readLockedBy } from './locked-by.js';
+import type { Row } from './row.js';
 
 /** A row of the table, as it was read. Drivers represent numbers by different types. */
 export interface LockRow {
@@ -22,10 +23,7 @@ export interface LockRow {
 export type Start = Readonly<Record<string, unknown>>;
 
 /** Reads a row. @param jobOf the job of a key in `job_state` */
-export function lockRow(
-  row: Readonly<Record<string, unknown>>,
-  jobOf: (key: string) => string = (key) => key,
-): LockRow {
+export function lockRow(row: Row, jobOf: (key: string) => string = (key) => key): LockRow {
   const { jobs = {}, line } = stateOf(row['state']);
   return { ...(row as unknown as LockRow), jobs: jobsOf(jobs, jobOf), ...(line && { line }) };
 }

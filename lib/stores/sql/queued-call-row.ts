@@ -1,6 +1,5 @@
 import type { DeadLetter, DeliveredCall } from '../queued-call-store.js';
-
-type Row = Readonly<Record<string, unknown>>;
+import type { Row } from './row.js';
 
 /** Those of a queued call, but for its arguments, which may be long. */
 export const COLUMNS =

@@ -1,6 +1,5 @@
 import type { LeaseRef } from '../lock-store.js';
-
-type Row = Readonly<Record<string, unknown>>;
+import type { Row } from './row.js';
 
 /** What the queued calls need of a kind of database. In its statements `{t}` is their table. */
 export interface QueuedCallsDialect<Table> {

@@ -2,10 +2,10 @@ import { StoreUnavailableError } from '../../errors.js';
 import type { LockInfo } from '../lock-info.js';
 import type { DeadLetter } from '../queued-call-store.js';
 import type { SqlDialect } from './dialect.js';
-import type { Row } from './history-dialect.js';
 import type { LimitedReads } from './limited-reads.js';
 import type { Operations } from './operations.js';
 import { COLUMNS, letterOf, marks, storedCall } from './queued-call-row.js';
+import type { Row } from './row.js';
 
 /** What people are told of the queued calls of a lock. */
 type QueuedCallsInfo = Pick<LockInfo, 'queued' | 'dead' | 'unknown'>;

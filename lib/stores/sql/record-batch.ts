@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../../clock.js';
-import type { HistoryRow } from './history-dialect.js';
+import type { EntryRow } from './history-dialect.js';
 
 /** How long the first record waits for others, ms. Its statement comes on top: on a server that is not overloaded, a second covers both. */
 const PAUSE = 250;
@@ -10,17 +10,17 @@ const MOST_WAITING = 1_000;
 
 /** Records of runs that are kept after their release, many by one statement, one statement after another. */
 export class RecordBatch {
-  readonly #waiting: HistoryRow[] = [];
+  readonly #waiting: EntryRow[] = [];
   #timer: Timer | undefined;
   #sending: Promise<void> | undefined;
 
   /** @param insert never rejects: what cannot be kept is lost */
   constructor(
-    private readonly insert: (rows: readonly HistoryRow[]) => Promise<void>,
+    private readonly insert: (rows: readonly EntryRow[]) => Promise<void>,
     private readonly clock: Clock,
   ) {}
 
-  add(row: HistoryRow): void {
+  add(row: EntryRow): void {
     this.#waiting.push(row);
     if (this.#waiting.length > MOST_WAITING) this.#waiting.shift();
     this.#timer ??= this.clock.setTimer(() => void this.flush(), PAUSE);

@@ -24,7 +24,7 @@ export interface SetupFacts {
 /** The parts of a setup, of which a database knows the statements. */
 export interface SetupParts {
   /** Makes the schema or database, if it was given. */
-  readonly place: readonly string[];
+  readonly schema: readonly string[];
   readonly locks: readonly string[];
   /** What else there is to know of their table. */
   readonly note?: string | undefined;
@@ -39,7 +39,7 @@ export const SOME_USER = '<user>';
 /** SQL as a person reads it: it can be run as a whole. */
 export function setupText(parts: SetupParts, isUserKnown: boolean): string {
   const all: readonly SetupPart[] = [
-    { what: 'Where the tables are', statements: parts.place },
+    { what: 'Where the tables are', statements: parts.schema },
     { what: parts.note === undefined ? 'Locks' : `Locks. ${parts.note}`, statements: parts.locks },
     { what: "Queued calls (onHeld: 'queue')", statements: parts.queuedCalls },
     { what: 'Histories (insight)', statements: parts.histories },

@@ -33,7 +33,7 @@ import {
   mayBeForgotten,
   readAttempt,
   readMissedRelease,
-  type SeenRow,
+  type SeenLock,
 } from './answers.js';
 import { Attempts, type GoOn } from './attempts.js';
 import type { GivenBack, SqlDialect } from './dialect.js';
@@ -41,7 +41,7 @@ import { describeFailure } from './failure.js';
 import { SqlQueuedCalls } from './queued-calls.js';
 import { QueuedCallsReads } from './queued-calls-reads.js';
 import { SqlHistory } from './history.js';
-import type { HistoryRow } from './history-dialect.js';
+import type { EntryRow } from './history-dialect.js';
 import { lineInfo, SqlLines } from './lines.js';
 import { LimitedReads } from './limited-reads.js';
 import { lockInfo, type LockRow } from './lock-row.js';
@@ -50,12 +50,12 @@ import { Renewal } from './renewal.js';
 import { SqlTable } from './sql-table.js';
 import { TableError } from './table-judgement.js';
 
-/** How long a start waits for a migration, ms: less than it waits for a store, so that its error can name the migration. */
-const START_WAIT = 8_000;
+/** How long `init` waits for a migration, ms: less than the application waits for `init`, so that the error can name the migration. */
+const INIT_WAIT = 8_000;
 
 /**
  * Leases in a table of a database. What changes a row is one statement, in a transaction of its own, on the database's clock. The
- * statement itself reads the row and decides. Attempts of one turn may be refused by a look: see {@link Attempts}.
+ * statement itself reads the row and decides. {@link Attempts} may refuse attempts by the rows that it has read.
  */
 export class SqlLockStore<Table> implements LockStore {
   readonly queuedCalls: QueuedCallStore;
@@ -71,7 +71,7 @@ export class SqlLockStore<Table> implements LockStore {
   readonly #reads: LimitedReads;
   readonly #lines: SqlLines<Table>;
   readonly #attempts = new Attempts(
-    (names) => this.#look(names),
+    (names) => this.#readRows(names),
     (request, goOn) => this.#attempt(request, goOn),
   );
 
@@ -93,7 +93,7 @@ export class SqlLockStore<Table> implements LockStore {
     this.#queuedCallsReads = new QueuedCallsReads(dialect, this.#operations, this.#reads);
   }
 
-  /** The table, with its place as soon as that is known. */
+  /** The table, with its schema as soon as that is known. */
   get label(): string {
     return `the table ${this.#dialect.table} of ${this.#dialect.kind}`;
   }
@@ -108,7 +108,7 @@ export class SqlLockStore<Table> implements LockStore {
   async init(): Promise<void> {
     this.#table.open();
     try {
-      await this.#table.whenReady(START_WAIT);
+      await this.#table.whenReady(INIT_WAIT);
     } catch (error) {
       if (error instanceof TableError) throw new SchedulerLockConfigError([`store: ${error.message}`]);
       if (!(error instanceof SchedulerLockError) && this.#dialect.failure(error) === 'denied') {
@@ -169,7 +169,7 @@ export class SqlLockStore<Table> implements LockStore {
     this.#dialect.reconnect(silence);
   }
 
-  /** Calls find out by asking that their turn has come, unless the database tells them. */
+  /** Calls find out by asking that they may take the lock, unless the database sends hints. */
   hints(process: string, called: (token: string) => void): HintChannel | undefined {
     return this.#dialect.hints?.(process, called);
   }
@@ -194,8 +194,8 @@ export class SqlLockStore<Table> implements LockStore {
 
   async extend(leases: readonly LeaseRef[], { limit = TRYING }: ExtendOptions = {}): Promise<ExtendResult[]> {
     if (leases.length === 0) return [];
-    const start = this.#clock.monotonic();
-    const passed = (): number => this.#clock.monotonic() - start;
+    const begun = this.#clock.monotonic();
+    const passed = (): number => this.#clock.monotonic() - begun;
     const late = (): boolean => passed() >= limit / 2;
     const failed = (error: unknown, lock: string): SchedulerLockError => this.#operations.failed(error, lock);
     const renewal = new Renewal(this.#dialect, leases, late, failed);
@@ -210,7 +210,7 @@ export class SqlLockStore<Table> implements LockStore {
         // The earlier tries have judged other leases.
         return renewal.results(error as SchedulerLockError);
       }
-      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, start + limit / 2));
+      const isOver = renewal.done || !(await this.#operations.mayTryAgain(tries, begun + limit / 2));
       if (isOver) return renewal.results();
     }
   }
@@ -221,7 +221,7 @@ export class SqlLockStore<Table> implements LockStore {
       async (table): Promise<ReleaseResult | typeof AGAIN> => {
         if (lease.queuedCall !== undefined) await this.#queuedCalls.end(lease, outcome);
         if (lease.wait !== undefined && outcome === NOTHING_RAN) await this.#lines.leave(table, lease);
-        const giveBack = (run?: HistoryRow): Promise<GivenBack | SeenRow> =>
+        const giveBack = (run?: EntryRow): Promise<GivenBack | SeenLock> =>
           this.#dialect.giveBack(table, lease, { outcome, keepFor }, run);
         const row = await (record === undefined
           ? giveBack()
@@ -251,7 +251,7 @@ export class SqlLockStore<Table> implements LockStore {
   }
 
   /** Reads the rows of some locks at once. */
-  async #look(names: readonly [string, ...string[]]): Promise<LockRow[]> {
+  async #readRows(names: readonly [string, ...string[]]): Promise<LockRow[]> {
     try {
       return await this.#operations.run((table) => this.#dialect.rows(table, names), giveUp, {
         lock: names[0],
@@ -269,7 +269,7 @@ export class SqlLockStore<Table> implements LockStore {
   async #missedRelease(
     table: Table,
     lease: LeaseRef,
-    { row, outcome }: { row: SeenRow; outcome: ReleaseOutcome },
+    { row, outcome }: { row: SeenLock; outcome: ReleaseOutcome },
   ): Promise<ReleaseResult | typeof AGAIN> {
     const result = readMissedRelease(lease, row);
     // Records the end, so that no late renewal restores the lease. Not for a lease whose grant was never answered (0): it can never

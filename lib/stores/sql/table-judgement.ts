@@ -123,7 +123,7 @@ export class TableError extends Error {}
 /** What to say about a table that was complete before. */
 const WAS_THERE = {
   table:
-    'It was there before. If it was moved or renamed, move it back, or give its place (`schema`, `table`) and start again. Otherwise ' +
+    'It was there before. If it was moved or renamed, move it back, or say where it is (`schema`, `table`) and start again. Otherwise ' +
     'the leases that lived in it are forgotten: an empty one would let others win while their holders still run. When their jobs have ended, start an instance that may create it, call migrate(), or run this:',
   columns:
     'It had that before, and what was in it is forgotten (fencing tokens, which ticks have run); if the table was made anew, so are the ' +

@@ -10,7 +10,7 @@ export interface SqlStoreOptions {
    */
   readonly table?: string | undefined;
   /**
-   * The place of the table: a schema in PostgreSQL, a database in MySQL. It has to exist. Give it if a connection of the pool may have
+   * Where the table is: a schema in PostgreSQL, a database in MySQL. It has to exist. Give it if a connection of the pool may have
    * been led elsewhere (`SET search_path`, `USE`) before the store first looks at its table: that look fails otherwise.
    *
    * @default where a new connection of the pool looks. The store finds out once, and names its tables in full from then on
@@ -26,7 +26,7 @@ export interface SqlStoreOptions {
   readonly migrate?: boolean | undefined;
 }
 
-/** The defaults, in one place. */
+/** The defaults of these options. */
 export const SQL_DEFAULTS = { table: 'shedlock', migrate: true } as const;
 
 /** How a database takes names. */
@@ -123,7 +123,7 @@ function givenProblem(option: string, name: unknown): string | undefined {
   if (/[\u0000-\u001f\u007f]/.test(name)) return 'it holds a control character.';
   const parts = name.split('.').map(unquoted);
   if (parts.length === 2 && option === 'table')
-    return `${show(name)} would be the name of a table, dot included. Give its place apart: schema: ${show(parts[0])}, table: ${show(parts[1])}.`;
+    return `${show(name)} would be the name of a table, dot included. Give the schema apart: schema: ${show(parts[0])}, table: ${show(parts[1])}.`;
   if (parts.length > 1) return `${show(name)} has a dot. Give the bare name.`;
   return parts[0] === name
     ? undefined
