@@ -1,7 +1,6 @@
 /**
- * What a database (or whatever else keeps documents, as the memory of a process) must be able to do to keep locks: plain data, and no
- * rule of ours. The rules are in {@link DocumentLockStore}, which
- * makes a `LockStore` of it. A contract suite of its own checks each sentence here.
+ * What a database, or whatever else keeps documents, must be able to do to keep locks: plain data, and no rule of ours. The rules are in
+ * {@link DocumentLockStore}, which makes a `LockStore` of it. A contract suite of its own checks each sentence here.
  *
  * 1. A lock is one document, found by its name. Names are kept apart exactly.
  * 2. All times are of the database's clock, epoch milliseconds, and no other clock has a say.
